@@ -1,4 +1,4 @@
-"""Both databases beside each other: whatever is done is done on both, and is the same."""
+"""Runs the same operations on both databases and compares the results."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ NOW = 1_767_323_045_006
 Work = Callable[[Transaction], Any]
 
 
-class SameIds(Ids):
-    """Ids that are the same on both databases."""
+class SequentialIds(Ids):
+    """Ids that are equal on both databases."""
 
     def __init__(self) -> None:
         super().__init__(system_clock)
@@ -36,17 +36,17 @@ class SameIds(Ids):
 
 
 class Both(RuleBasedStateMachine):
-    """Does the same on both, a savepoint each, and compares what comes of it."""
+    """Runs each operation on both databases, in a savepoint, and compares the results."""
 
     sqlite: APSWDatabase
     postgres: Psycopg3Database
 
     def open(self) -> None:
-        """Begins a transaction on each, in which nothing stays."""
+        """Begins a transaction on each database. It is rolled back at the end."""
         self.sqlite.execute_sql("BEGIN IMMEDIATE")
         self.both: list[Transaction] = [
-            Transaction(self.sqlite, file.DIALECT, system_clock, SameIds()),
-            WriteTransaction(self.postgres, system_clock, SameIds()),
+            Transaction(self.sqlite, file.DIALECT, system_clock, SequentialIds()),
+            WriteTransaction(self.postgres, system_clock, SequentialIds()),
         ]
         for tx in self.both:
             tx.now = NOW
@@ -57,19 +57,19 @@ class Both(RuleBasedStateMachine):
         undo(self.postgres)
 
     def same(self, work: Work) -> Any:
-        """Does the work on both and returns what both gave: a result, or the error."""
+        """Runs the work on both databases and returns the equal result or error."""
         (one, accounts_to_notify), other = (self._one(tx, work) for tx in self.both)
         assert (one, accounts_to_notify) == other
         return one
 
     def _one(self, tx: Transaction, work: Work) -> tuple[Any, set[str]]:
-        """Returns what the work gives, and of whom there is news."""
+        """Returns the result or error of the work, and the accounts to notify."""
         tx.accounts_to_notify = set()
         tx._database.execute_sql("SAVEPOINT step")
         try:
             return work(tx), tx.accounts_to_notify
         except RosterError as error:
             tx._database.execute_sql("ROLLBACK TO SAVEPOINT step")
-            # What it had learnt may not be so.
+            # The cache may contain rows that were rolled back.
             tx.cache.clear()
             return (type(error).__name__, list(error.details)), set()

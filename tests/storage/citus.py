@@ -1,9 +1,7 @@
-"""A database with Citus: the real one where the tests' server has it, and a stand-in elsewhere.
-
-The stand-in is no cluster. It has the functions and the view that the distribution uses,
-under their names, notes what is asked of it, and refuses what Citus is documented to
-refuse: a key, unique index or foreign key that leaves the account out, a table that refers
-to one which does not lie beside it, and a second distribution of the same table.
+"""A database with Citus: the extension if the server has it, a stand-in otherwise.
+The stand-in has the functions and the view that the distribution uses. It records the calls and
+rejects what Citus is documented to reject: keys, unique indexes and foreign keys without the
+account, foreign keys between tables that are not colocated, and a second distribution of a table.
 """
 
 from __future__ import annotations
@@ -91,12 +89,12 @@ END $$ LANGUAGE plpgsql;
 
 
 def database_with_citus(postgres: Postgres) -> tuple[str, bool]:
-    """Makes an empty database, and returns its URL and whether its Citus is the real one."""
+    """Creates an empty database. Returns its URL and whether it has the real Citus."""
     url = postgres.new_database()
     with psycopg.connect(url, autocommit=True) as connection:
         with suppress(psycopg.Error):
             connection.execute("CREATE EXTENSION citus")
-            # Alone, the coordinator is the node that the tables lie on.
+            # A coordinator without workers stores the shards itself.
             connection.execute("SELECT citus_set_coordinator_host('localhost')")
             connection.execute(
                 "SELECT citus_set_node_property(nodename, nodeport,"

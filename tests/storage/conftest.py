@@ -1,4 +1,4 @@
-"""A database for each test of the stores, of either kind."""
+"""A database of each type for each test of the stores."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ STORES = ("sqlite", "postgres")
 
 
 @pytest.fixture(scope="session")
-def postgres_link(postgres: Postgres) -> Iterator[Psycopg3Database]:
-    """A connection to a database of the current schema, in which nothing stays."""
+def postgres_connection(postgres: Postgres) -> Iterator[Psycopg3Database]:
+    """A connection to a migrated database. Each test rolls back its changes."""
     with closing(connect(postgres.new_roster())) as database:
         yield database
 
 
 @contextmanager
 def fresh(request: pytest.FixtureRequest) -> Iterator[Transaction]:
-    """A transaction on a database without data: a file, or a server, where it is undone."""
+    """A transaction on an empty database: a copied file, or a server, where it is rolled back."""
     if request.param == "sqlite":
         with (
             copied(request.getfixturevalue("empty_file")) as path,
@@ -38,13 +38,13 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[Transaction]:
         ):
             yield transaction
         return
-    database = request.getfixturevalue("postgres_link")
+    database = request.getfixturevalue("postgres_connection")
     yield WriteTransaction(database, system_clock, Ids(system_clock))
     undo(database)
 
 
 @pytest.fixture(params=STORES)
 def tx(request: pytest.FixtureRequest) -> Iterator[Transaction]:
-    """A transaction on a database without data, of each kind in turn."""
+    """A transaction on an empty database of each type."""
     with fresh(request) as transaction:
         yield transaction

@@ -1,4 +1,4 @@
-"""What the tests of the stores have in common."""
+"""Helpers of the store tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVERYONE = Filter()
 
 
 def email(name: str) -> Email:
-    """An address, whose key is its lower case."""
+    """Returns an address whose key is its lower case."""
     return Email(f"{name}@example.com", f"{name.lower()}@example.com")
 
 
@@ -59,37 +59,36 @@ def field(
     label: str | None = None,
     data_type: DataType = DataType.TEXT,
 ) -> str:
-    """Stores a custom field, labelled with its key unless told otherwise, and returns its id."""
+    """Creates a custom field and returns its id."""
     return custom_fields.create(account, key, label or key, data_type, "", tx).id
 
 
-def listed(
-    account: str, tx: Transaction, wanted: Filter = EVERYONE, place: PagePosition | None = None
+def list_subscribers(
+    account: str, tx: Transaction, filters: Filter = EVERYONE, position: PagePosition | None = None
 ) -> SubscriberPage:
-    """Returns a page of subscribers: the first of a hundred unless told otherwise."""
-    return page(account, wanted, place or PagePosition(100), tx)
+    """Returns a page of subscribers, by default the first 100."""
+    return page(account, filters, position or PagePosition(100), tx)
 
 
 def select(sql: str, tx: Transaction) -> list[tuple[Any, ...]]:
-    """Returns what a query gives that no store has."""
+    """Returns the rows of a query."""
     return tx.all(Statement(lambda _: SQL(sql)))
 
 
-def everything(tx: Transaction) -> str:
-    """Returns the contents of all tables as one text."""
+def dump_tables(tx: Transaction) -> str:
     tables = tx._database.get_tables()
     return repr({name: select(f'SELECT * FROM "{name}"', tx) for name in tables})
 
 
-def cost(tx: Transaction, work: Callable[[], Any]) -> int:
-    """Returns how many statements the work takes."""
+def statements_of(tx: Transaction, work: Callable[[], Any]) -> int:
+    """Returns the number of statements that the work runs."""
     before = tx.statements
     work()
     return tx.statements - before
 
 
 def stores() -> list[ModuleType]:
-    """Returns the modules of every store, and of the parts of those that are split."""
+    """Returns all store modules."""
     root = Path(server.__file__).parent
     return [
         import_module(f"server.{file.parent.name}.{file.stem}")

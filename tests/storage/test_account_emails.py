@@ -1,4 +1,4 @@
-"""The migration that makes the email addresses of accounts unique, on both databases."""
+"""The migration that makes the email addresses of accounts unique."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ACCOUNTS = [
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database of the schema before, with accounts that share addresses."""
+    """A database with the previous schema, with accounts that share addresses."""
     if request.param == "sqlite":
         address = f"sqlite:///{tmp_path}/roster.db"
         database: Any = connect(tmp_path / "roster.db")
@@ -45,7 +45,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return address
 
 
-def test_accounts_that_share_an_address_stay_when_addresses_become_unique(url: str) -> None:
+def test_migration_keeps_accounts_that_share_an_address(url: str) -> None:
     with unit_of_work(url) as tx:
         rows = store.list_accounts(tx)
 
@@ -56,7 +56,7 @@ def test_accounts_that_share_an_address_stay_when_addresses_become_unique(url: s
     ("email", "oldest"),
     [("ADA@example.com", "01A"), ("bob@bücher.de", "01C"), ("not an address", "01E")],
 )
-def test_new_account_cannot_have_an_address_that_accounts_had_before(
+def test_new_account_with_an_existing_address_is_rejected(
     url: str, email: str, oldest: str
 ) -> None:
     with pytest.raises(store.AccountExists) as refused, unit_of_work(url) as tx:

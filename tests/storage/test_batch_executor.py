@@ -1,4 +1,4 @@
-"""A lane: a thread that runs jobs in batches for callers on an event loop."""
+"""BatchExecutor: batches, cancellation, deadlines, rejection and shutdown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONG = 60.0
 
 
 class Recorder:
-    """What a lane did: its batches, by how many jobs they had, and its start and stop."""
+    """Records the batch sizes, the start and the stop of an executor."""
 
     def __init__(self) -> None:
         self.batches: list[int] = []
@@ -40,7 +40,7 @@ class Recorder:
 
     @asynccontextmanager
     async def executor(self, **options: Any) -> AsyncIterator[BatchExecutor[Work]]:
-        """An open lane, closed at the end."""
+        """An open executor, closed at the end."""
         executor: BatchExecutor[Work] = BatchExecutor(
             "test",
             start=lambda: self.events.append("start"),
@@ -56,7 +56,7 @@ class Recorder:
 
 
 class Gate:
-    """Work that stands still in the lane until it is let through."""
+    """Work that blocks a thread until it is opened."""
 
     def __init__(self) -> None:
         self._reached, self._opened = threading.Event(), threading.Event()
@@ -67,7 +67,7 @@ class Gate:
         return "through"
 
     async def hold(self, executor: BatchExecutor[Work]) -> asyncio.Task[Any]:
-        """Occupies the lane; returns once the work runs."""
+        """Blocks the thread. Returns when the work runs."""
         task = asyncio.create_task(executor.run(self))
         assert await asyncio.to_thread(self._reached.wait, LONG)
         return task
@@ -77,13 +77,13 @@ class Gate:
 
 
 async def turns() -> None:
-    """Lets the event loop do what it has to do, and what follows from that."""
+    """Runs some iterations of the event loop."""
     for _ in range(4):
         await asyncio.sleep(0)
 
 
 async def queue(executor: BatchExecutor[Work], *works: Work) -> list[asyncio.Task[Any]]:
-    """Starts a caller for each work; returns once all wait in the lane's queue."""
+    """Starts a caller for each work and returns when all are queued."""
     tasks = [asyncio.create_task(executor.run(work)) for work in works]
     await turns()
     return tasks
@@ -93,7 +93,7 @@ def fail() -> None:
     raise ValueError("own words")
 
 
-def test_result_of_the_work_is_returned() -> None:
+def test_result_is_returned() -> None:
     async def scenario() -> Any:
         async with Recorder().executor() as executor:
             return await executor.run(lambda: threading.current_thread().name)
@@ -101,7 +101,7 @@ def test_result_of_the_work_is_returned() -> None:
     assert asyncio.run(scenario()) == "test"
 
 
-def test_error_of_the_work_is_raised_to_its_caller_only() -> None:
+def test_error_is_raised_to_its_caller_only() -> None:
     async def scenario() -> None:
         async with Recorder().executor() as executor:
             gate = Gate()
@@ -115,7 +115,7 @@ def test_error_of_the_work_is_raised_to_its_caller_only() -> None:
     asyncio.run(scenario())
 
 
-def test_jobs_that_queue_while_the_lane_is_busy_are_one_batch_in_order() -> None:
+def test_items_queued_during_a_batch_form_the_next_batch_in_order() -> None:
     recorder, done = Recorder(), []
 
     async def scenario() -> None:
@@ -131,7 +131,7 @@ def test_jobs_that_queue_while_the_lane_is_busy_are_one_batch_in_order() -> None
     assert done == [0, 1, 2, 3, 4]
 
 
-def test_long_queue_is_cut_into_batches() -> None:
+def test_long_queue_is_split_into_batches() -> None:
     recorder = Recorder()
 
     async def scenario() -> None:
@@ -146,7 +146,7 @@ def test_long_queue_is_cut_into_batches() -> None:
     assert recorder.batches == [1, 2, 2, 1]
 
 
-def test_job_that_is_withdrawn_before_it_was_taken_has_no_effect() -> None:
+def test_item_withdrawn_before_its_claim_has_no_effect() -> None:
     recorder, done = Recorder(), []
 
     async def scenario() -> None:
@@ -166,7 +166,7 @@ def test_job_that_is_withdrawn_before_it_was_taken_has_no_effect() -> None:
     assert done == ["stays"]
 
 
-def test_deadline_that_passes_before_a_job_was_taken_ends_the_wait() -> None:
+def test_deadline_before_the_claim_ends_the_wait() -> None:
     done: list[str] = []
 
     async def scenario() -> None:
@@ -184,7 +184,7 @@ def test_deadline_that_passes_before_a_job_was_taken_ends_the_wait() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_caller_that_goes_away_after_its_job_was_taken_waits_for_the_outcome(times: int) -> None:
+def test_caller_cancelled_after_the_claim_waits_for_the_outcome(times: int) -> None:
     async def scenario() -> Any:
         async with Recorder().executor() as executor:
             gate = Gate()
@@ -199,8 +199,8 @@ def test_caller_that_goes_away_after_its_job_was_taken_waits_for_the_outcome(tim
     assert asyncio.run(scenario()) == "through"
 
 
-async def leaving(*, after_settling: bool, abandons: bool = False) -> Any:
-    """Returns what a caller gets that is cancelled as its outcome arrives."""
+async def cancelled_caller(*, after_settling: bool, abandons: bool = False) -> Any:
+    """Returns what a caller receives that is cancelled as its outcome arrives."""
     loop, passed = asyncio.get_running_loop(), threading.Event()
     async with Recorder().executor(abandons=abandons) as executor:
         gate = Gate()
@@ -213,7 +213,7 @@ async def leaving(*, after_settling: bool, abandons: bool = False) -> Any:
 
         others = await queue(executor, next_job)
         gate.open()
-        # The loop stands still here: the outcome is on its way to it.
+        # Blocks the event loop while the outcome is delivered to it.
         assert passed.wait(LONG)
         if not after_settling:
             task.cancel()
@@ -225,20 +225,20 @@ when = pytest.mark.parametrize("after_settling", [False, True], ids=["before", "
 
 
 @when
-def test_caller_that_goes_away_as_its_outcome_arrives_is_told_it(after_settling: bool) -> None:
-    assert asyncio.run(leaving(after_settling=after_settling)) == "through"
+def test_caller_cancelled_as_its_outcome_arrives_receives_it(after_settling: bool) -> None:
+    assert asyncio.run(cancelled_caller(after_settling=after_settling)) == "through"
 
 
 @when
-def test_caller_of_a_lane_that_abandons_is_cancelled_as_its_outcome_arrives(
+def test_caller_of_an_abandoning_executor_is_cancelled_as_its_outcome_arrives(
     after_settling: bool,
 ) -> None:
-    # Whoever reads again and again would not end otherwise.
+    # The caller is not cancelled forever.
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(leaving(after_settling=after_settling, abandons=True))
+        asyncio.run(cancelled_caller(after_settling=after_settling, abandons=True))
 
 
-def test_caller_is_refused_at_once_while_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_queue_rejects_calls_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executors, "MAX_WAITING", 2)
 
     async def scenario() -> None:
@@ -255,7 +255,7 @@ def test_caller_is_refused_at_once_while_the_queue_is_full(monkeypatch: pytest.M
     asyncio.run(scenario())
 
 
-def test_close_finishes_what_waits_then_stops() -> None:
+def test_close_runs_the_queued_items_first() -> None:
     recorder = Recorder()
 
     async def scenario() -> list[Any]:
@@ -275,7 +275,7 @@ def test_close_finishes_what_waits_then_stops() -> None:
     assert recorder.events == ["start", "job", "job", "job", "stop"]
 
 
-def test_close_ends_the_thread() -> None:
+def test_close_stops_the_thread() -> None:
     async def scenario() -> Any:
         async with Recorder().executor() as executor:
             return await executor.run(threading.current_thread)
@@ -283,7 +283,7 @@ def test_close_ends_the_thread() -> None:
     assert not asyncio.run(scenario()).is_alive()
 
 
-def test_caller_of_a_lane_that_abandons_does_not_wait_for_the_outcome() -> None:
+def test_caller_of_an_abandoning_executor_does_not_wait_for_the_outcome() -> None:
     async def scenario() -> bool:
         recorder, gate = Recorder(), Gate()
         executor: BatchExecutor[Work] = BatchExecutor(
@@ -305,7 +305,7 @@ def test_caller_of_a_lane_that_abandons_does_not_wait_for_the_outcome() -> None:
     assert asyncio.run(scenario())
 
 
-def test_open_raises_what_the_start_raises() -> None:
+def test_open_raises_the_error_of_start() -> None:
     async def scenario() -> None:
         executor: BatchExecutor[Work] = BatchExecutor(
             "test", start=fail, run_batch=lambda items: None, stop=lambda: None
@@ -316,7 +316,7 @@ def test_open_raises_what_the_start_raises() -> None:
     asyncio.run(scenario())
 
 
-def test_threads_of_a_lane_run_jobs_at_the_same_time() -> None:
+def test_threads_of_an_executor_run_items_concurrently() -> None:
     recorder, both = Recorder(), threading.Barrier(2)
 
     async def scenario() -> None:
@@ -328,7 +328,7 @@ def test_threads_of_a_lane_run_jobs_at_the_same_time() -> None:
     assert recorder.events == ["start", "start", "stop", "stop"]
 
 
-def test_lane_of_several_threads_finishes_what_waits_when_it_closes() -> None:
+def test_close_with_several_threads_runs_the_queued_items_first() -> None:
     recorder, done = Recorder(), []
 
     async def scenario() -> None:
@@ -342,7 +342,7 @@ def test_lane_of_several_threads_finishes_what_waits_when_it_closes() -> None:
     assert recorder.events == ["start"] * 3 + ["stop"] * 3
 
 
-def test_lane_whose_second_thread_cannot_start_ends_the_first() -> None:
+def test_failed_start_of_one_thread_stops_the_others() -> None:
     recorder, run_cycle = Recorder(), count()
 
     def start() -> None:
@@ -364,7 +364,7 @@ def test_lane_whose_second_thread_cannot_start_ends_the_first() -> None:
     assert recorder.events == ["stop"]
 
 
-def test_job_that_is_not_begun_in_time_is_refused_without_effect() -> None:
+def test_queue_timeout_rejects_an_item_without_effect() -> None:
     recorder, done = Recorder(), []
 
     async def scenario() -> None:
@@ -374,7 +374,7 @@ def test_job_that_is_not_begun_in_time_is_refused_without_effect() -> None:
             with pytest.raises(Unavailable):
                 await executor.run(partial(done.append, "late"))
             gate.open()
-            # What was begun is waited for, however long it takes.
+            # A started thread is waited for without a limit.
             assert await first == "through"
 
     asyncio.run(scenario())
@@ -382,7 +382,7 @@ def test_job_that_is_not_begun_in_time_is_refused_without_effect() -> None:
 
 
 def due(executor: BatchExecutor[Work], seconds: float, work: Work) -> asyncio.Task[Any]:
-    """Runs work for a call that has to be answered within so many seconds."""
+    """Runs work for a call with this deadline."""
 
     async def call() -> Any:
         deadline.set_deadline(asyncio.get_running_loop().time() + seconds)
@@ -392,13 +392,13 @@ def due(executor: BatchExecutor[Work], seconds: float, work: Work) -> asyncio.Ta
 
 
 async def slow(executor: BatchExecutor[Work], gate: Gate) -> list[asyncio.Task[Any]]:
-    """Occupies a lane, whose jobs took a tenth of a second each of late, and queues five."""
+    """Blocks an executor whose recent items took 0.1 s each, and queues five items."""
     for _ in range(1_000):
         executor._queue_delay.done(1, time.monotonic() - 0.1)
     return [await gate.hold(executor), *await queue(executor, *[lambda: "queued"] * 5)]
 
 
-def test_call_that_would_be_answered_too_late_is_refused_at_once() -> None:
+def test_call_whose_deadline_is_before_the_estimated_start_is_rejected_at_once() -> None:
     async def scenario() -> None:
         async with Recorder().executor() as executor:
             gate = Gate()
@@ -415,7 +415,9 @@ def test_call_that_would_be_answered_too_late_is_refused_at_once() -> None:
     asyncio.run(scenario())
 
 
-def test_call_with_much_time_waits_no_longer_than_any_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_with_a_long_deadline_is_rejected_at_the_maximum_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(executors, "MAX_WAIT_SECONDS", 0.3)
 
     async def scenario() -> None:
@@ -433,7 +435,7 @@ def test_call_with_much_time_waits_no_longer_than_any_may(monkeypatch: pytest.Mo
     asyncio.run(scenario())
 
 
-def test_lane_whose_opening_is_cancelled_ends_what_it_has_started() -> None:
+def test_cancelled_open_stops_the_started_threads() -> None:
     async def main() -> list[str]:
         events: list[str] = []
         begun, gate = asyncio.Event(), threading.Event()

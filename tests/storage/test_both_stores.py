@@ -1,4 +1,4 @@
-"""Both databases beside each other and a model: whatever is done in a row, they agree."""
+"""Random operations on both databases give equal results, which match a model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .helpers import (
     SUBSCRIBERS,
     SUPPRESSIONS,
     email,
-    listed,
+    list_subscribers,
     profile,
 )
 
@@ -50,20 +50,20 @@ STATUSES = st.sampled_from(list(Status))
 
 
 class BothStores(BothWithWebhooks):
-    """An account whose subscribers, tags and suppressions a model knows."""
+    """An account whose subscribers, tags and suppressions are also in a model."""
 
     def __init__(self) -> None:
         super().__init__()
-        # The ids of those that there are to be, by their addresses.
+        # The expected ids by address.
         self.model: dict[str, str] = {}
 
     def subscriber(self, number: int) -> str:
-        """Returns the id of one that there is, or of nobody."""
+        """Returns the id of an existing subscriber, or an unknown id."""
         ids = sorted(self.model.values())
         return ids[number % len(ids)] if ids else "0" * 26
 
     def learn(self, outcome: Any) -> None:
-        """Notes where a subscriber is now."""
+        """Updates the address of a subscriber in the model."""
         if isinstance(outcome, SubscriberRow):
             self.is_new = self.model.get(outcome.email_key) != outcome.id
             self.model = {key: own for key, own in self.model.items() if own != outcome.id}
@@ -101,9 +101,9 @@ class BothStores(BothWithWebhooks):
 
     @rule(number=NUMBERS, names=TAGS, adds=st.booleans())
     def edit_tags(self, number: int, names: list[str], adds: bool) -> None:
-        own_id, wanted = self.subscriber(number), distinct(names)
+        own_id, filters = self.subscriber(number), distinct(names)
         edit = add_tags if adds else remove_tags
-        self.same(lambda tx: edit(OURS, own_id, wanted, tx))
+        self.same(lambda tx: edit(OURS, own_id, filters, tx))
 
     @rule(number=NUMBERS)
     def delete(self, number: int) -> None:
@@ -126,16 +126,16 @@ class BothStores(BothWithWebhooks):
 
     @rule(text=st.sampled_from(["a", "É", "ada l", "z", "%"]), status=st.none() | STATUSES)
     def find(self, text: str, status: Status | None) -> None:
-        wanted = Filter(status=status, prefix=text.lower(), folded_prefix=search_text(text))
-        self.same(lambda tx: listed(OURS, tx, wanted, PagePosition(3, descending=True)))
+        filters = Filter(status=status, prefix=text.lower(), folded_prefix=search_text(text))
+        self.same(lambda tx: list_subscribers(OURS, tx, filters, PagePosition(3, descending=True)))
 
     @rule(tag=st.sampled_from(["vip", "ñ", "none"]))
     def find_tagged(self, tag: str) -> None:
-        self.same(lambda tx: listed(OURS, tx, Filter(tag_key=name_key(tag))))
+        self.same(lambda tx: list_subscribers(OURS, tx, Filter(tag_key=name_key(tag))))
 
     @invariant()
-    def both_hold_what_the_model_says(self) -> None:
-        found = self.same(lambda tx: listed(OURS, tx))
+    def both_match_the_model(self) -> None:
+        found = self.same(lambda tx: list_subscribers(OURS, tx))
         assert {row.email_key: row.id for row in found.rows} == self.model
         assert found.total == len(self.model)
         self.same(lambda tx: tags.page(OURS, Page(1, 100), tx))
@@ -148,16 +148,16 @@ def made(name: str, names: list[str], status: Status, values: dict[str, Any]) ->
 
 @pytest.fixture
 def stores(
-    postgres_link: Psycopg3Database, tmp_path: Any
+    postgres_connection: Psycopg3Database, tmp_path: Any
 ) -> Iterator[tuple[APSWDatabase, Psycopg3Database]]:
-    """A database of each kind, in which nothing stays."""
+    """A rolled-back transaction on each database."""
     bring_up_to_date(f"sqlite:///{tmp_path}/roster.db")
     with closing(file.connect(tmp_path / "roster.db")) as sqlite:
-        yield sqlite, postgres_link
+        yield sqlite, postgres_connection
 
 
 @pytest.mark.hypothesis
-def test_both_databases_do_the_same(stores: tuple[APSWDatabase, Psycopg3Database]) -> None:
+def test_both_databases_agree(stores: tuple[APSWDatabase, Psycopg3Database]) -> None:
     BothStores.sqlite, BothStores.postgres = stores
 
     run_machine(

@@ -1,8 +1,6 @@
-"""Every statement in the code, as PostgreSQL's own parser reads it: bound to one account.
-
-On a cluster the rows of an account lie on one node. A statement goes there, and nowhere
-else, if each of the tables of accounts' data in it is compared with the account's id. That
-one of them is, and the others are joined to it, is not enough in every place.
+"""Every statement in the code binds each account table to one account, as parsed by PostgreSQL.
+On Citus, a statement runs on one node only if it compares the account_id column of every
+distributed table with the account. A join to a table that is compared is not enough in all cases.
 """
 
 from __future__ import annotations
@@ -34,32 +32,32 @@ from .test_migrate import models
 
 ROOT = Path(server.__file__).parent
 DATABASE, DIALECT = Psycopg3Database("roster"), PostgresDialect()
-# What accounts have; the other tables are on every node.
+# Distributed tables. The others are reference tables.
 OWNED = {model._meta.table_name for model in models()} - set(REFERENCE_TABLES)
 
-# Statements that name no account, and why they need none.
+# Statements without an account, and the reason.
 UNBOUND = {
-    "accounts.store._IDENTIFY": "whose key it is, is what is asked; on every node",
-    "accounts.store._ACCOUNT_OF_KEY": "for the operator, who has a key's id; on every node",
-    "accounts.store._LIST_ACCOUNTS": "for the operator, and the first start; on every node",
-    "accounts.store._IDS_BEYOND": "the upkeep goes through all accounts; on every node",
-    "accounts.store._INSERT_ACCOUNT": "an account is made; on every node",
-    "accounts.store._FIND_ACCOUNT_BY_EMAIL": "for the operator, who creates one; on every node",
-    "accounts.store._NEWEST": "once, at the start; on every node",
-    "custom_fields.store._NEWEST": "once, at the start, by every node for its own",
-    "subscribers.store_reading._NEWEST": "once, at the start, by every node for its own",
-    "webhooks.endpoints.store_reading._NEWEST": "once, at the start, by every node for its own",
-    "webhooks.delivery.store_queue._ALL": "once, at the start, by every node for its own",
+    "accounts.store._IDENTIFY": "resolves a key to its account; reference table",
+    "accounts.store._ACCOUNT_OF_KEY": "operator command by key id; reference table",
+    "accounts.store._LIST_ACCOUNTS": "operator command and first start; reference table",
+    "accounts.store._IDS_BEYOND": "maintenance of all accounts; reference table",
+    "accounts.store._INSERT_ACCOUNT": "creates an account; reference table",
+    "accounts.store._FIND_ACCOUNT_BY_EMAIL": "operator command; reference table",
+    "accounts.store._NEWEST": "once at start; reference table",
+    "custom_fields.store._NEWEST": "once at start, on each node for its shards",
+    "subscribers.store_reading._NEWEST": "once at start, on each node for its shards",
+    "webhooks.endpoints.store_reading._NEWEST": "once at start, on each node for its shards",
+    "webhooks.delivery.store_queue._ALL": "once at start, on each node for its shards",
     "webhooks.delivery.store_queue._WITH_WORK": (
-        "to deliver for all accounts, by every node for its own"
+        "delivery for all accounts, on each node for its shards"
     ),
     "webhooks.delivery.store_backlog._BACKLOG": (
-        "how much waits, of all accounts; by every node for its own"
+        "backlog of all accounts, on each node for its shards"
     ),
-    "storage.installation._FIND": "a fact of the installation; on every node",
-    "storage.installation._INSERT": "a fact of the installation; on every node",
+    "storage.installation._FIND": "one row per installation; reference table",
+    "storage.installation._INSERT": "one row per installation; reference table",
 }
-# Functions that make statements by what is asked for; those below call all of them.
+# Functions that build statements. The functions below call all of them.
 MAKERS = {
     "subscribers.store_paging._page",
     "subscribers.store_paging._counting",
@@ -69,7 +67,7 @@ MAKERS = {
 
 
 class Recorder:
-    """Takes statements as a transaction does, and finds nothing."""
+    """Records statements like a transaction, and returns no rows."""
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []
@@ -85,14 +83,13 @@ class Recorder:
 
 
 def modules() -> Iterator[str]:
-    """Returns the name of every module that has statements."""
     for file in sorted(ROOT.rglob("*.py")):
         if "migrations" not in file.parts and "Statement(" in file.read_text():
             yield ".".join(file.relative_to(ROOT).with_suffix("").parts)
 
 
 def written() -> dict[str, Statement]:
-    """Returns the statements that stand in a module under a name."""
+    """Returns the statements that a module assigns to a name."""
     return {
         f"{name}.{own}": item
         for name in modules()
@@ -102,7 +99,7 @@ def written() -> dict[str, Statement]:
 
 
 def made() -> dict[str, Statement]:
-    """Returns those of pages of subscribers, for every set of filters and both orders."""
+    """Returns the page statements of subscribers for all combinations of filters and orders."""
     every = {"status": 2, "tag_key": "t", "email_key": "e", "first_id": OURS, "end_id": OURS}
     names = (*every, "prefix")
     found = {}
@@ -112,9 +109,11 @@ def made() -> dict[str, Statement]:
         for descending in (False, True):
             recorder = Recorder()
             tx = cast(Transaction, recorder)
-            wanted = Filter(**cast(dict[str, Any], values | texts))
-            page(OURS, wanted, PagePosition(2, descending=descending), tx)
-            page_without_total(OURS, wanted, PagePosition(2, after=OURS, descending=descending), tx)
+            filters = Filter(**cast(dict[str, Any], values | texts))
+            page(OURS, filters, PagePosition(2, descending=descending), tx)
+            page_without_total(
+                OURS, filters, PagePosition(2, after=OURS, descending=descending), tx
+            )
             order = "descending" if descending else "ascending"
             for number, statement in enumerate(recorder.statements):
                 found[f"{'+'.join(chosen) or 'everyone'}, {order}, {number}"] = statement
@@ -122,15 +121,15 @@ def made() -> dict[str, Statement]:
 
 
 def made_of_deliveries() -> dict[str, Statement]:
-    """Returns those of pages of deliveries, for every status and every set of other filters."""
+    """Returns the page statements of deliveries for all statuses and combinations of filters."""
     every = {"event_types": ["tag.deleted"], "event_id": OURS, "first_id": OURS, "end_id": OURS}
     found = {}
     for status in (None, *DeliveryStatus):
         for chosen in chain.from_iterable(combinations(every, n) for n in range(len(every) + 1)):
             recorder = Recorder()
-            wanted = deliveries.Filter(status, **{name: every[name] for name in chosen})
+            filters = deliveries.Filter(status, **{name: every[name] for name in chosen})
             deliveries.page(
-                OURS, THEIRS, wanted, deliveries.PagePosition(2), cast(Transaction, recorder)
+                OURS, THEIRS, filters, deliveries.PagePosition(2), cast(Transaction, recorder)
             )
             for number, statement in enumerate(recorder.statements):
                 name = f"deliveries {status} {'+'.join(chosen)}, {number}"
@@ -142,7 +141,7 @@ STATEMENTS = {**written(), **made(), **made_of_deliveries()}
 
 
 def parsed(statement: Statement) -> tuple[Any, tuple[str, ...]]:
-    """Returns a statement as a tree, and the names of its parameters by number."""
+    """Returns the syntax tree of a statement, and its parameter names by number."""
     prepared = statement.prepared(DIALECT, DATABASE)
     first, *rest = prepared.sql.split("%s")
     numbered = first + "".join(f"${number}{text}" for number, text in enumerate(rest, 1))
@@ -152,7 +151,6 @@ def parsed(statement: Statement) -> tuple[Any, tuple[str, ...]]:
 
 
 def walk(node: Any) -> Iterator[Any]:
-    """Returns every node of a tree."""
     if isinstance(node, tuple):
         for item in node:
             yield from walk(item)
@@ -163,7 +161,7 @@ def walk(node: Any) -> Iterator[Any]:
 
 
 def read_from(item: Any) -> tuple[list[Any], list[Any]]:
-    """Returns the tables of an item of FROM, and the conditions by which they are joined."""
+    """Returns the tables of an item of FROM, and its join conditions."""
     if isinstance(item, tree.RangeVar):
         return [item], []
     if isinstance(item, tree.JoinExpr):
@@ -177,14 +175,13 @@ def read_from(item: Any) -> tuple[list[Any], list[Any]]:
 
 
 def is_account(node: Any, names: tuple[str, ...]) -> bool:
-    """Whether it is the parameter that holds the account's id."""
     if isinstance(node, tree.TypeCast):
         node = node.arg
     return isinstance(node, tree.ParamRef) and names[(node.number or 0) - 1] == "account_id"
 
 
 def bound_by(condition: Any, names: tuple[str, ...]) -> set[str]:
-    """Returns the tables whose account_id has to be the account's for a condition to hold."""
+    """Returns the tables whose account_id must equal the account for a condition to be true."""
     if isinstance(condition, tree.BoolExpr) and condition.boolop != BoolExprType.NOT_EXPR:
         each = [bound_by(argument, names) for argument in condition.args]
         is_and = condition.boolop == BoolExprType.AND_EXPR
@@ -203,15 +200,14 @@ def bound_by(condition: Any, names: tuple[str, ...]) -> set[str]:
 
 
 def owned(node: Any) -> bool:
-    """Whether a table is one of accounts' data."""
     assert node.relname in OWNED | set(REFERENCE_TABLES), f"{node.relname} is no table"
     return node.relname in OWNED
 
 
-def loose(node: Any, names: tuple[str, ...]) -> list[str]:
-    """Returns the tables that one level of a statement reads or changes for all accounts."""
+def unbound_tables(node: Any, names: tuple[str, ...]) -> list[str]:
+    """Returns the tables that one level of a statement reads or changes without an account."""
     if isinstance(node, tree.InsertStmt):
-        return loose_insert(node, names)
+        return is_unbound_insert(node, names)
     sources = {
         tree.SelectStmt: ("fromClause",),
         tree.DeleteStmt: ("relation", "usingClause"),
@@ -236,8 +232,8 @@ def loose(node: Any, names: tuple[str, ...]) -> list[str]:
     ]
 
 
-def loose_insert(node: Any, names: tuple[str, ...]) -> list[str]:
-    """Returns the table that rows are inserted into if they may be of another account."""
+def is_unbound_insert(node: Any, names: tuple[str, ...]) -> list[str]:
+    """Returns the table into which rows of other accounts could be inserted."""
     columns = [column.name for column in node.cols]
     if not owned(node.relation):
         return []
@@ -248,40 +244,39 @@ def loose_insert(node: Any, names: tuple[str, ...]) -> list[str]:
 
 
 def tables_of(statement: Statement) -> set[str]:
-    """Returns every table that a statement names."""
     stmt, _ = parsed(statement)
     return {node.relname for node in walk(stmt) if isinstance(node, tree.RangeVar)}
 
 
 def unbound(statement: Statement) -> list[str]:
-    """Returns the tables of accounts' data that a statement does not bind to the account."""
+    """Returns the account tables that a statement does not bind to the account."""
     stmt, names = parsed(statement)
-    return [table for node in walk(stmt) for table in loose(node, names)]
+    return [table for node in walk(stmt) for table in unbound_tables(node, names)]
 
 
-# One test of hundreds of statements, since each is read in a millisecond.
-def test_every_table_of_an_accounts_data_is_bound_to_the_account() -> None:
+# One test for hundreds of statements: each is parsed in a millisecond.
+def test_every_account_table_in_a_statement_is_bound_to_the_account() -> None:
     tables = {name: unbound(STATEMENTS[name]) for name in STATEMENTS.keys() - UNBOUND.keys()}
 
     assert tables
     assert {name: found for name, found in tables.items() if found} == {}
 
 
-def test_exceptions_name_no_account_and_are_all_there_are() -> None:
+def test_unbound_statements_are_listed() -> None:
     nameless = {name for name, it in STATEMENTS.items() if "account_id" not in parsed(it)[1]}
 
     assert nameless == set(UNBOUND)
 
 
 @pytest.mark.parametrize("name", sorted(UNBOUND))
-def test_what_names_no_account_is_on_every_node_or_asks_each_node_by_itself(name: str) -> None:
+def test_unbound_statements_read_reference_tables_or_each_node_by_itself(name: str) -> None:
     tables = tables_of(STATEMENTS[name])
 
-    # From a table that is on every node into one that is not there is no way.
+    # A reference table cannot reference a distributed table.
     assert tables <= set(REFERENCE_TABLES) or tables <= OWNED
 
 
-def test_statements_are_made_nowhere_else() -> None:
+def test_statements_are_created_only_in_stores() -> None:
     makers = set()
     for name in modules():
         module = ast.parse((ROOT / f"{name.replace('.', '/')}.py").read_text())
@@ -322,8 +317,10 @@ LOOSE: Mapping[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", LOOSE)
-def test_parser_tells_what_is_bound_from_what_is_not(name: str) -> None:
+def test_parser_distinguishes_bound_and_unbound_tables(name: str) -> None:
     sql, tables = LOOSE[name]
     stmt = parse_sql(sql.replace("%s", "$1"))[0].stmt
 
-    assert [table for node in walk(stmt) for table in loose(node, ("account_id",))] == tables
+    assert [
+        table for node in walk(stmt) for table in unbound_tables(node, ("account_id",))
+    ] == tables

@@ -1,7 +1,5 @@
-"""The distribution over a Citus cluster, as far as its rules and one server can show it.
-
-Where the server lacks Citus these tests run on a stand-in (citus.py), which checks what is
-asked and in which order, and distributes nothing.
+"""The distribution of tables over Citus, tested on one server.
+If the server has no Citus, a stand-in (citus.py) records the calls and their order.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from ..postgres import Postgres
 from .citus import database_with_citus
 
 LISTED = "SELECT table_name::text, citus_table_type, distribution_column FROM citus_tables"
-# Every key, unique index, exclusion and foreign key, with its columns, and where it leads to.
+# Every key, unique index, exclusion and foreign key with its columns and target.
 CONSTRAINTS = """
 SELECT indrelid::regclass::text, indexrelid::regclass::text, NULL, ARRAY(
     SELECT attname::text FROM pg_attribute WHERE attrelid = indrelid AND attnum = ANY (indkey)
@@ -37,7 +35,7 @@ SELECT conrelid::regclass::text, conname, confrelid::regclass::text, ARRAY(
     SELECT attname::text FROM pg_attribute WHERE attrelid = conrelid AND attnum = ANY (conkey)
 ) FROM pg_constraint WHERE contype = 'f'
 """
-# What Citus does not take, or not in every version: nothing of Roster's needs it.
+# Features that Citus rejects in some or all versions.
 REFUSED = {
     "sequences": "SELECT relname FROM pg_class WHERE relkind = 'S'"
     f" AND relnamespace = 'public'::regnamespace AND relname <> '{HISTORY}_id_seq'",
@@ -47,7 +45,7 @@ REFUSED = {
     "inheritance": "SELECT inhrelid::regclass FROM pg_inherits",
     "generated columns": "SELECT attname FROM pg_attribute JOIN pg_class ON oid = attrelid"
     " WHERE relnamespace = 'public'::regnamespace AND attgenerated <> ''",
-    # Rows are told apart by what does not depend on a language.
+    # Row identification must not depend on a collation.
     "collations that are not deterministic": "SELECT attname FROM pg_attribute"
     " JOIN pg_collation c ON c.oid = attcollation WHERE NOT c.collisdeterministic",
     "actions that set a column": "SELECT conname FROM pg_constraint WHERE contype = 'f'"
@@ -57,7 +55,7 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def migrated(postgres: Postgres) -> Iterator[Psycopg3Database]:
-    """A connection to a database of the current schema, which nothing changes."""
+    """A connection to a database with the current schema, for reading."""
     url = postgres.new_database()
     bring_up_to_date(url)
     with closing(connect(url)) as database:
@@ -66,32 +64,31 @@ def migrated(postgres: Postgres) -> Iterator[Psycopg3Database]:
 
 @pytest.fixture
 def url(postgres: Postgres) -> str:
-    """A database of the current schema with Citus, real or not."""
+    """A database with the current schema and Citus, real or a stand-in."""
     url, _ = database_with_citus(postgres)
     bring_up_to_date(url)
     return url
 
 
 def rows(url: str, sql: str) -> list[tuple[str, ...]]:
-    """Returns what a query gives."""
     with psycopg.connect(url, autocommit=True) as connection:
         cursor = connection.execute(sql)
         return cursor.fetchall() if cursor.description else []
 
 
 def asked(url: str) -> list[str]:
-    """Returns what the stand-in was asked, in order; with the real Citus there is no test."""
+    """Returns the calls of the stand-in in order. Skips the test with the real Citus."""
     if rows(url, "SELECT to_regclass('stand_in.asked')") == [(None,)]:
         pytest.skip("the real Citus notes nothing")
     return [text for (text,) in rows(url, "SELECT text FROM stand_in.asked ORDER BY number")]
 
 
 def owned(database: Psycopg3Database) -> set[str]:
-    """Returns the tables of accounts' data."""
+    """Returns the tables with data of accounts."""
     return set(database.get_tables()) - {*REFERENCE_TABLES, HISTORY}
 
 
-def test_every_key_and_link_of_an_accounts_data_contains_the_account(
+def test_every_key_and_foreign_key_contains_the_account(
     migrated: Psycopg3Database,
 ) -> None:
     found = [
@@ -106,7 +103,7 @@ def test_every_key_and_link_of_an_accounts_data_contains_the_account(
     ] == []
 
 
-def test_tables_on_every_node_refer_to_none_that_is_distributed(
+def test_reference_tables_have_no_foreign_keys_to_distributed_tables(
     migrated: Psycopg3Database,
 ) -> None:
     found = migrated.execute_sql(CONSTRAINTS).fetchall()
@@ -114,7 +111,7 @@ def test_tables_on_every_node_refer_to_none_that_is_distributed(
     assert [row for row in found if row[0] in REFERENCE_TABLES and row[2] in owned(migrated)] == []
 
 
-def test_every_account_is_told_by_the_same_type_everywhere(migrated: Psycopg3Database) -> None:
+def test_every_account_id_column_has_the_same_type(migrated: Psycopg3Database) -> None:
     types = {
         (column.data_type, column.null)
         for table in owned(migrated)
@@ -126,20 +123,18 @@ def test_every_account_is_told_by_the_same_type_everywhere(migrated: Psycopg3Dat
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_schema_has_nothing_that_a_cluster_does_not_take(
-    migrated: Psycopg3Database, name: str
-) -> None:
+def test_schema_avoids_features_that_citus_rejects(migrated: Psycopg3Database, name: str) -> None:
     assert migrated.execute_sql(REFUSED[name]).fetchall() == []
 
 
-def test_database_without_citus_is_refused_with_a_hint(postgres: Postgres) -> None:
+def test_database_without_citus_is_rejected_with_a_remedy(postgres: Postgres) -> None:
     url = postgres.new_database()
 
     with pytest.raises(StorageError, match="CREATE EXTENSION citus"):
         list(distributed(url))
 
 
-def test_file_cannot_be_distributed(tmp_path: object) -> None:
+def test_sqlite_database_cannot_be_distributed(tmp_path: object) -> None:
     done = roster(
         "migrate", "--distribute", "--json", "--database-url", f"sqlite:///{tmp_path}/a.db"
     )
@@ -147,14 +142,14 @@ def test_file_cannot_be_distributed(tmp_path: object) -> None:
     assert "SQLite" in error_line(done, ExitCode.DATABASE)
 
 
-def test_every_table_is_distributed_by_account_and_three_are_on_every_node(url: str) -> None:
-    told = printed(url, "migrate", "--distribute")["tables"]
+def test_tables_are_distributed_by_account_except_three_reference_tables(url: str) -> None:
+    report = printed(url, "migrate", "--distribute")["tables"]
 
-    event_types = {table: (kind, column) for table, kind, column in rows(url, LISTED)}
+    table_types = {table: (kind, column) for table, kind, column in rows(url, LISTED)}
     assert {
-        table for table, (kind, _) in event_types.items() if kind == TableKind.REFERENCE
+        table for table, (kind, _) in table_types.items() if kind == TableKind.REFERENCE
     } == set(REFERENCE_TABLES)
-    others = {table: of for table, of in event_types.items() if table not in REFERENCE_TABLES}
+    others = {table: of for table, of in table_types.items() if table not in REFERENCE_TABLES}
     with closing(connect(url)) as database:
         assert set(others) == owned(database)
     assert set(others.values()) == {(TableKind.DISTRIBUTED, "account_id")}
@@ -168,38 +163,38 @@ def test_every_table_is_distributed_by_account_and_three_are_on_every_node(url: 
         )
         == 1
     )
-    assert {table["table"]: table["kind"] for table in told} == {
-        table: kind for table, (kind, _) in event_types.items()
+    assert {table["table"]: table["kind"] for table in report} == {
+        table: kind for table, (kind, _) in table_types.items()
     }
-    assert not any(table["before"] for table in told)
+    assert not any(table["before"] for table in report)
 
 
-def test_tables_lie_beside_the_first_and_what_stays_behind_goes_last(url: str) -> None:
+def test_tables_are_colocated_and_local_data_is_truncated_last(url: str) -> None:
     list(distributed(url))
 
     texts = asked(url)
     spread = [text for text in texts if text.startswith("distributed")]
     first = spread[0].split()[1]
     assert [text.split(" with ")[1] for text in spread] == ["none", *[first] * (len(spread) - 1)]
-    event_types = [text.split()[0] for text in texts]
-    assert event_types == sorted(event_types, key=lambda kind: kind == "truncated")
+    table_types = [text.split()[0] for text in texts]
+    assert table_types == sorted(table_types, key=lambda kind: kind == "truncated")
     assert {text.split()[1] for text in texts if text.startswith("truncated")} == {
         name for (name,) in rows(url, "SELECT name::text FROM stand_in.spread")
     }
 
 
-def test_second_run_leaves_everything_as_it_is(url: str) -> None:
+def test_second_run_changes_nothing(url: str) -> None:
     list(distributed(url))
     before = rows(url, LISTED)
 
-    told = printed(url, "migrate", "--distribute")
+    report = printed(url, "migrate", "--distribute")
 
-    assert told["applied"] == []
-    assert all(table["before"] for table in told["tables"])
+    assert report["applied"] == []
+    assert all(table["before"] for table in report["tables"])
     assert rows(url, LISTED) == before
 
 
-def test_what_broke_off_is_gone_on_with(url: str) -> None:
+def test_interrupted_distribution_is_resumed(url: str) -> None:
     half: Any = distributed(url)
     some = [next(half) for _ in range(5)]
     half.close()
@@ -219,7 +214,7 @@ def test_what_broke_off_is_gone_on_with(url: str) -> None:
     )
 
 
-def test_table_that_a_migration_adds_is_laid_beside_the_others(url: str) -> None:
+def test_table_of_a_new_migration_is_colocated_with_the_others(url: str) -> None:
     list(distributed(url))
     before = asked(url)
     first = next(text.split()[1] for text in before if text.startswith("distributed"))
@@ -240,7 +235,7 @@ def test_table_that_a_migration_adds_is_laid_beside_the_others(url: str) -> None
         ("suppression", "distributed", "email_hash"),
     ],
 )
-def test_table_that_was_distributed_otherwise_is_named(
+def test_table_with_another_distribution_is_named(
     url: str, table: str, kind: str, column: str
 ) -> None:
     asked(url)
@@ -250,10 +245,10 @@ def test_table_that_was_distributed_otherwise_is_named(
         list(distributed(url))
 
 
-def test_table_that_citus_only_knows_of_is_distributed_like_any_other(url: str) -> None:
+def test_citus_local_table_is_distributed(url: str) -> None:
     asked(url)
     rows(url, "INSERT INTO stand_in.spread VALUES ('tag', 'local', NULL, 0)")
-    # What Citus does with it when it is distributed.
+    # The state after Citus distributed the table.
     rows(url, "DROP FUNCTION stand_in.refuse_distributed CASCADE")
     rows(
         url,
@@ -264,7 +259,7 @@ def test_table_that_citus_only_knows_of_is_distributed_like_any_other(url: str) 
     assert not any(table.before for table in distributed(url))
 
 
-def test_tables_that_do_not_lie_together_are_refused(url: str) -> None:
+def test_tables_that_are_not_colocated_are_rejected(url: str) -> None:
     asked(url)
     for group, table in enumerate(("tag", "suppression")):
         spread = f"('{table}', 'distributed', 'account_id', {group})"
@@ -274,7 +269,7 @@ def test_tables_that_do_not_lie_together_are_refused(url: str) -> None:
         list(distributed(url))
 
 
-def test_command_says_what_it_did(url: str) -> None:
+def test_command_prints_its_changes(url: str) -> None:
     done = roster("migrate", "--distribute", ROSTER_DATABASE_URL=url)
 
     assert done.returncode == 0

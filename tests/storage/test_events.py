@@ -1,4 +1,4 @@
-"""Events in the database: a sequence without a gap, and pages of it found without counting."""
+"""Event sequences without gaps, and pages of events."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
 from server.tags.store import TagRow
 
-from .helpers import OURS, THEIRS, cost, select
-from .test_plans import Watched, searches
+from .helpers import OURS, THEIRS, select, statements_of
+from .test_plans import RecordingTransaction, searches
 
 KINDS = (EventType.TAG_CREATED, EventType.TAG_DELETED, EventType.SUBSCRIBER_CREATED)
 _FORGET = Statement(
@@ -33,7 +33,7 @@ _FORGET = Statement(
 
 
 def happen(account: str, count: int, tx: Transaction) -> None:
-    """Records so many events at once, of some kinds in turn."""
+    """Records this many events in one transaction, of several types in turn."""
     changes = [
         created(KINDS[number % len(KINDS)], TagRow(str(number), "vip", "", tx.now))
         for number in range(count)
@@ -42,7 +42,7 @@ def happen(account: str, count: int, tx: Transaction) -> None:
 
 
 def forget(account: str, until: int, tx: Transaction) -> None:
-    """Takes the first events away."""
+    """Deletes the oldest events."""
     tx.run(_FORGET, account_id=account, last=until)
 
 
@@ -50,7 +50,7 @@ def sequences(rows: Sequence[EventRow]) -> list[int]:
     return [row.sequence for row in rows]
 
 
-def test_sequence_goes_on_from_one_transaction_to_the_next(tx: Transaction) -> None:
+def test_sequence_continues_across_transactions(tx: Transaction) -> None:
     count_webhooks(OURS, 1, tx)
     count_webhooks(THEIRS, 1, tx)
 
@@ -65,7 +65,7 @@ def test_sequence_goes_on_from_one_transaction_to_the_next(tx: Transaction) -> N
     assert sequences(page(THEIRS, Filter(), Page(1, 100), tx, descending=False)[0]) == [1, 2]
 
 
-def test_nothing_is_recorded_where_nobody_listens(tx: Transaction) -> None:
+def test_no_event_is_recorded_without_webhooks(tx: Transaction) -> None:
     happen(OURS, 2, tx)
     assert not has_webhooks(OURS, tx)
     assert count_webhooks(OURS, 2, tx) == 0
@@ -79,14 +79,14 @@ def test_nothing_is_recorded_where_nobody_listens(tx: Transaction) -> None:
     assert not has_webhooks(OURS, tx)
 
 
-def test_events_cost_two_statements_more_however_many_they_are(tx: Transaction) -> None:
+def test_recording_any_number_of_events_costs_two_statements(tx: Transaction) -> None:
     count_webhooks(OURS, 1, tx)
 
     for count in (1, 100):
-        assert cost(tx, lambda count=count: happen(OURS, count, tx)) == 2
+        assert statements_of(tx, lambda count=count: happen(OURS, count, tx)) == 2
 
 
-def test_last_event_is_that_which_was_recorded_last(tx: Transaction) -> None:
+def test_last_event_is_the_newest_recorded(tx: Transaction) -> None:
     with pytest.raises(LookupError):
         last(OURS, tx)
     for account in (OURS, THEIRS):
@@ -98,9 +98,7 @@ def test_last_event_is_that_which_was_recorded_last(tx: Transaction) -> None:
 
 
 @pytest.mark.parametrize("forgotten", [0, 4, 12])
-def test_pages_are_those_of_a_list_that_is_filtered_by_hand(
-    tx: Transaction, forgotten: int
-) -> None:
+def test_pages_equal_the_filtered_list(tx: Transaction, forgotten: int) -> None:
     for account in (OURS, THEIRS):
         count_webhooks(account, 1, tx)
         happen(account, 12, tx)
@@ -126,16 +124,16 @@ def test_pages_are_those_of_a_list_that_is_filtered_by_hand(
         (None, ids[0], ids[7], f"{ids[-1]}0"),
         (False, True),
     )
-    for after, wanted, first_id, end_id, descending in every:
+    for after, filters, first_id, end_id, descending in every:
         expected = [
             number
             for number in range(max(after, forgotten) + 1, 13)
-            if (not wanted or event_types[number - 1] in wanted)
+            if (not filters or event_types[number - 1] in filters)
             and (first_id is None or ids[number - 1] >= first_id)
             and (end_id is None or ids[number - 1] < end_id)
         ]
         expected = expected[::-1] if descending else expected
-        asked = Filter(after, wanted, first_id, end_id)
+        asked = Filter(after, filters, first_id, end_id)
         for number in (1, 2, 3):
             rows, total = page(OURS, asked, Page(number, 4), tx, descending=descending)
             there = expected[4 * (number - 1) : 4 * number]
@@ -147,7 +145,7 @@ ROWS = 2_000
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transaction]:
-    """A transaction on a file with many events of two accounts; nothing is written to it."""
+    """A transaction on a file with many events of two accounts, for reading."""
     path: Path = tmp_path_factory.mktemp("events")
     with unit_of_work(f"sqlite:///{path}/roster.db") as transaction:
         for account in (OURS, THEIRS):
@@ -171,49 +169,49 @@ FILTERS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
 @pytest.mark.parametrize("name", FILTERS)
-def test_page_is_searched_in_the_account_and_not_sorted(
+def test_page_uses_an_index_of_the_account_without_a_sort(
     many: Transaction, name: str, descending: bool
 ) -> None:
-    watched = Watched(many)
+    recording = RecordingTransaction(many)
 
-    rows, _ = page(OURS, Filter(**FILTERS[name]), Page(2, 10), watched, descending=descending)
+    rows, _ = page(OURS, Filter(**FILTERS[name]), Page(2, 10), recording, descending=descending)
 
     assert len(rows) == 10
-    assert len(watched.seen) <= 6
-    for step in watched.seen:
+    assert len(recording.recorded) <= 6
+    for step in recording.recorded:
         assert searches(step)
         assert not [line for line in step.plan if "TEMP B-TREE" in line], step
 
 
 @pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
-def test_events_of_other_kinds_are_not_looked_at(many: Transaction, descending: bool) -> None:
-    watched = Watched(many)
+def test_events_of_other_types_are_not_read(many: Transaction, descending: bool) -> None:
+    recording = RecordingTransaction(many)
 
     page(
         OURS,
         Filter(event_types=[EventType.TAG_DELETED]),
         Page(2, 10),
-        watched,
+        recording,
         descending=descending,
     )
 
-    of_page, of_count = watched.seen[-2:]
+    of_page, of_count = recording.recorded[-2:]
     by_kind = "COVERING INDEX event_account_id_kind_sequence (account_id=? AND kind=?"
     for step in (of_page, of_count):
         assert [line for line in step.plan if by_kind in line], step
-    # To look at every event takes at least a step each.
+    # Reading every event takes at least one step each.
     assert of_page.machine_steps < ROWS // 4
 
 
 @pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
-def test_page_costs_the_same_wherever_it_is(many: Transaction, descending: bool) -> None:
+def test_page_cost_is_independent_of_its_position(many: Transaction, descending: bool) -> None:
     def steps(number: int) -> int:
-        watched = Watched(many)
-        page(OURS, Filter(), Page(number, 10), watched, descending=descending)
-        return sum(step.machine_steps for step in watched.seen)
+        recording = RecordingTransaction(many)
+        page(OURS, Filter(), Page(number, 10), recording, descending=descending)
+        return sum(step.machine_steps for step in recording.recorded)
 
     costs = [steps(number) for number in (1, 50, 150, ROWS // 10)]
 
     assert max(costs) < min(costs) * 1.2, costs
-    # To count all of them takes a step each.
+    # Counting all events takes one step each.
     assert max(costs) < ROWS

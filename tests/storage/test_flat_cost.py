@@ -1,7 +1,6 @@
-"""What is done all the time costs the same however much an account has.
-
-Time says little on a machine that others use too. SQLite counts the steps of its machine:
-a statement that walks through an account's rows takes some for each of them.
+"""The cost of frequent operations is independent of the number of rows of an account.
+Cost is measured in steps of SQLite's virtual machine, which do not depend on the load of the
+computer.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from server.webhooks.delivery.store_retention import PurgeLimits
 from server.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT
 
 from .helpers import OURS
-from .watched import Watched
+from .recording import RecordingTransaction
 
 URL = "https://example.com/"
-# How many tags, events and deliveries an account has: few, and many.
+# The number of tags, events and deliveries of an account.
 FEW, MANY = 320, 1_600
 
 
 def deliver(tx: Transaction, error: str = "") -> None:
-    """Delivers what is due until there is nothing left."""
+    """Delivers all due deliveries."""
     batch = run_cycle(OURS, [], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1]
     while batch.deliveries:
         finished = [
@@ -42,11 +41,11 @@ def deliver(tx: Transaction, error: str = "") -> None:
         batch = run_cycle(OURS, finished, MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1]
 
 
-def lived(rows: int, tx: Transaction) -> str:
-    """Makes an account in which that much has happened, and returns its webhook."""
+def account_with_history(rows: int, tx: Transaction) -> str:
+    """Creates an account with this number of tags, events and deliveries. Returns its webhook."""
     webhook = store.create(OURS, store.NewWebhook(URL, "", (), enabled=True), str.encode, tx)
-    # Half of them wait until they are tried again; without a pause, since what is due while
-    # there is one is delivered after it.
+    # Half of them wait for a retry. The endpoint is not paused, because deliveries due during a
+    # pause are sent after it.
     for half, error in enumerate(("", "answered 503")):
         for number in range(rows // 2):
             tags.create(OURS, f"{half}-{number}", "", tx)
@@ -91,16 +90,16 @@ def purge(webhook_id: str, tx: Transaction) -> None:
 
 
 def steps(path: Path, rows: int, work: Callable[[str, Transaction], None]) -> int:
-    """Returns how many steps a piece of work takes in an account that has so many rows."""
+    """Returns the steps of an operation in an account with this number of rows."""
     with unit_of_work(f"sqlite:///{path}/{rows}.db") as tx:
-        webhook_id = lived(rows, tx)
-        watched = Watched(tx)
-        work(webhook_id, watched)
-        return sum(step.machine_steps for step in watched.seen)
+        webhook_id = account_with_history(rows, tx)
+        recording = RecordingTransaction(tx)
+        work(webhook_id, recording)
+        return sum(step.machine_steps for step in recording.recorded)
 
 
 @pytest.mark.parametrize("work", [event, names, trial, replay, start, purge])
-def test_work_costs_the_same_however_much_there_is(
+def test_cost_is_independent_of_the_number_of_rows(
     tmp_path: Path, work: Callable[[str, Transaction], None]
 ) -> None:
     few, many = map(partial(steps, tmp_path, work=work), (FEW, MANY))

@@ -1,4 +1,4 @@
-"""Answers that are kept for idempotency keys: how long, for whom, and that nobody reads them."""
+"""Stored responses of idempotency keys: retention, scope and encryption."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ from .helpers import ENCRYPTION, OURS, THEIRS, select
 
 NOW = 1_767_323_045_006
 HOUR = 3_600_000
-STORED = StoredResponseRow("fingerprint", b"sealed answer")
+STORED = StoredResponseRow("fingerprint", b"encrypted response")
 SECRET = "rk_a_secret_that_is_stored_nowhere"
 
 
 @pytest.fixture(autouse=True)
 def stopped(tx: Transaction) -> None:
-    """A clock that stands still until a test moves it."""
+    """Stops the clock of the transaction. A test advances it."""
     tx.now = NOW
 
 
 def keys(tx: Transaction, account: str = OURS) -> set[str]:
-    """Returns the keys of all answers that an account has, in time or not."""
+    """Returns the keys of all stored responses of an account, including expired ones."""
     rows = select(f"SELECT key FROM kept_answer WHERE account_id = '{account}'", tx)
     return {key for (key,) in rows}
 
 
-def test_kept_for_24_hours() -> None:
+def test_responses_are_stored_for_24_hours() -> None:
     assert RETENTION_MILLISECONDS == 24 * HOUR
 
 
@@ -59,7 +59,7 @@ def test_kept_for_24_hours() -> None:
     ("later", "is_found"),
     [(0, True), (HOUR, True), (24 * HOUR - 1, True), (24 * HOUR, False), (48 * HOUR, False)],
 )
-def test_answer_is_found_for_24_hours_and_not_after(
+def test_response_is_found_for_24_hours_and_not_after(
     tx: Transaction, later: int, is_found: bool
 ) -> None:
     put(OURS, "key", STORED, tx)
@@ -70,13 +70,13 @@ def test_answer_is_found_for_24_hours_and_not_after(
 
 
 @pytest.mark.parametrize("key", ["Key", "ke", "key ", "key\x01", ""], ids=ascii)
-def test_answer_is_found_by_its_very_key(tx: Transaction, key: str) -> None:
+def test_response_is_found_by_its_exact_key_only(tx: Transaction, key: str) -> None:
     put(OURS, "key", STORED, tx)
 
     assert find(OURS, key, tx) is None
 
 
-def test_key_whose_time_is_over_is_as_good_as_new(tx: Transaction) -> None:
+def test_expired_key_can_be_used_again(tx: Transaction) -> None:
     put(OURS, "key", STORED, tx)
     tx.now += 24 * HOUR
 
@@ -87,7 +87,7 @@ def test_key_whose_time_is_over_is_as_good_as_new(tx: Transaction) -> None:
     assert find(OURS, "key", tx) == ("another", b"other")
 
 
-def test_key_is_as_good_as_new_beside_many_older_ones(tx: Transaction) -> None:
+def test_expired_key_can_be_used_again_among_many_older_keys(tx: Transaction) -> None:
     for number in range(30):
         tx.now = NOW + number
         put(OURS, f"{number}", STORED, tx)
@@ -139,12 +139,7 @@ def test_responses_of_other_accounts_are_not_deleted(tx: Transaction) -> None:
     assert keys(tx, THEIRS) == {"of both", "old"}
 
 
-# Through the database that the services have
-
-
-class Moments:
-    """A clock that a test moves."""
-
+class ManualClock:
     now = NOW
 
     def __call__(self) -> int:
@@ -152,15 +147,15 @@ class Moments:
 
 
 @pytest.fixture
-def clock() -> Moments:
-    return Moments()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 Scenario = Callable[[IdempotentDatabase], Awaitable[Any]]
 
 
-def played(database: Database, scenario: Scenario) -> Any:
-    """Runs a story on a database and returns what comes of it."""
+def run_scenario(database: Database, scenario: Scenario) -> Any:
+    """Runs a scenario on an open database and returns its result."""
 
     async def whole() -> Any:
         once = IdempotentDatabase(database, ENCRYPTION)
@@ -174,21 +169,22 @@ def played(database: Database, scenario: Scenario) -> Any:
 
 
 @pytest.fixture(params=STORES)
-def play(request: pytest.FixtureRequest, clock: Moments) -> Callable[[Scenario], Any]:
-    """Runs a story on a fresh database of each kind in turn."""
+def play(request: pytest.FixtureRequest, clock: ManualClock) -> Callable[[Scenario], Any]:
+    """Runs a scenario on an empty database of each type."""
     if request.param == "sqlite":
-        return partial(played, SqliteDatabase(request.getfixturevalue("new_file"), clock=clock))
+        return partial(
+            run_scenario, SqliteDatabase(request.getfixturevalue("new_file"), clock=clock)
+        )
     postgres: Postgres = request.getfixturevalue("postgres")
-    return partial(played, PostgresDatabase(postgres.new_roster(), 2, clock=clock))
+    return partial(run_scenario, PostgresDatabase(postgres.new_roster(), 2, clock=clock))
 
 
 def request(key: str = "key", fingerprint: str = "first", account: str = OURS) -> Request:
-    """A request that came with a key."""
     return Request(account, key, fingerprint, pb.CreateApiKeyResponse.FromString)
 
 
 def work(name: str) -> Callable[[Transaction], pb.CreateApiKeyResponse]:
-    """Work that has an effect and answers with a secret and what it did."""
+    """Work that creates a tag and returns a secret."""
 
     def create(tx: Transaction) -> pb.CreateApiKeyResponse:
         tag = tags.create(OURS, name, "", tx)
@@ -214,11 +210,10 @@ async def call(database: IdempotentDatabase, name: str, own: Request) -> pb.Crea
 
 
 async def number_of_tags(database: IdempotentDatabase) -> int:
-    """Returns how many effects there were."""
     return await database.read(lambda tx: tags.count(OURS, tx))
 
 
-def test_request_that_is_sent_again_has_one_effect_and_one_answer(
+def test_repeated_request_has_one_effect_and_one_response(
     play: Callable[[Scenario], Any],
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
@@ -237,7 +232,7 @@ def test_request_that_is_sent_again_has_one_effect_and_one_answer(
     [request("other"), request(account=THEIRS)],
     ids=["other key", "other account"],
 )
-def test_other_request_has_an_effect_of_its_own(
+def test_request_with_another_key_or_account_has_its_own_effect(
     play: Callable[[Scenario], Any], other: Request
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
@@ -250,8 +245,8 @@ def test_other_request_has_an_effect_of_its_own(
     play(scenario)
 
 
-def test_key_that_comes_with_another_request_is_refused_for_24_hours(
-    play: Callable[[Scenario], Any], clock: Moments
+def test_key_with_another_request_is_rejected_for_24_hours(
+    play: Callable[[Scenario], Any], clock: ManualClock
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         await call(database, "a", request())
@@ -266,7 +261,7 @@ def test_key_that_comes_with_another_request_is_refused_for_24_hours(
     play(scenario)
 
 
-def test_request_that_fails_keeps_nothing_and_is_tried_afresh(
+def test_failed_request_stores_no_response_and_can_be_retried(
     play: Callable[[Scenario], Any],
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
@@ -281,7 +276,7 @@ def test_request_that_fails_keeps_nothing_and_is_tried_afresh(
     play(scenario)
 
 
-def test_key_of_a_request_that_runs_is_in_use_until_it_ends(
+def test_key_of_a_running_request_is_in_use_until_it_ends(
     play: Callable[[Scenario], Any],
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
@@ -298,8 +293,8 @@ def test_key_of_a_request_that_runs_is_in_use_until_it_ends(
     play(scenario)
 
 
-def acts(name: str) -> Callable[[Transaction], str]:
-    """Work before an act outside of the database."""
+def create_and_return_id(name: str) -> Callable[[Transaction], str]:
+    """Work that precedes an effect outside of the database."""
 
     def begin(tx: Transaction) -> str:
         return tags.create(OURS, name, "", tx).id
@@ -309,24 +304,24 @@ def acts(name: str) -> Callable[[Transaction], str]:
 
 @pytest.mark.parametrize("fingerprint", ["first", "another"])
 def test_key_is_in_use_for_every_process_between_begin_and_conclude(
-    play: Callable[[Scenario], Any], clock: Moments, fingerprint: str
+    play: Callable[[Scenario], Any], clock: ManualClock, fingerprint: str
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         with running(database, request()):
-            await database.begin(acts("a"))
+            await database.begin(create_and_return_id("a"))
         # The process knows nothing of the request any more.
         with (
             running(database, request(fingerprint=fingerprint)),
             pytest.raises(IdempotencyKeyInUse),
         ):
-            await database.begin(acts("b"))
+            await database.begin(create_and_return_id("b"))
         assert await number_of_tags(database) == 1
 
         with running(database, request()):
             answer = await database.conclude(work("c"))
         again = request()
         with running(database, again):
-            assert await database.begin(acts("d")) == answer
+            assert await database.begin(create_and_return_id("d")) == answer
         assert again.replayed
         clock.now += 24 * HOUR - 1
         with pytest.raises(IdempotencyKeyReused):
@@ -335,26 +330,26 @@ def test_key_is_in_use_for_every_process_between_begin_and_conclude(
     play(scenario)
 
 
-def test_key_of_a_request_whose_process_ended_is_free_after_a_minute(
-    play: Callable[[Scenario], Any], clock: Moments
+def test_key_of_a_request_in_an_ended_process_is_free_after_a_minute(
+    play: Callable[[Scenario], Any], clock: ManualClock
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         with running(database, request()):
-            await database.begin(acts("a"))
+            await database.begin(create_and_return_id("a"))
         clock.now += RUNNING_MILLISECONDS - 1
         with running(database, request()), pytest.raises(IdempotencyKeyInUse):
-            await database.begin(acts("b"))
+            await database.begin(create_and_return_id("b"))
         clock.now += 1
         with running(database, request()):
-            assert isinstance(await database.begin(acts("c")), str)
+            assert isinstance(await database.begin(create_and_return_id("c")), str)
 
     play(scenario)
 
 
-def test_key_is_free_again_once_the_conclusion_has_failed(play: Callable[[Scenario], Any]) -> None:
+def test_key_is_free_after_a_failed_conclusion(play: Callable[[Scenario], Any]) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         with running(database, request()):
-            await database.begin(acts("a"))
+            await database.begin(create_and_return_id("a"))
             with pytest.raises(TagAlreadyExists):
                 await database.conclude(work("A"))
 
@@ -375,9 +370,11 @@ def test_write_without_a_key_stores_no_response(play: Callable[[Scenario], Any])
     play(scenario)
 
 
-def test_stored_response_is_not_readable_without_the_key(tmp_path: Path, clock: Moments) -> None:
+def test_stored_response_is_not_readable_without_the_key(
+    tmp_path: Path, clock: ManualClock
+) -> None:
     file = SqliteDatabase(tmp_path / "once.db", clock=clock)
-    answer: pb.CreateApiKeyResponse = played(file, lambda once: call(once, "a", request()))
+    answer: pb.CreateApiKeyResponse = run_scenario(file, lambda once: call(once, "a", request()))
     assert answer.secret.startswith(SECRET)
 
     connection = apsw.Connection(str(tmp_path / "once.db"))

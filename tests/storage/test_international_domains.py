@@ -1,4 +1,4 @@
-"""The migration that lets a search find international domains, on both databases."""
+"""The migration after which a search finds international domains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = "account_id, id, email, email_key, first_name, last_name, status, crea
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database of the schema before, with subscribers of two accounts."""
+    """A database with the previous schema and subscribers of two accounts."""
     if request.param == "sqlite":
         address = f"sqlite:///{tmp_path}/roster.db"
         database: Any = connect(tmp_path / "roster.db")
@@ -45,7 +45,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("account", ["A", "B"])
-def test_search_finds_domains_that_were_stored_before(url: str, account: str) -> None:
+def test_search_finds_domains_stored_before_the_migration(url: str, account: str) -> None:
     with unit_of_work(url) as tx:
         found = {
             q: [

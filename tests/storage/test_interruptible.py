@@ -1,4 +1,4 @@
-"""Migrations that take long, and whoever waits for them is cancelled."""
+"""Cancellation of long migrations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from server.storage.sqlite.database import SqliteDatabase
 from ..parts import wait_until
 from ..postgres import Postgres
 
-# Makes a table and a sign that it did, and then takes a minute or so.
+# Creates a table and a marker file, then runs for about a minute.
 LONG = """
 from pathlib import Path
 def up(migrator, db):
@@ -36,8 +36,8 @@ SLEEPS = "SELECT pg_sleep(60)"
 
 
 @pytest.fixture
-def migrating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """Makes a statement the only migration, and returns where there is a sign once it runs."""
+def slow_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Makes a statement the only migration. Returns a file that exists once it runs."""
 
     def make(statement: str) -> Path:
         (folder := tmp_path / "migrations").mkdir()
@@ -50,8 +50,8 @@ def migrating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
     return make
 
 
-async def cancelled(database: SqliteDatabase | PostgresDatabase, sign: Path) -> None:
-    """Opens a database until its migration runs, and no longer."""
+async def cancel_during_migration(database: SqliteDatabase | PostgresDatabase, sign: Path) -> None:
+    """Opens a database and cancels that while its migration runs."""
     opening = asyncio.create_task(database.open())
     await asyncio.to_thread(wait_until, sign.exists, "nothing is migrated")
     opening.cancel()
@@ -59,32 +59,32 @@ async def cancelled(database: SqliteDatabase | PostgresDatabase, sign: Path) -> 
         await asyncio.wait_for(opening, 20)
 
 
-def test_migration_of_a_file_that_is_given_up_leaves_nothing(
-    tmp_path: Path, migrating: Callable[[str], Path]
+def test_cancelled_migration_of_a_file_leaves_no_changes(
+    tmp_path: Path, slow_migration: Callable[[str], Path]
 ) -> None:
     path = tmp_path / "roster.db"
-    sign = migrating(COUNTS)
+    sign = slow_migration(COUNTS)
 
     async def main() -> None:
-        await cancelled(SqliteDatabase(path), sign)
+        await cancel_during_migration(SqliteDatabase(path), sign)
 
     asyncio.run(main())
 
     with closing(apsw.Connection(str(path))) as connection:
-        # It is locked no more.
+        # The file is no longer locked.
         connection.execute("BEGIN IMMEDIATE")
         tables = list(connection.execute("SELECT name FROM sqlite_master WHERE name = 'half'"))
     assert tables == []
 
 
-def test_migration_of_a_server_that_is_given_up_leaves_nothing(
-    postgres: Postgres, migrating: Callable[[str], Path]
+def test_cancelled_migration_of_a_server_leaves_no_changes(
+    postgres: Postgres, slow_migration: Callable[[str], Path]
 ) -> None:
     url = postgres.new_database()
-    sign = migrating(SLEEPS)
+    sign = slow_migration(SLEEPS)
 
     async def main() -> None:
-        await cancelled(PostgresDatabase(url, 2), sign)
+        await cancel_during_migration(PostgresDatabase(url, 2), sign)
 
     asyncio.run(main())
 
@@ -94,7 +94,7 @@ def test_migration_of_a_server_that_is_given_up_leaves_nothing(
         assert connection.execute("SELECT to_regclass('half')").fetchone() == (None,)
 
 
-def test_work_is_interrupted_again_where_there_was_nothing_to_interrupt() -> None:
+def test_interrupt_is_repeated_until_the_work_ends() -> None:
     async def main() -> None:
         begun, asked = asyncio.Event(), threading.Semaphore(0)
         loop = asyncio.get_running_loop()

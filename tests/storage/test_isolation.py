@@ -1,4 +1,4 @@
-"""No account sees or touches what is another's."""
+"""Accounts cannot read or change data of other accounts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,24 @@ from server.subscribers.fields import Status
 from server.subscribers.store import Changes, add_tags, change_status, remove_tags
 from server.tags import store as tags
 
-from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, field, listed, new, profile
+from .helpers import (
+    OURS,
+    SUBSCRIBERS,
+    SUPPRESSIONS,
+    THEIRS,
+    email,
+    field,
+    list_subscribers,
+    new,
+    profile,
+)
 
 FIRST_PAGE = Page(1, 100)
 
 
 def contents(account: str, tx: Transaction) -> list[tuple[list[Any], int]]:
-    """Returns everything that an account has, and how much of each."""
-    subscribers = listed(account, tx)
+    """Returns all resources of an account, with their totals."""
+    subscribers = list_subscribers(account, tx)
     return [
         (subscribers.rows, subscribers.total),
         tags.page(account, FIRST_PAGE, tx),
@@ -42,7 +52,7 @@ def contents(account: str, tx: Transaction) -> list[tuple[list[Any], int]]:
 
 
 def fill(account: str, tx: Transaction) -> dict[str, str]:
-    """Gives an account one of each, and returns the ids by kind."""
+    """Creates one resource of each type in an account, and returns the ids by type."""
     field_id = field(account, tx, "city", "City")
     subscriber = SUBSCRIBERS.create(account, new("ada", "vip", values={"city": "Paris"}), tx)
     SUPPRESSIONS.add(account, email("gone").key, Status.BOUNCED, tx)
@@ -142,7 +152,7 @@ Use = Callable[[str, dict[str, str], Transaction], object]
         ),
     ],
 )
-def test_what_is_another_accounts_is_missing_and_stays_as_it_is(
+def test_data_of_another_account_is_not_found_and_unchanged(
     tx: Transaction, use: Use, missing: type[RosterError]
 ) -> None:
     ids = fill(THEIRS, tx)
@@ -155,7 +165,7 @@ def test_what_is_another_accounts_is_missing_and_stays_as_it_is(
     use(THEIRS, ids, tx)
 
 
-def test_lists_and_counts_hold_nothing_of_another_account(tx: Transaction) -> None:
+def test_lists_and_counts_exclude_other_accounts(tx: Transaction) -> None:
     fill(THEIRS, tx)
 
     assert contents(OURS, tx) == [([], 0)] * 5
@@ -163,7 +173,7 @@ def test_lists_and_counts_hold_nothing_of_another_account(tx: Transaction) -> No
     assert [total for _, total in contents(THEIRS, tx)] == [1] * 5
 
 
-def test_two_accounts_may_have_the_same_of_everything(tx: Transaction) -> None:
+def test_two_accounts_can_store_equal_data(tx: Transaction) -> None:
     for account in (OURS, THEIRS):
         fill(account, tx)
 
@@ -171,7 +181,7 @@ def test_two_accounts_may_have_the_same_of_everything(tx: Transaction) -> None:
     assert [total for _, total in ours] == [total for _, total in theirs] == [1] * 5
 
 
-def test_bulk_with_its_tags_and_values_stays_in_the_account(tx: Transaction) -> None:
+def test_bulk_changes_only_its_account(tx: Transaction) -> None:
     fill(THEIRS, tx)
     field(OURS, tx)
     before = contents(THEIRS, tx)
@@ -184,9 +194,7 @@ def test_bulk_with_its_tags_and_values_stays_in_the_account(tx: Transaction) -> 
 
 
 @pytest.mark.parametrize("kind", ["subscriber", "tag", "field"])
-def test_deletion_in_one_account_leaves_what_hangs_on_subscribers_of_the_other(
-    tx: Transaction, kind: str
-) -> None:
+def test_deletion_keeps_tags_and_values_of_other_accounts(tx: Transaction, kind: str) -> None:
     ids = {account: fill(account, tx) for account in (OURS, THEIRS)}
     deletes: dict[str, Callable[[str, str, Transaction], None]] = {
         "subscriber": SUBSCRIBERS.delete,

@@ -1,4 +1,4 @@
-"""Migrations: what they make, how often, and what stops them."""
+"""Migrations on SQLite: their schema, repetition, failure and interruption."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from server.storage.database import StorageError
 from server.storage.migrate import migrate, pending
 from server.storage.sqlite.file import connect, prepare
 
-# On a cluster these are copied to every node, so they need not begin with an account.
+# Reference tables on Citus, which need no account.
 REFERENCE_TABLES = {"account", "api_key", "installation"}
 HISTORY = "schema_migration"
 FIRST = "0001_accounts_subscribers_tags_custom_fields"
@@ -35,7 +35,7 @@ def up(migrator, db):
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[APSWDatabase]:
-    """A connection to a fresh file."""
+    """A connection to a new file."""
     opened = connect(tmp_path / "roster.db")
     prepare(opened)
     yield opened
@@ -44,7 +44,7 @@ def database(tmp_path: Path) -> Iterator[APSWDatabase]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An own folder of migrations, with a first sound one."""
+    """A folder with one valid migration."""
     folder = tmp_path / "migrations"
     folder.mkdir()
     (folder / "0001_first.py").write_text(SOUND.format(name="first"))
@@ -53,18 +53,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def tables(database: APSWDatabase) -> set[str]:
-    """Returns the tables, less the history of migrations."""
+    """Returns the tables without the migration history."""
     return set(database.get_tables()) - {HISTORY}
 
 
 def schema(database: APSWDatabase) -> set[tuple[str, ...]]:
-    """Returns every table and index as SQLite keeps it, less the history of migrations."""
+    """Returns every table and index in SQLite's schema, without the migration history."""
     query = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE tbl_name <> ?"
     return set(database.execute_sql(query, (HISTORY,)).fetchall())
 
 
 def models() -> list[type[Model]]:
-    """Returns the model of every table: those of the rooms, and that of the storage itself."""
+    """Returns the models of all tables."""
     root = Path(server.__file__).parent
     rooms = [f"server.{file.parent.name}.models" for file in root.glob("*/models.py")]
     modules = [import_module(name) for name in (*rooms, "server.storage.installation")]
@@ -77,7 +77,6 @@ def models() -> list[type[Model]]:
 
 
 def unique_indexes(database: APSWDatabase, table: str) -> list[list[str]]:
-    """Returns the columns of the primary key and of every unique index of a table."""
     query = "SELECT name FROM pragma_index_list(?) WHERE [unique]"
     names = [name for (name,) in database.execute_sql(query, (table,)).fetchall()]
     columns = "SELECT name FROM pragma_index_info(?) ORDER BY seqno"
@@ -112,7 +111,7 @@ def test_models_agree_with_the_frozen_migrations(database: APSWDatabase, tmp_pat
     other.close()
 
 
-def test_every_key_and_unique_index_of_an_accounts_data_begins_with_the_account(
+def test_every_key_and_unique_index_begins_with_the_account(
     database: APSWDatabase,
 ) -> None:
     migrate(database)
@@ -125,7 +124,7 @@ def test_every_key_and_unique_index_of_an_accounts_data_begins_with_the_account(
     assert {columns[0] for each in indexes.values() for columns in each} == {"account_id"}
 
 
-def test_every_foreign_key_carries_the_account(database: APSWDatabase) -> None:
+def test_every_foreign_key_contains_the_account(database: APSWDatabase) -> None:
     migrate(database)
     query = 'SELECT id, "from", "to" FROM pragma_foreign_key_list(?)'
 
@@ -146,7 +145,7 @@ def test_new_migration_is_applied_to_an_older_database(
     assert tables(database) == {"first", "second"}
 
 
-def test_newer_schema_is_refused_and_named(database: APSWDatabase, folder: Path) -> None:
+def test_newer_schema_is_rejected_and_named(database: APSWDatabase, folder: Path) -> None:
     newer = folder / "0002_newer.py"
     newer.write_text(SOUND.format(name="newer"))
     migrate(database)
@@ -158,7 +157,7 @@ def test_newer_schema_is_refused_and_named(database: APSWDatabase, folder: Path)
         migrate(database)
 
 
-def test_migration_that_breaks_off_leaves_nothing_and_is_resumed(
+def test_failed_migration_leaves_no_changes_and_is_resumed(
     database: APSWDatabase, folder: Path
 ) -> None:
     broken = folder / "0002_second.py"
@@ -176,7 +175,7 @@ def test_migration_that_breaks_off_leaves_nothing_and_is_resumed(
 @pytest.mark.parametrize(
     "left", ["history", "tables"], ids=["history without entries", "tables without an entry"]
 )
-def test_migration_that_was_interrupted_is_resumed(database: APSWDatabase, left: str) -> None:
+def test_interrupted_migration_is_resumed(database: APSWDatabase, left: str) -> None:
     migrate(database)
     whole = schema(database)
     database.execute_sql(f"DELETE FROM {HISTORY}")
@@ -189,7 +188,7 @@ def test_migration_that_was_interrupted_is_resumed(database: APSWDatabase, left:
     assert pending(database) == []
 
 
-def test_history_is_kept_with_every_migration(database: APSWDatabase) -> None:
+def test_history_records_every_migration(database: APSWDatabase) -> None:
     applied = migrate(database)
     kept: list[Any] = database.execute_sql(f"SELECT name FROM {HISTORY} ORDER BY id").fetchall()
 

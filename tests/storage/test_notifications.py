@@ -54,7 +54,7 @@ Scenario = Callable[[Database, Received], Awaitable[None]]
 
 
 async def until(holds: Callable[[], object]) -> None:
-    """Waits for something that has to come true."""
+    """Waits until the condition is true."""
     async with asyncio.timeout(PATIENCE):
         while not holds():  # noqa: ASYNC110 - what is waited for may be anything
             await asyncio.sleep(0.005)
@@ -64,20 +64,20 @@ def names(account_id: str, tx: Transaction) -> list[str]:
     return [row.name for row in tags.page(account_id, Page(1, 100), tx)[0]]
 
 
-def news(account_id: str, name: str, tx: Transaction) -> None:
-    """Makes news of an account: a tag."""
+def create_and_notify(account_id: str, name: str, tx: Transaction) -> None:
+    """Creates a tag and notifies the listeners of the account."""
     tags.create(account_id, name, "", tx)
     tx.accounts_to_notify.add(account_id)
 
 
-def fails(tx: Transaction) -> None:
-    """Makes news of our account, and then goes wrong."""
-    news(OURS, "undone", tx)
+def create_and_fail(tx: Transaction) -> None:
+    """Creates a tag and fails."""
+    create_and_notify(OURS, "undone", tx)
     tags.find(OURS, "0" * 26, tx)
 
 
 def listeners(url: str, postgres: Postgres) -> list[int]:
-    """Returns the server's processes for connections that listen at a database."""
+    """Returns the PIDs of the connections that listen in a database."""
     name = conninfo_to_dict(url)["dbname"]
     rows = postgres.run(
         f"SELECT pid FROM pg_stat_activity WHERE datname = '{name}' AND state = 'idle'"
@@ -86,8 +86,8 @@ def listeners(url: str, postgres: Postgres) -> list[int]:
     return [pid for (pid,) in rows]
 
 
-def play(url: str, postgres: Postgres, scenario: Scenario) -> None:
-    """Runs a story in a process that listens."""
+def run_scenario(url: str, postgres: Postgres, scenario: Scenario) -> None:
+    """Runs a scenario on an open database that listens."""
 
     async def whole() -> None:
         database = to_serve(parse_database_url(url), 4)
@@ -105,7 +105,7 @@ def play(url: str, postgres: Postgres, scenario: Scenario) -> None:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest) -> str:
-    """A new database of each kind in turn."""
+    """A new database of each type."""
     if request.param == "sqlite":
         return f"sqlite:///{request.getfixturevalue('new_file')}"
     return str(request.getfixturevalue("postgres").new_roster())
@@ -113,58 +113,58 @@ def url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def server(postgres: Postgres) -> str:
-    """A new database on a server."""
+    """A new PostgreSQL database."""
     return postgres.new_roster()
 
 
 def test_listener_is_notified_after_the_commit_is_visible(url: str, postgres: Postgres) -> None:
     async def scenario(database: Database, received: Received) -> None:
-        await database.write(partial(news, OURS, "a"))
+        await database.write(partial(create_and_notify, OURS, "a"))
         await received.until(OURS)
         assert await received.found[0] == ["a"]
 
-    play(url, postgres, scenario)
+    run_scenario(url, postgres, scenario)
 
 
 def test_rolled_back_write_notifies_no_listener(url: str, postgres: Postgres) -> None:
     async def scenario(database: Database, received: Received) -> None:
         failed, _ = await asyncio.gather(
-            database.write(fails),
-            database.write(partial(news, THEIRS, "a")),
+            database.write(create_and_fail),
+            database.write(partial(create_and_notify, THEIRS, "a")),
             return_exceptions=True,
         )
         assert isinstance(failed, TagNotFound)
         await received.until(THEIRS)
         # Notifications are ordered, so none of the failed write is pending.
-        await database.write(partial(news, THEIRS, "b"))
+        await database.write(partial(create_and_notify, THEIRS, "b"))
         await received.until(THEIRS, THEIRS)
 
-    play(url, postgres, scenario)
+    run_scenario(url, postgres, scenario)
 
 
 def test_notification_waits_for_the_commit(server: str, postgres: Postgres) -> None:
     reached, opened = threading.Event(), threading.Event()
 
     def slow(tx: Transaction) -> None:
-        news(OURS, "slow", tx)
+        create_and_notify(OURS, "slow", tx)
         reached.set()
         assert opened.wait(PATIENCE)
 
     async def scenario(database: Database, received: Received) -> None:
         writing = asyncio.create_task(database.write(slow))
         await asyncio.to_thread(reached.wait, PATIENCE)
-        await database.write(partial(news, THEIRS, "quick"))
+        await database.write(partial(create_and_notify, THEIRS, "quick"))
         await received.until(THEIRS)
         opened.set()
         await writing
         await received.until(THEIRS, OURS)
 
-    play(server, postgres, scenario)
+    run_scenario(server, postgres, scenario)
 
 
 @asynccontextmanager
-async def another(url: str, postgres: Postgres) -> AsyncIterator[Database]:
-    """Runs another process on a database, as far as the first one can tell."""
+async def second_process(url: str, postgres: Postgres) -> AsyncIterator[Database]:
+    """Opens the database a second time, as another process would."""
     database = to_serve(parse_database_url(url), 4)
     await database.open()
     try:
@@ -177,50 +177,50 @@ async def another(url: str, postgres: Postgres) -> AsyncIterator[Database]:
 
 def test_commits_of_other_processes_notify_listeners(server: str, postgres: Postgres) -> None:
     async def scenario(database: Database, received: Received) -> None:
-        async with another(server, postgres) as other:
-            await asyncio.gather(other.write(fails), return_exceptions=True)
-            await other.write(partial(news, THEIRS, "a"))
+        async with second_process(server, postgres) as other:
+            await asyncio.gather(other.write(create_and_fail), return_exceptions=True)
+            await other.write(partial(create_and_notify, THEIRS, "a"))
             await received.until(THEIRS)
             assert await received.found[0] == ["a"]
 
-    play(server, postgres, scenario)
+    run_scenario(server, postgres, scenario)
 
 
 def test_collected_accounts_are_sent_to_other_processes_once(
     server: str, postgres: Postgres
 ) -> None:
     async def scenario(database: Database, received: Received) -> None:
-        async with another(server, postgres) as other:
+        async with second_process(server, postgres) as other:
             for _ in range(9):
                 other._bridge.notify([OURS, THEIRS])  # type: ignore[attr-defined]
             await until(lambda: {*received.accounts} == {OURS, THEIRS})
-            await other.write(partial(news, OURS, "a"))
+            await other.write(partial(create_and_notify, OURS, "a"))
             await until(lambda: len(received.accounts) >= 3)
             assert sorted(received.accounts[:2]) == [OURS, THEIRS]
             assert received.accounts[2:] == [OURS]
 
-    play(server, postgres, scenario)
+    run_scenario(server, postgres, scenario)
 
 
 def test_commit_sends_no_notification_that_other_commits_wait_for(
     server: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    queries: list[str] = []
     real = psycopg.Connection.execute
 
-    def noted(connection: Any, query: str, *arguments: Any, **options: Any) -> Any:
-        asked.append(query)
+    def record_query(connection: Any, query: str, *arguments: Any, **options: Any) -> Any:
+        queries.append(query)
         return real(connection, query, *arguments, **options)
 
     async def scenario(database: Database, received: Received) -> None:
-        await database.write(partial(news, OURS, "a"))
-        monkeypatch.setattr(psycopg.Connection, "execute", noted)
-        await database.write(partial(news, OURS, "b"))
+        await database.write(partial(create_and_notify, OURS, "a"))
+        monkeypatch.setattr(psycopg.Connection, "execute", record_query)
+        await database.write(partial(create_and_notify, OURS, "b"))
         monkeypatch.undo()
 
-    play(server, postgres, scenario)
-    assert "COMMIT" in asked
-    assert "notify" not in " ".join(asked).lower()
+    run_scenario(server, postgres, scenario)
+    assert "COMMIT" in queries
+    assert "notify" not in " ".join(queries).lower()
 
 
 def test_unexpected_failure_is_logged_and_notifications_continue(
@@ -237,15 +237,15 @@ def test_unexpected_failure_is_logged_and_notifications_continue(
         return real(others)
 
     async def scenario(database: Database, received: Received) -> None:
-        async with another(server, postgres) as other:
+        async with second_process(server, postgres) as other:
             monkeypatch.setattr(listen, "RETRY_SECONDS", 0.01)
             monkeypatch.setattr(listen.NotificationBridge, "_take_pending", fails_twice)
             await until(lambda: not failures)
             await until(lambda: len(listeners(server, postgres)) == 2)
-            await other.write(partial(news, OURS, "a"))
+            await other.write(partial(create_and_notify, OURS, "a"))
             await received.until(OURS)
 
-    play(server, postgres, scenario)
+    run_scenario(server, postgres, scenario)
     assert "RuntimeError: unthought of" in caplog.text
 
 
@@ -258,16 +258,16 @@ def test_listening_continues_after_its_connection_was_lost(
     monkeypatch.setattr(listen, "RETRY_SECONDS", 0.01)
 
     async def scenario(database: Database, received: Received) -> None:
-        async with another(server, postgres) as other:
+        async with second_process(server, postgres) as other:
             for number in range(1, 3):
                 before = set(listeners(server, postgres))
                 for pid in before:
                     postgres.run(f"SELECT pg_terminate_backend({pid})")
                 await until(lambda: len(set(listeners(server, postgres)) - before) == 2)  # noqa: B023
-                await other.write(partial(news, OURS, f"{number}"))
+                await other.write(partial(create_and_notify, OURS, f"{number}"))
                 await received.until(*[OURS] * number)
 
-    play(server, postgres, scenario)
+    run_scenario(server, postgres, scenario)
     assert "cannot listen for notifications" in caplog.text
 
 
@@ -276,4 +276,4 @@ def test_closed_database_does_not_listen(server: str, postgres: Postgres) -> Non
         await database.close()
         await until(lambda: not listeners(server, postgres))
 
-    play(server, postgres, scenario)
+    run_scenario(server, postgres, scenario)

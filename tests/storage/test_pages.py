@@ -1,4 +1,4 @@
-"""Pages of subscribers: each filter, each order and each way through, against plain Python."""
+"""Pages of subscribers for each filter and order, compared with a filter in Python."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .helpers import (
     SUBSCRIBERS,
     THEIRS,
     field,
-    listed,
+    list_subscribers,
     profile,
 )
 
@@ -50,7 +50,7 @@ TAG_SETS = [names for size in range(4) for names in combinations(TAGS, size)]
 
 @pytest.fixture(scope="module", params=STORES)
 def tx(request: pytest.FixtureRequest) -> Iterator[Transaction]:
-    """A transaction on many subscribers of two accounts; nothing is written to it."""
+    """A transaction with many subscribers of two accounts, for reading."""
     with fresh(request) as transaction:
         for account in (OURS, THEIRS):
             field(account, transaction)
@@ -59,7 +59,7 @@ def tx(request: pytest.FixtureRequest) -> Iterator[Transaction]:
 
 
 def made(random: Random) -> dict[int, NewSubscriber]:
-    """Returns subscribers that are alike in many ways."""
+    """Returns subscribers with few different values."""
     return {
         number: NewSubscriber(
             Email(f"{address}@x.de", f"{address}@x.de".lower()),
@@ -79,70 +79,70 @@ def rows(tx: Transaction) -> list[SubscriberRow]:
     return page(OURS, Filter(), PagePosition(ROWS + 1), tx).rows
 
 
-def begins(text: str) -> dict[str, Any]:
-    """Returns what a filter has where somebody looks for the beginning of an address or name."""
+def prefix_filter(text: str) -> dict[str, Any]:
+    """Returns the filter for a prefix of an address or name."""
     return {"prefix": text.lower(), "folded_prefix": search_text(text)}
 
 
-# What each filter asks for, given all subscribers of the account.
+# The arguments of each filter, given all subscribers of the account.
 FILTERS: dict[str, Callable[[list[SubscriberRow]], dict[str, Any]]] = {
     "status": lambda rows: {"status": Status.BOUNCED},
     "tag": lambda rows: {"tag_key": name_key("VIP")},
-    "prefix": lambda rows: begins("AD"),
+    "prefix": lambda rows: prefix_filter("AD"),
     "first id": lambda rows: {"first_id": rows[30].id},
     "end id": lambda rows: {"end_id": rows[-30].id},
-    # Of somebody who matches all the others.
-    "email": lambda rows: {"email_key": matching(rows, wanted_of(OTHERS, rows))[0].email_key},
+    # The address of a subscriber that matches all other filters.
+    "email": lambda rows: {"email_key": matching(rows, filter_of(OTHERS, rows))[0].email_key},
 }
 OTHERS: tuple[str, ...] = tuple(name for name in FILTERS if name != "email")
 PAIRS = [(), *combinations(FILTERS, 1), *combinations(FILTERS, 2), tuple(FILTERS)]
 
 
-def wanted_of(names: tuple[str, ...], rows: list[SubscriberRow]) -> Filter:
-    """Returns the filter of these names."""
+def filter_of(names: tuple[str, ...], rows: list[SubscriberRow]) -> Filter:
+    """Returns the combination of the named filters."""
     return Filter(**{key: value for name in names for key, value in FILTERS[name](rows).items()})
 
 
-def matching(rows: list[SubscriberRow], wanted: Filter) -> list[SubscriberRow]:
-    """Returns those that a filter asks for, oldest first."""
-    return [row for row in rows if matches(row, wanted)]
+def matching(rows: list[SubscriberRow], filters: Filter) -> list[SubscriberRow]:
+    """Returns the matching subscribers, oldest first."""
+    return [row for row in rows if matches(row, filters)]
 
 
-def matches(row: SubscriberRow, wanted: Filter) -> bool:
-    """Whether a subscriber is one that a filter asks for, said once more in Python."""
+def matches(row: SubscriberRow, filters: Filter) -> bool:
+    """Whether a subscriber matches the filter, implemented in Python."""
     first, last = search_text(row.first_name), search_text(row.last_name)
     names = [" ".join(filter(None, [first, last])), last]
     return all(
         [
-            wanted.status in (None, row.status),
-            wanted.tag_key is None or wanted.tag_key in map(name_key, row.tags),
-            wanted.email_key in (None, row.email_key),
-            wanted.prefix is None
-            or row.email_key.startswith(wanted.prefix)
-            or any(name and name.startswith(str(wanted.folded_prefix)) for name in names),
-            wanted.first_id is None or row.id >= wanted.first_id,
-            wanted.end_id is None or row.id < wanted.end_id,
+            filters.status in (None, row.status),
+            filters.tag_key is None or filters.tag_key in map(name_key, row.tags),
+            filters.email_key in (None, row.email_key),
+            filters.prefix is None
+            or row.email_key.startswith(filters.prefix)
+            or any(name and name.startswith(str(filters.folded_prefix)) for name in names),
+            filters.first_id is None or row.id >= filters.first_id,
+            filters.end_id is None or row.id < filters.end_id,
         ]
     )
 
 
 @pytest.mark.parametrize("descending", [False, True], ids=["oldest first", "newest first"])
 @pytest.mark.parametrize("names", PAIRS, ids=lambda names: " and ".join(names) or "no filter")
-def test_pages_hold_what_matches_in_order_whichever_way_one_goes(
+def test_pages_contain_the_matches_in_order_by_offset_and_by_cursor(
     tx: Transaction, rows: list[SubscriberRow], names: tuple[str, ...], descending: bool
 ) -> None:
-    wanted = wanted_of(names, rows)
-    expected = matching(rows, wanted)[:: -1 if descending else 1]
+    filters = filter_of(names, rows)
+    expected = matching(rows, filters)[:: -1 if descending else 1]
     assert expected
 
     for limit in (1, 7, ROWS):
         by_offset, by_id, after = [], [], None
         for offset in range(0, len(expected) or 1, limit):
-            found = page(OURS, wanted, PagePosition(limit, offset, descending=descending), tx)
+            found = page(OURS, filters, PagePosition(limit, offset, descending=descending), tx)
             by_offset += found.rows
-            place = PagePosition(limit, after=after, descending=descending)
-            sought = page(OURS, wanted, place, tx)
-            assert page_without_total(OURS, wanted, place, tx) == sought.rows
+            position = PagePosition(limit, after=after, descending=descending)
+            sought = page(OURS, filters, position, tx)
+            assert page_without_total(OURS, filters, position, tx) == sought.rows
             by_id += sought.rows
             after = sought.rows[-1].id if sought.rows else None
             assert found == sought
@@ -151,15 +151,15 @@ def test_pages_hold_what_matches_in_order_whichever_way_one_goes(
 
 
 @pytest.mark.parametrize("descending", [False, True], ids=["oldest first", "newest first"])
-def test_place_beyond_a_bound_begins_at_the_bound(
+def test_cursor_outside_the_bounds_starts_at_the_bound(
     tx: Transaction, rows: list[SubscriberRow], descending: bool
 ) -> None:
-    wanted = Filter(first_id=rows[10].id, end_id=rows[20].id)
+    filters = Filter(first_id=rows[10].id, end_id=rows[20].id)
     before, behind = (rows[-1].id, rows[0].id) if descending else (rows[0].id, rows[-1].id)
     expected = rows[19:9:-1] if descending else rows[10:20]
 
     def ids(after: str) -> list[SubscriberRow]:
-        return page(OURS, wanted, PagePosition(100, after=after, descending=descending), tx).rows
+        return page(OURS, filters, PagePosition(100, after=after, descending=descending), tx).rows
 
     assert ids(before) == expected
     assert ids(behind) == []
@@ -183,26 +183,26 @@ def test_place_beyond_a_bound_begins_at_the_bound(
     ],
     ids=ascii,
 )
-def test_beginning_of_address_name_or_last_name_is_found_and_no_wildcard_counts(
+def test_prefix_of_address_or_name_is_found_without_wildcards(
     tx: Transaction, rows: list[SubscriberRow], text: str
 ) -> None:
-    wanted = Filter(**begins(text))
+    filters = Filter(**prefix_filter(text))
 
-    found = listed(OURS, tx, wanted, PagePosition(ROWS))
+    found = list_subscribers(OURS, tx, filters, PagePosition(ROWS))
 
-    assert found.rows == matching(rows, wanted)
+    assert found.rows == matching(rows, filters)
     assert found.total == len(found.rows)
 
 
 @pytest.mark.parametrize("tag", [*TAGS, "vip ", "nothing", "50%", ""], ids=ascii)
-def test_tag_is_found_by_its_whole_name(
+def test_tag_filter_matches_the_whole_name(
     tx: Transaction, rows: list[SubscriberRow], tag: str
 ) -> None:
-    wanted = Filter(tag_key=name_key(tag))
+    filters = Filter(tag_key=name_key(tag))
 
-    found = listed(OURS, tx, wanted, PagePosition(ROWS))
+    found = list_subscribers(OURS, tx, filters, PagePosition(ROWS))
 
-    assert found.rows == matching(rows, wanted)
+    assert found.rows == matching(rows, filters)
     assert bool(found.rows) == (tag in TAGS)
 
 
@@ -210,4 +210,4 @@ def test_account_without_subscribers_has_no_matches(
     tx: Transaction, rows: list[SubscriberRow]
 ) -> None:
     for names in PAIRS:
-        assert listed("2" * 26, tx, wanted_of(names, rows)) == ([], 0, False)
+        assert list_subscribers("2" * 26, tx, filter_of(names, rows)) == ([], 0, False)

@@ -1,8 +1,7 @@
-"""How SQLite finds pages of subscribers: by an index of the account's own, whatever is asked for.
-
-The plans are those of the very statements that a page runs, on a file with
-thousands of subscribers. What a plan does not tell, such as that an index is
-entered at a bound far from the page, shows in the steps of SQLite's machine.
+"""Query plans of subscriber pages on SQLite: every page uses an index of the account.
+The plans are those of the statements that a page runs, on a file with thousands of subscribers.
+Costs that a plan does not show, such as a range scan far from the page, show in the steps of
+SQLite's virtual machine.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ from .helpers import (
     field,
     profile,
 )
-from .watched import Step, Watched
+from .recording import RecordingTransaction, Step
 
 ROWS = 2_500
-# Every so many are of a rare status.
+# One of this number of subscribers has a rare status.
 RARE = 250
 TAGS = 7
 LIMIT = 10
 
 
 def made() -> dict[int, NewSubscriber]:
-    """Returns thousands of subscribers: many of each status but one, and of each tag."""
+    """Returns thousands of subscribers: many of each tag and of each status except one."""
     common = [Status.UNCONFIRMED, Status.CONFIRMED, Status.UNSUBSCRIBED]
     return {
         number: NewSubscriber(
@@ -56,8 +55,8 @@ def made() -> dict[int, NewSubscriber]:
 
 
 @contextmanager
-def many_blocks() -> Iterator[None]:
-    """Makes blocks of so few subscribers that thousands of these fill some chapters."""
+def small_buckets() -> Iterator[None]:
+    """Reduces the sizes of counter buckets and groups, so that there are many."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store_counting, "BUCKET_SIZE", 20)
         patch.setattr(store_counting, "GROUP_SIZE", 8)
@@ -66,9 +65,9 @@ def many_blocks() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def tx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transaction]:
-    """A transaction on a file with many subscribers of two accounts; nothing is written to it."""
+    """A transaction on a file with many subscribers of two accounts, for reading."""
     path: Path = tmp_path_factory.mktemp("plans")
-    with unit_of_work(f"sqlite:///{path}/roster.db") as transaction, many_blocks():
+    with unit_of_work(f"sqlite:///{path}/roster.db") as transaction, small_buckets():
         for account in (OURS, THEIRS):
             field(account, transaction)
             SUBSCRIBERS.create_many(account, made(), transaction)
@@ -91,7 +90,7 @@ FILTERS: dict[str, dict[str, Any]] = {
 }
 SINGLE = list(combinations(FILTERS, 1))
 ALL = [(), *SINGLE, *combinations(FILTERS, 2)]
-# Those whose index is in the order of the list, so that a place in it is found at once.
+# Filters whose index is in list order, so that a cursor is found by a search.
 IN_ORDER = [names for names in ALL if not {"email", "prefix"} & set(names)]
 
 
@@ -100,32 +99,31 @@ def named(names: tuple[str, ...]) -> str:
 
 
 each_filter = pytest.mark.parametrize("names", ALL, ids=named)
-each_in_order = pytest.mark.parametrize("names", IN_ORDER, ids=named)
+each_ordered_filter = pytest.mark.parametrize("names", IN_ORDER, ids=named)
 each_order = pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
-each_way = pytest.mark.parametrize("seeks", [False, True], ids=["offset", "seek"])
+each_pagination = pytest.mark.parametrize("seeks", [False, True], ids=["offset", "seek"])
 
 
-def wanted_of(names: tuple[str, ...], ids: list[str]) -> Filter:
-    """Returns the filter of these names."""
+def filter_of(names: tuple[str, ...], ids: list[str]) -> Filter:
+    """Returns the combination of the named filters."""
     values = {key: value for name in names for key, value in FILTERS[name].items()}
     for bound in {"first_id", "end_id"} & values.keys():
         values[bound] = ids[values[bound]]
     return Filter(**values)
 
 
-def steps(tx: Transaction, wanted: Filter, place: PagePosition) -> list[Step]:
-    """Returns the statements of a page: the page itself, the count, and what else there is.
-
-    By its number a page of everyone is found after the counts, by one statement more.
+def steps(tx: Transaction, filters: Filter, position: PagePosition) -> list[Step]:
+    """Returns the statements of a page: the page, its total, tags and values.
+    An unfiltered page by offset takes one more statement, which finds its bucket.
     """
-    watched = Watched(tx)
-    page(OURS, wanted, place, watched)
-    assert 2 <= len(watched.seen) <= 3 + (wanted == Filter() and place.offset > 0)
-    return watched.seen
+    recording = RecordingTransaction(tx)
+    page(OURS, filters, position, recording)
+    assert 2 <= len(recording.recorded) <= 3 + (filters == Filter() and position.offset > 0)
+    return recording.recorded
 
 
 def middle(ids: list[str], *, seeks: bool, descending: bool) -> PagePosition:
-    """Returns a place in the middle of a list."""
+    """Returns the position of a page in the middle of the list."""
     if seeks:
         return PagePosition(LIMIT, after=ids[ROWS // 2], descending=descending)
     return PagePosition(LIMIT, offset=ROWS // 20, descending=descending)
@@ -134,12 +132,12 @@ def middle(ids: list[str], *, seeks: bool, descending: bool) -> PagePosition:
 SEARCH = re.compile(
     r"SEARCH \w+ USING (?:PRIMARY KEY|(?:COVERING )?INDEX \w+) \((?P<by>account_id=\?.*)\)"
 )
-# What walks over a result, a list that was given or nothing, and over no table.
+# Plan steps that scan a result or an argument, not a table.
 HARMLESS = re.compile(r"SCAN (CONSTANT ROW|\(?subquery|json_each VIRTUAL TABLE)")
 
 
 def searches(step: Step) -> list[str]:
-    """Returns by what each table is searched, after a look that none is walked as a whole."""
+    """Returns the search conditions of each table. Asserts that no table is scanned."""
     scans = [line for line in step.plan if line.startswith("SCAN") and not HARMLESS.match(line)]
     assert scans == [], step
     found = [(line, SEARCH.fullmatch(line)) for line in step.plan if line.startswith("SEARCH")]
@@ -149,14 +147,14 @@ def searches(step: Step) -> list[str]:
 
 @each_filter
 @each_order
-@each_way
-def test_every_table_is_searched_by_the_account_and_what_is_asked_for(
+@each_pagination
+def test_every_table_is_searched_by_account_and_filter(
     tx: Transaction, ids: list[str], names: tuple[str, ...], descending: bool, seeks: bool
 ) -> None:
-    place = middle(ids, seeks=seeks, descending=descending)
+    position = middle(ids, seeks=seeks, descending=descending)
 
-    for step in steps(tx, wanted_of(names, ids), place):
-        # Only a list of everyone walks through all that an account has.
+    for step in steps(tx, filter_of(names, ids), position):
+        # Only an unfiltered list scans all subscribers of the account.
         assert names == () or "account_id=?" not in searches(step), step
         assert searches(step)
 
@@ -189,8 +187,8 @@ PREFIX = (
     ids=list(FILTERS),
 )
 @each_order
-@each_way
-def test_each_filter_has_its_index(
+@each_pagination
+def test_each_filter_uses_its_index(
     tx: Transaction,
     ids: list[str],
     name: str,
@@ -198,37 +196,37 @@ def test_each_filter_has_its_index(
     descending: bool,
     seeks: bool,
 ) -> None:
-    place = middle(ids, seeks=seeks, descending=descending)
+    position = middle(ids, seeks=seeks, descending=descending)
 
-    of_page, of_count, *_ = steps(tx, wanted_of((name,), ids), place)
+    of_page, of_count, *_ = steps(tx, filter_of((name,), ids), position)
 
     for step in (of_page, of_count):
         missing = [text for text in expected if not any(text in line for line in step.plan)]
         assert missing == [], step
 
 
-@each_in_order
+@each_ordered_filter
 @each_order
-@each_way
-def test_what_an_index_has_in_order_is_not_sorted(
+@each_pagination
+def test_rows_in_index_order_are_not_sorted(
     tx: Transaction, ids: list[str], names: tuple[str, ...], descending: bool, seeks: bool
 ) -> None:
-    place = middle(ids, seeks=seeks, descending=descending)
+    position = middle(ids, seeks=seeks, descending=descending)
 
-    for step in steps(tx, wanted_of(names, ids), place):
+    for step in steps(tx, filter_of(names, ids), position):
         assert not [line for line in step.plan if "TEMP B-TREE" in line], step
 
 
-@each_in_order
+@each_ordered_filter
 @each_order
-def test_page_that_is_sought_costs_the_same_wherever_it_is(
+def test_cost_of_a_page_by_cursor_is_independent_of_its_position(
     tx: Transaction, ids: list[str], names: tuple[str, ...], descending: bool
 ) -> None:
-    wanted = wanted_of(names, ids)
+    filters = filter_of(names, ids)
     places = [ids[300], ids[ROWS // 2], ids[-300]]
 
     costs = [
-        steps(tx, wanted, PagePosition(LIMIT, after=after, descending=descending))[0].machine_steps
+        steps(tx, filters, PagePosition(LIMIT, after=after, descending=descending))[0].machine_steps
         for after in places
     ]
 
@@ -236,7 +234,7 @@ def test_page_that_is_sought_costs_the_same_wherever_it_is(
 
 
 @each_order
-def test_page_of_everyone_costs_little_whatever_its_number_is(
+def test_unfiltered_page_by_offset_is_cheap_at_every_offset(
     tx: Transaction, descending: bool
 ) -> None:
     def cost(offset: int) -> int:
@@ -245,7 +243,7 @@ def test_page_of_everyone_costs_little_whatever_its_number_is(
 
     costs = [cost(offset) for offset in range(0, ROWS, 7 * LIMIT)]
 
-    # It takes at least one step each to pass over everybody.
+    # Skipping all subscribers takes at least one step each.
     assert max(costs) < costs[0] + ROWS // 2, costs
 
 
@@ -253,14 +251,14 @@ def test_page_of_everyone_costs_little_whatever_its_number_is(
 @pytest.mark.parametrize(
     "bounds", [{}, {"first_id": 0}, {"end_id": ROWS - 1}], ids=["alone", "first id", "end id"]
 )
-def test_few_of_a_rare_status_cost_few_steps(
+def test_page_of_a_rare_status_takes_few_steps(
     tx: Transaction, ids: list[str], descending: bool, bounds: dict[str, int]
 ) -> None:
-    wanted = Filter(status=Status.COMPLAINED, **{name: ids[at] for name, at in bounds.items()})
+    filters = Filter(status=Status.COMPLAINED, **{name: ids[at] for name, at in bounds.items()})
 
-    of_page, of_count, *_ = steps(tx, wanted, PagePosition(LIMIT, descending=descending))
+    of_page, of_count, *_ = steps(tx, filters, PagePosition(LIMIT, descending=descending))
 
-    # It takes at least one step each to look at everybody.
+    # Reading all subscribers takes at least one step each.
     assert of_page.machine_steps < ROWS
     assert of_count.machine_steps < 20 * ROWS // RARE
 
@@ -273,7 +271,7 @@ def test_few_of_a_rare_status_cost_few_steps(
         "SELECT account_id FROM subscriber WHERE email_key = 'u3@x.de'",
     ],
 )
-def test_plan_that_walks_a_table_would_be_seen(tx: Transaction, sql: str) -> None:
+def test_table_scan_is_detected(tx: Transaction, sql: str) -> None:
     lines = tx._database.execute_sql(f"EXPLAIN QUERY PLAN {sql}").fetchall()
 
     with pytest.raises(AssertionError):

@@ -1,8 +1,6 @@
-"""How PostgreSQL finds pages of subscribers: by an index of the account's own, always.
-
-The plans are those of the very statements that a page runs, on tables with the
-subscribers of many accounts, as the server plans them once it has looked at the tables.
-Where a plan does not tell what it costs, the blocks do that it reads.
+"""Query plans of subscriber pages on PostgreSQL: every page uses an index of the account.
+The plans are those of the statements that a page runs, after ANALYZE, on tables with the
+subscribers of many accounts. Costs that a plan does not show are measured in blocks read.
 """
 
 from __future__ import annotations
@@ -33,13 +31,13 @@ from .test_plans import (
     RARE,
     ROWS,
     each_filter,
-    each_in_order,
     each_order,
-    each_way,
+    each_ordered_filter,
+    each_pagination,
+    filter_of,
     made,
-    many_blocks,
     middle,
-    wanted_of,
+    small_buckets,
 )
 
 OTHER_ACCOUNTS = 20
@@ -56,33 +54,31 @@ COPIES = {
 
 
 class Step(NamedTuple):
-    """A statement that was run: its text, the nodes of its plan, and the blocks that it read."""
+    """A statement that was run: its text, plan nodes and blocks read."""
 
     sql: str
     nodes: list[Mapping[str, Any]]
     blocks: int
 
 
-class Watched(Transaction):
-    """A transaction that keeps the plan and the cost of each statement."""
-
+class RecordingTransaction(Transaction):
     def __init__(self, database: Psycopg3Database) -> None:
         super().__init__(database, DIALECT, system_clock, Ids(system_clock))
-        self.seen: list[Step] = []
+        self.recorded: list[Step] = []
 
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
         prepared = statement.prepared(self._dialect, self._database)
         arguments = prepared.arguments(values)
         explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {prepared.sql}"
-        ((told,),) = self._database.execute_sql(explain, arguments).fetchall()
-        top = told[0]["Plan"]
+        ((output,),) = self._database.execute_sql(explain, arguments).fetchall()
+        top = output[0]["Plan"]
         blocks = top["Shared Hit Blocks"] + top["Shared Read Blocks"]
-        self.seen.append(Step(prepared.sql, list(nodes_of(top)), blocks))
+        self.recorded.append(Step(prepared.sql, list(nodes_of(top)), blocks))
         return super()._execute(statement, values)
 
 
 def nodes_of(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yields a node of a plan and all below it."""
+    """Yields a plan node and all its descendants."""
     yield plan
     for below in plan.get("Plans", ()):
         yield from nodes_of(below)
@@ -90,14 +86,14 @@ def nodes_of(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 @pytest.fixture(scope="module")
 def database(postgres: Postgres) -> Iterator[Psycopg3Database]:
-    """A database with the subscribers of many accounts, looked at by the server."""
+    """An analyzed database with the subscribers of many accounts."""
     url = postgres.new_database()
     bring_up_to_date(url)
-    with unit_of_work(url) as tx, many_blocks():
+    with unit_of_work(url) as tx, small_buckets():
         field(OURS, tx)
         SUBSCRIBERS.create_many(OURS, made(), tx)
     with closing(connect(url)) as opened:
-        # What fills the tables is none of the statements that a service makes.
+        # The statements that fill the tables are not those of a service.
         opened.execute_sql("SET statement_timeout = 0")
         for table, columns in COPIES.items():
             opened.execute_sql(
@@ -109,10 +105,10 @@ def database(postgres: Postgres) -> Iterator[Psycopg3Database]:
 
 
 @pytest.fixture
-def tx(database: Psycopg3Database) -> Iterator[Watched]:
-    """A transaction that watches, and only reads."""
+def tx(database: Psycopg3Database) -> Iterator[RecordingTransaction]:
+    """A read-only transaction that records its statements."""
     begin_reading(database)
-    yield Watched(database)
+    yield RecordingTransaction(database)
     undo(database)
 
 
@@ -123,19 +119,18 @@ def ids(database: Psycopg3Database) -> list[str]:
     return [row[0] for row in database.execute_sql(query, (OURS,)).fetchall()]
 
 
-def steps(tx: Watched, wanted: Filter, place: PagePosition) -> list[Step]:
-    """Returns the statements of a page: the page itself, the count, and what else there is.
-
-    By its number a page of everyone is found after the counts, by one statement more.
+def steps(tx: RecordingTransaction, filters: Filter, position: PagePosition) -> list[Step]:
+    """Returns the statements of a page: the page, its total, tags and values.
+    An unfiltered page by offset takes one more statement, which finds its bucket.
     """
-    tx.seen.clear()
-    page(OURS, wanted, place, tx)
-    assert 2 <= len(tx.seen) <= 3 + (wanted == Filter() and place.offset > 0)
-    return tx.seen
+    tx.recorded.clear()
+    page(OURS, filters, position, tx)
+    assert 2 <= len(tx.recorded) <= 3 + (filters == Filter() and position.offset > 0)
+    return tx.recorded
 
 
 def conditions(step: Step) -> list[str]:
-    """Returns by what each big table is searched, after a look that none is walked as a whole."""
+    """Returns the search conditions of each large table. Asserts that no table is scanned."""
     found = [node for node in step.nodes if node.get("Relation Name") in BIG]
     assert [node for node in found if node["Node Type"] == "Seq Scan"] == [], step
     heaps = [node for node in found if node["Node Type"] == "Bitmap Heap Scan"]
@@ -145,16 +140,16 @@ def conditions(step: Step) -> list[str]:
 
 @each_filter
 @each_order
-@each_way
-def test_every_big_table_is_searched_by_the_account_and_what_is_asked_for(
-    tx: Watched, ids: list[str], names: tuple[str, ...], descending: bool, seeks: bool
+@each_pagination
+def test_every_large_table_is_searched_by_account_and_filter(
+    tx: RecordingTransaction, ids: list[str], names: tuple[str, ...], descending: bool, seeks: bool
 ) -> None:
-    place = middle(ids, seeks=seeks, descending=descending)
+    position = middle(ids, seeks=seeks, descending=descending)
 
-    for step in steps(tx, wanted_of(names, ids), place):
+    for step in steps(tx, filter_of(names, ids), position):
         for condition in conditions(step):
             assert "account_id =" in condition, step
-            # Only a list of everyone walks through all that an account has.
+            # Only an unfiltered list scans all subscribers of the account.
             assert names == () or condition != f"(account_id = '{OURS}'::text)", step
 
 
@@ -173,28 +168,28 @@ INDEXES = {
 
 @pytest.mark.parametrize("name", INDEXES)
 @each_order
-@each_way
-def test_each_filter_has_its_index(
-    tx: Watched, ids: list[str], name: str, descending: bool, seeks: bool
+@each_pagination
+def test_each_filter_uses_its_index(
+    tx: RecordingTransaction, ids: list[str], name: str, descending: bool, seeks: bool
 ) -> None:
-    place = middle(ids, seeks=seeks, descending=descending)
+    position = middle(ids, seeks=seeks, descending=descending)
 
-    of_page, of_count, *_ = steps(tx, wanted_of((name,), ids), place)
+    of_page, of_count, *_ = steps(tx, filter_of((name,), ids), position)
 
     for step in (of_page, of_count):
         assert INDEXES[name] <= {node.get("Index Name") for node in step.nodes}, step
 
 
-@each_in_order
+@each_ordered_filter
 @each_order
-def test_page_that_is_sought_reads_as_much_wherever_it_is(
-    tx: Watched, ids: list[str], names: tuple[str, ...], descending: bool
+def test_blocks_read_for_a_page_by_cursor_are_independent_of_its_position(
+    tx: RecordingTransaction, ids: list[str], names: tuple[str, ...], descending: bool
 ) -> None:
-    wanted = wanted_of(names, ids)
+    filters = filter_of(names, ids)
     places = [ids[300], ids[ROWS // 2], ids[-300]]
 
     costs = [
-        steps(tx, wanted, PagePosition(LIMIT, after=after, descending=descending))[0].blocks
+        steps(tx, filters, PagePosition(LIMIT, after=after, descending=descending))[0].blocks
         for after in places
     ]
 
@@ -202,8 +197,8 @@ def test_page_that_is_sought_reads_as_much_wherever_it_is(
 
 
 @each_order
-def test_page_of_everyone_reads_little_whatever_its_number_is(
-    tx: Watched, descending: bool
+def test_unfiltered_page_by_offset_reads_few_blocks_at_every_offset(
+    tx: RecordingTransaction, descending: bool
 ) -> None:
     def cost(offset: int) -> int:
         found = steps(tx, Filter(), PagePosition(LIMIT, offset, descending=descending))
@@ -211,29 +206,31 @@ def test_page_of_everyone_reads_little_whatever_its_number_is(
 
     costs = [cost(offset) for offset in range(0, ROWS, 7 * LIMIT)]
 
-    # Those who are passed over would be read with their tags and values.
+    # Skipped subscribers would be read with their tags and values.
     assert max(costs) < costs[0] + 40, costs
 
 
 @each_order
-def test_few_of_a_rare_status_cost_little(tx: Watched, ids: list[str], descending: bool) -> None:
-    wanted = Filter(status=Status.COMPLAINED)
+def test_page_of_a_rare_status_reads_few_blocks(
+    tx: RecordingTransaction, ids: list[str], descending: bool
+) -> None:
+    filters = Filter(status=Status.COMPLAINED)
 
-    of_page, of_count, *_ = steps(tx, wanted, PagePosition(LIMIT, descending=descending))
+    of_page, of_count, *_ = steps(tx, filters, PagePosition(LIMIT, descending=descending))
 
-    # There are that many of them, and each is looked at with its tags and values.
+    # Every subscriber of the rare status is read with its tags and values.
     assert of_page.blocks < 20 * LIMIT
     assert of_count.blocks < 2 * ROWS // RARE
 
 
-def test_address_that_is_looked_up_costs_a_few_blocks(tx: Watched) -> None:
+def test_lookup_by_address_reads_few_blocks(tx: RecordingTransaction) -> None:
     for step in steps(tx, Filter(**FILTERS["email"]), PagePosition(LIMIT)):
         assert step.blocks < 30, step
 
 
-def test_plan_that_walks_a_table_would_be_seen(tx: Watched) -> None:
-    tx.seen.clear()
+def test_table_scan_is_detected(tx: RecordingTransaction) -> None:
+    tx.recorded.clear()
     tx.all(Statement(lambda _: SQL("SELECT id FROM subscriber WHERE first_name = 'First 3'")))
 
     with pytest.raises(AssertionError):
-        conditions(tx.seen[0])
+        conditions(tx.recorded[0])

@@ -1,4 +1,4 @@
-"""PostgreSQL: what is done again, what is refused, and what is never acknowledged."""
+"""PostgresDatabase: retries, acknowledgement, bounds, isolation and checks at start."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Scenario = Callable[[PostgresDatabase], Awaitable[None]]
 
 @pytest.fixture(scope="module")
 def url(postgres: Postgres) -> str:
-    """A database that notices deadlocks soon."""
+    """A database with a short deadlock_timeout."""
     made = postgres.new_database()
     bring_up_to_date(made)
     postgres.run(f"ALTER DATABASE {conninfo_to_dict(made)['dbname']} SET deadlock_timeout = '20ms'")
@@ -43,24 +43,22 @@ def url(postgres: Postgres) -> str:
 
 
 @pytest.fixture(autouse=True)
-def emptied(url: str) -> None:
-    """A test begins without tags."""
+def delete_tags(url: str) -> None:
     with unit_of_work(url) as tx:
         run("DELETE FROM tag", tx)
 
 
 def run(sql: str, tx: Transaction) -> None:
-    """Runs what no store has."""
     tx.run(Statement(lambda _: SQL(sql)))
 
 
 def options(url: str, text: str) -> str:
-    """Returns the URL with settings of the server for its connections."""
+    """Returns the URL with server settings for its connections."""
     return f"{url}&options={text.replace(' ', '%20').replace('=', '%3D')}"
 
 
-def play(url: str, scenario: Scenario, connections: int = 4) -> None:
-    """Runs a story on a database that is open."""
+def run_scenario(url: str, scenario: Scenario, connections: int = 4) -> None:
+    """Runs a scenario on an open database."""
 
     async def whole() -> None:
         database = PostgresDatabase(url, connections)
@@ -74,23 +72,23 @@ def play(url: str, scenario: Scenario, connections: int = 4) -> None:
 
 
 def names(url: str) -> list[str]:
-    """Returns the names of the tags of our account, as somebody else sees them."""
+    """Returns the names of the tags as another connection reads them."""
     with reading(url) as tx:
         return [row.name for row in tags.page(OURS, Page(1, 100), tx)[0]]
 
 
 def create(name: str, account: str = OURS) -> Callable[[Transaction], str]:
-    """Work that creates a tag."""
+    """Returns work that creates a tag."""
     return lambda tx: tags.create(account, name, "", tx).name
 
 
-def fails(tx: Transaction, state: str) -> None:
-    """Fails as the server does, with this state."""
+def raise_sqlstate(tx: Transaction, state: str) -> None:
+    """Raises a server error with this SQLSTATE."""
     run(f"DO $$ BEGIN RAISE EXCEPTION 'made up' USING ERRCODE = '{state}'; END $$", tx)
 
 
-class Attempts:
-    """Work that creates a tag and goes wrong the first times."""
+class FailingWork:
+    """Work that creates a tag and fails the given number of times."""
 
     def __init__(self, wrong: Callable[[Transaction], object], times: int = 1) -> None:
         self.made = 0
@@ -104,35 +102,36 @@ class Attempts:
         return created
 
 
-def ends_connection(tx: Transaction) -> None:
-    """Has the server cut the connection that this runs on."""
+def terminate_connection(tx: Transaction) -> None:
+    """Makes the server terminate this connection."""
     select("SELECT pg_terminate_backend(pg_backend_pid())", tx)
-
-
-# What is done again
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [partial(fails, state="40001"), partial(fails, state="40P01"), ends_connection],
+    [
+        partial(raise_sqlstate, state="40001"),
+        partial(raise_sqlstate, state="40P01"),
+        terminate_connection,
+    ],
     ids=["serialization failure", "deadlock", "connection lost"],
 )
-def test_what_was_undone_is_done_again_once(
+def test_rolled_back_transaction_is_retried_once(
     url: str, wrong: Callable[[Transaction], object]
 ) -> None:
-    once, twice = Attempts(wrong), Attempts(wrong, times=2)
+    once, twice = FailingWork(wrong), FailingWork(wrong, times=2)
 
     async def scenario(database: PostgresDatabase) -> None:
         assert await database.write(once) == "attempt 2 of 2"
         with pytest.raises(Unavailable):
             await database.write(twice)
 
-    play(url, scenario)
+    run_scenario(url, scenario)
     assert (once.made, twice.made) == (2, 2)
     assert names(url) == ["attempt 2 of 2"]
 
 
-def test_two_that_wait_for_each_other_both_have_their_effect_once(url: str) -> None:
+def test_deadlocked_transactions_each_take_effect_once(url: str) -> None:
     both = threading.Barrier(2)
     attempts = []
 
@@ -149,27 +148,27 @@ def test_two_that_wait_for_each_other_both_have_their_effect_once(url: str) -> N
             database.write(partial(work, THEIRS, OURS)),
         )
 
-    play(url, scenario)
+    run_scenario(url, scenario)
     assert sorted(attempts) == [OURS, THEIRS, THEIRS] or sorted(attempts) == [OURS, OURS, THEIRS]
     assert names(url) == [f"first of {OURS}", f"second of {THEIRS}"]
 
 
-def test_read_whose_connection_was_lost_is_done_again(url: str) -> None:
+def test_read_is_retried_after_its_connection_was_lost(url: str) -> None:
     made = []
 
     def work(tx: Transaction) -> int:
         made.append(1)
         if len(made) == 1:
-            ends_connection(tx)
+            terminate_connection(tx)
         return tags.count(OURS, tx)
 
     async def scenario(database: PostgresDatabase) -> None:
         assert await database.read(work) == 0
 
-    play(url, scenario)
+    run_scenario(url, scenario)
 
 
-def test_idle_connections_that_were_lost_are_replaced(url: str, postgres: Postgres) -> None:
+def test_lost_idle_connections_are_replaced(url: str, postgres: Postgres) -> None:
     name = conninfo_to_dict(url)["dbname"]
 
     async def scenario(database: PostgresDatabase) -> None:
@@ -180,13 +179,10 @@ def test_idle_connections_that_were_lost_are_replaced(url: str, postgres: Postgr
             await database.write(create(f"{number}"))
             assert await database.read(lambda tx: tags.count(OURS, tx)) == number + 1
 
-    play(url, scenario)
+    run_scenario(url, scenario)
 
 
-# What is never acknowledged
-
-
-def test_connection_that_is_cut_in_the_midst_of_a_commit_is_no_acknowledgement(url: str) -> None:
+def test_connection_lost_during_the_commit_is_not_acknowledged(url: str) -> None:
     with unit_of_work(url) as tx:
         run("CREATE TABLE cut (id TEXT)", tx)
         run(
@@ -199,19 +195,19 @@ def test_connection_that_is_cut_in_the_midst_of_a_commit_is_no_acknowledgement(u
             " FOR EACH ROW EXECUTE FUNCTION cut()",
             tx,
         )
-    attempts = Attempts(lambda tx: run("INSERT INTO cut VALUES ('x')", tx))
+    attempts = FailingWork(lambda tx: run("INSERT INTO cut VALUES ('x')", tx))
 
     async def scenario(database: PostgresDatabase) -> None:
         with pytest.raises(Internal):
             await database.write(attempts)
         assert await database.write(create("next")) == "next"
 
-    play(url, scenario)
+    run_scenario(url, scenario)
     assert (attempts.made, names(url)) == (1, ["next"])
 
 
-def test_commit_whose_answer_is_lost_is_neither_acknowledged_nor_done_again(url: str) -> None:
-    attempts = Attempts(lambda tx: None, times=0)
+def test_commit_with_a_lost_response_is_neither_acknowledged_nor_retried(url: str) -> None:
+    attempts = FailingWork(lambda tx: None, times=0)
 
     async def scenario(database: PostgresDatabase) -> None:
         assert await database.write(create("before")) == "before"
@@ -222,13 +218,13 @@ def test_commit_whose_answer_is_lost_is_neither_acknowledged_nor_done_again(url:
         assert await database.write(create("next")) == "next"
 
     with Relay(conninfo_to_dict(url)["host"]) as relay:
-        play(url.replace(str(conninfo_to_dict(url)["host"]), relay.folder), scenario)
+        run_scenario(url.replace(str(conninfo_to_dict(url)["host"]), relay.folder), scenario)
 
-    # It did stand; who asks again finds it there.
+    # The commit took effect; a retry by the client finds its result.
     assert (attempts.made, names(url)) == (1, ["attempt 1 of 1", "before", "next"])
 
 
-def test_commit_that_no_standby_confirms_is_given_up_and_no_acknowledgement(
+def test_commit_that_no_standby_confirms_times_out_without_acknowledgement(
     url: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commit_timeout, "COMMIT_SECONDS", 0.1)
@@ -238,31 +234,31 @@ def test_commit_that_no_standby_confirms_is_given_up_and_no_acknowledgement(
         with pytest.raises(Internal):
             await database.write(create("unconfirmed"))
 
-    postgres.set("synchronous_standby_names", "nobody")
+    postgres.set("synchronous_standby_names", "missing_standby")
     try:
-        play(url, scenario)
+        run_scenario(url, scenario)
     finally:
         postgres.set("synchronous_standby_names", "")
 
-    # Here it stands; after a switch to the standby it might not.
+    # The commit is stored here, but could be lost in a failover to the standby.
     assert names(url) == ["unconfirmed"]
 
 
-def test_work_that_hides_a_failed_statement_is_not_acknowledged(url: str) -> None:
+def test_transaction_with_a_suppressed_statement_error_is_not_acknowledged(url: str) -> None:
     def work(tx: Transaction) -> None:
         create("hidden")(tx)
         with pytest.raises(PeeweeException):
-            fails(tx, "22000")
+            raise_sqlstate(tx, "22000")
 
     async def scenario(database: PostgresDatabase) -> None:
         with pytest.raises(RolledBack):
             await database.write(work)
 
-    play(url, scenario)
+    run_scenario(url, scenario)
     assert names(url) == []
 
 
-def test_work_that_raises_leaves_nothing(url: str) -> None:
+def test_work_that_raises_is_rolled_back(url: str) -> None:
     def work(tx: Transaction) -> None:
         create("left over")(tx)
         tags.find(OURS, "0" * 26, tx)
@@ -271,29 +267,26 @@ def test_work_that_raises_leaves_nothing(url: str) -> None:
         with pytest.raises(TagNotFound):
             await database.write(work)
 
-    play(url, scenario)
+    run_scenario(url, scenario)
     assert names(url) == []
 
 
-# What is bounded
-
-
-def test_lock_that_is_not_to_be_had_is_waited_for_in_bounds(url: str) -> None:
+def test_wait_for_a_lock_is_bounded(url: str) -> None:
     async def scenario(database: PostgresDatabase) -> None:
         with psycopg.connect(url) as other:
             other.execute(f"SELECT pg_advisory_xact_lock({lock_of(OURS)})")
             with pytest.raises(Unavailable):
                 await database.write(create("late"))
-            # Nobody else waits, and nobody who reads.
+            # Other accounts and reads do not wait.
             await database.write(create("theirs", THEIRS))
             assert await database.read(lambda tx: tags.count(OURS, tx)) == 0
         assert await database.write(create("free")) == "free"
 
-    play(options(url, "-c lock_timeout=50ms"), scenario)
+    run_scenario(options(url, "-c lock_timeout=50ms"), scenario)
     assert names(url) == ["free"]
 
 
-def test_statement_that_takes_too_long_is_ended_and_others_get_their_answers(url: str) -> None:
+def test_slow_statement_is_cancelled_and_others_complete(url: str) -> None:
     async def scenario(database: PostgresDatabase) -> None:
         slow = [database.read(partial(select, "SELECT pg_sleep(10)")) for _ in range(2)]
         quick = [database.read(lambda tx: tags.count(OURS, tx)) for _ in range(6)]
@@ -301,10 +294,10 @@ def test_statement_that_takes_too_long_is_ended_and_others_get_their_answers(url
         assert [type(answer) for answer in answers[:2]] == [Unavailable] * 2
         assert answers[2:] == [0] * 6
 
-    play(options(url, "-c statement_timeout=100ms"), scenario, connections=2)
+    run_scenario(options(url, "-c statement_timeout=100ms"), scenario, connections=2)
 
 
-def test_request_that_finds_no_free_connection_in_time_is_refused(
+def test_request_without_a_free_connection_in_time_is_rejected(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "QUEUE_TIMEOUT_SECONDS", 0.05)
@@ -323,11 +316,11 @@ def test_request_that_finds_no_free_connection_in_time_is_refused(
         opened.set()
         await asyncio.gather(*held)
 
-    play(url, scenario)
+    run_scenario(url, scenario)
     assert names(url) == []
 
 
-def test_process_keeps_to_its_number_of_connections(url: str, postgres: Postgres) -> None:
+def test_process_opens_only_its_configured_connections(url: str, postgres: Postgres) -> None:
     name = conninfo_to_dict(url)["dbname"]
 
     async def scenario(database: PostgresDatabase) -> None:
@@ -335,13 +328,10 @@ def test_process_keeps_to_its_number_of_connections(url: str, postgres: Postgres
         query = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}'"
         assert postgres.run(f"{query} AND application_name = 'roster'") == [(5,)]
 
-    play(url, scenario, connections=5)
+    run_scenario(url, scenario, connections=5)
 
 
-# One view, one writer
-
-
-def test_read_has_one_view_whatever_is_committed_meanwhile(url: str) -> None:
+def test_read_uses_one_snapshot(url: str) -> None:
     def work(tx: Transaction) -> list[int]:
         before = tags.count(OURS, tx)
         with unit_of_work(url) as other:
@@ -352,20 +342,20 @@ def test_read_has_one_view_whatever_is_committed_meanwhile(url: str) -> None:
         assert await database.read(work) == [0, 0]
         assert await database.read(lambda tx: tags.count(OURS, tx)) == 1
 
-    play(url, scenario)
+    run_scenario(url, scenario)
 
 
-def test_read_that_writes_is_refused(url: str) -> None:
+def test_write_in_a_read_is_rejected(url: str) -> None:
     async def scenario(database: PostgresDatabase) -> None:
         with pytest.raises((PeeweeException, Unavailable)):
             await database.read(create("written"))
 
-    play(url, scenario)
+    run_scenario(url, scenario)
     assert names(url) == []
 
 
-def test_writer_sees_all_that_the_writer_before_it_did(url: str) -> None:
-    """What is looked at and then changed would be lost if two could look at the same time."""
+def test_writer_reads_all_changes_of_the_previous_writer(url: str) -> None:
+    """Otherwise an update that depends on an earlier read could be lost."""
 
     def work(tx: Transaction) -> None:
         (number,) = select("SELECT count(*) FROM tag", tx)[0]
@@ -380,15 +370,12 @@ def test_writer_sees_all_that_the_writer_before_it_did(url: str) -> None:
 
         await asyncio.gather(*[database.write(locked) for _ in range(60)])
 
-    play(url, scenario, connections=8)
+    run_scenario(url, scenario, connections=8)
     assert names(url) == [f"{number:03}" for number in range(60)]
 
 
-# What is refused at the start
-
-
-def error_response(url: str) -> str:
-    """Returns why a database is not served."""
+def opening_error(url: str) -> str:
+    """Returns the error of opening a database."""
 
     async def opening() -> None:
         with pytest.raises(StorageError) as caught:
@@ -401,31 +388,31 @@ def error_response(url: str) -> str:
     return said[0]
 
 
-def test_database_that_acknowledges_before_it_has_stored_is_refused(url: str) -> None:
-    why = error_response(options(url, "-c synchronous_commit=off"))
+def test_asynchronous_commit_is_rejected(url: str) -> None:
+    why = opening_error(options(url, "-c synchronous_commit=off"))
 
     assert "synchronous_commit = off" in why
     assert "ALTER DATABASE" in why
 
 
-def test_database_of_another_encoding_is_refused(postgres: Postgres) -> None:
+def test_encoding_other_than_utf8_is_rejected(postgres: Postgres) -> None:
     latin = postgres.new_database("ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
 
-    assert "LATIN1" in error_response(latin)
+    assert "LATIN1" in opening_error(latin)
 
 
-def test_server_that_is_not_there_is_named_and_the_password_is_not() -> None:
-    why = error_response("postgresql://ada:secret@127.0.0.1:1/roster")
+def test_error_names_the_unreachable_server_without_the_password() -> None:
+    why = opening_error("postgresql://ada:secret@127.0.0.1:1/roster")
 
     assert "127.0.0.1" in why
     assert "secret" not in why
 
 
-def test_url_that_cannot_be_read_is_refused() -> None:
-    assert "colour" in error_response("postgresql://127.0.0.1/roster?colour=green")
+def test_invalid_url_is_rejected() -> None:
+    assert "colour" in opening_error("postgresql://127.0.0.1/roster?colour=green")
 
 
-def test_of_many_that_migrate_at_once_one_does_and_the_others_wait(postgres: Postgres) -> None:
+def test_concurrent_migrations_run_once(postgres: Postgres) -> None:
     fresh = postgres.new_database()
 
     with ThreadPoolExecutor(6) as pool:

@@ -1,4 +1,4 @@
-"""The schema on PostgreSQL: made by the same migrations, and compared byte by byte."""
+"""The schema on PostgreSQL: created by the same migrations, with byte order collation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..postgres import Postgres
 from .helpers import OURS, select
 from .test_migrate import BROKEN, FIRST, HISTORY, REFERENCE_TABLES, SOUND, models
 
-# What there is of tables, whatever their constraints are called.
+# Columns, indexes and foreign keys without the names of constraints.
 COLUMNS = """
 SELECT table_name, column_name, data_type, is_nullable, collation_name
 FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> %s
@@ -47,7 +47,7 @@ def database(postgres: Postgres) -> Iterator[Psycopg3Database]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An own folder of migrations, with a first sound one."""
+    """A folder with one valid migration."""
     folder = tmp_path / "migrations"
     folder.mkdir()
     (folder / "0001_first.py").write_text(SOUND.format(name="first"))
@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def schema(database: Psycopg3Database) -> list[set[tuple[str, ...]]]:
-    """Returns every column, index and link, less those of the history of migrations."""
+    """Returns every column, index and foreign key, without the migration history."""
     queries = (COLUMNS, INDEXES, LINKS)
     return [set(database.execute_sql(query, (HISTORY,)).fetchall()) for query in queries]
 
@@ -77,7 +77,7 @@ def test_models_agree_with_the_frozen_migrations(
         assert schema(other) == schema(database)
 
 
-def test_every_text_is_compared_byte_by_byte(database: Psycopg3Database) -> None:
+def test_every_text_column_has_byte_order_collation(database: Psycopg3Database) -> None:
     bring_up_to_date(database)
 
     columns, _, _ = schema(database)
@@ -93,7 +93,7 @@ def test_every_text_is_compared_byte_by_byte(database: Psycopg3Database) -> None
     }
 
 
-def test_every_index_and_link_of_an_accounts_data_begins_with_the_account(
+def test_every_index_and_foreign_key_begins_with_the_account(
     database: Psycopg3Database,
 ) -> None:
     bring_up_to_date(database)
@@ -111,7 +111,7 @@ def test_every_index_and_link_of_an_accounts_data_begins_with_the_account(
     assert [text for _, text in links if not text.startswith("FOREIGN KEY (account_id,")] == []
 
 
-def test_newer_schema_is_refused_and_named(database: Psycopg3Database, folder: Path) -> None:
+def test_newer_schema_is_rejected_and_named(database: Psycopg3Database, folder: Path) -> None:
     newer = folder / "0002_newer.py"
     newer.write_text(SOUND.format(name="newer"))
     bring_up_to_date(database)
@@ -121,7 +121,7 @@ def test_newer_schema_is_refused_and_named(database: Psycopg3Database, folder: P
         bring_up_to_date(database)
 
 
-def test_migration_that_breaks_off_leaves_nothing_and_is_resumed(
+def test_failed_migration_leaves_no_changes_and_is_resumed(
     database: Psycopg3Database, folder: Path
 ) -> None:
     broken = folder / "0002_second.py"
@@ -137,7 +137,7 @@ def test_migration_that_breaks_off_leaves_nothing_and_is_resumed(
     assert set(database.get_tables()) - {HISTORY} == {"first", "second"}
 
 
-def test_names_are_in_one_order_on_both_databases(tx: Transaction) -> None:
+def test_names_sort_equally_on_both_databases(tx: Transaction) -> None:
     names = ["b", "A", "é", "Z", "_", "ä", "10", "9", "straße", "\U0001f600", "ﬀ", "-a"]
 
     tags.ensure(OURS, distinct(names), tx)

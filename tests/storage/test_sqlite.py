@@ -1,4 +1,4 @@
-"""The embedded database, on real files: group commit, durability, who may open it."""
+"""SqliteDatabase on real files: group commit, durability, locks and invalid files."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ ACCOUNT = "0" * 26
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the database of the test is, or will be."""
+    """The path of the test's database."""
     return tmp_path / "roster.db"
 
 
 @asynccontextmanager
-async def served(path: Path) -> AsyncIterator[SqliteDatabase]:
-    """The file as a service has it open."""
+async def opened_database(path: Path) -> AsyncIterator[SqliteDatabase]:
+    """The open database."""
     database = SqliteDatabase(path)
     await database.open()
     try:
@@ -46,12 +46,12 @@ async def served(path: Path) -> AsyncIterator[SqliteDatabase]:
 
 
 def run(scenario: Coroutine[Any, Any, Any]) -> Any:
-    """Runs a story to its end, or fails if it stands still."""
+    """Runs a scenario with a time limit."""
     return asyncio.run(asyncio.wait_for(scenario, LONG))
 
 
 def create(name: str) -> Work[str]:
-    """Work that stores a tag and returns its id."""
+    """Returns work that creates a tag and returns its id."""
     return lambda tx: store.create(ACCOUNT, name, "", tx).id
 
 
@@ -61,19 +61,19 @@ def names(tx: Transaction) -> list[str]:
 
 
 def pragma(name: str) -> Work[Any]:
-    """Work that asks SQLite for a setting of its connection."""
+    """Returns work that reads a pragma of its connection."""
     statement = Statement(lambda _: SQL(f"PRAGMA {name}"))
     return lambda tx: tx.one(statement)
 
 
-def outside(path: Path) -> list[str]:
-    """Returns the names of all tags as another program sees them."""
+def names_from_another_program(path: Path) -> list[str]:
+    """Returns the names of all tags as another program reads them."""
     with closing(apsw.Connection(str(path))) as connection:
         return [name for (name,) in connection.execute("SELECT name FROM tag ORDER BY name_key")]
 
 
-class Busy:
-    """Keeps the writer in a transaction until it is let go."""
+class BlockedWriter:
+    """Keeps the writer in a transaction until it is released."""
 
     def __init__(self) -> None:
         self._reached, self._done = threading.Event(), threading.Event()
@@ -92,14 +92,14 @@ class Busy:
 
 
 async def turns() -> None:
-    """Lets the event loop do what it has to do, and what follows from that."""
+    """Runs some iterations of the event loop."""
     for _ in range(4):
         await asyncio.sleep(0)
 
 
-async def together(database: SqliteDatabase, *works: Work[Any]) -> list[Any]:
-    """Queues the works behind one that runs, so that they are the next batch; returns outcomes."""
-    busy = Busy()
+async def write_together(database: SqliteDatabase, *works: Work[Any]) -> list[Any]:
+    """Queues the works during another write, so that they form the next batch. Returns outcomes."""
+    busy = BlockedWriter()
     first = await busy.hold(database)
     tasks = [asyncio.create_task(database.write(work)) for work in works]
     await turns()
@@ -108,45 +108,45 @@ async def together(database: SqliteDatabase, *works: Work[Any]) -> list[Any]:
     return await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def test_writes_that_wait_for_each_other_are_one_transaction(path: Path) -> None:
+def test_queued_writes_form_one_transaction(path: Path) -> None:
     def look(tx: Transaction) -> tuple[list[str], list[str]]:
-        return names(tx), outside(path)
+        return names(tx), names_from_another_program(path)
 
     async def scenario() -> Any:
-        async with served(path) as database:
-            return await together(database, create("a"), create("b"), look)
+        async with opened_database(path) as database:
+            return await write_together(database, create("a"), create("b"), look)
 
     _, _, (inside, outside_) = run(scenario())
     assert inside == ["a", "b"]
     assert outside_ == []
-    assert outside(path) == ["a", "b"]
+    assert names_from_another_program(path) == ["a", "b"]
 
 
 def test_write_is_committed_before_it_is_acknowledged(path: Path) -> None:
     async def scenario() -> list[str]:
-        async with served(path) as database:
+        async with opened_database(path) as database:
             await database.write(create("a"))
-            return outside(path)
+            return names_from_another_program(path)
 
     assert run(scenario()) == ["a"]
 
 
-def test_failure_of_one_caller_undoes_its_work_and_no_other(path: Path) -> None:
+def test_failed_write_is_rolled_back_alone(path: Path) -> None:
     def fail(tx: Transaction) -> None:
         store.create(ACCOUNT, "undone", "", tx)
         raise ValueError("own words")
 
     async def scenario() -> Any:
-        async with served(path) as database:
-            return await together(database, create("a"), fail, create("a"), create("b"))
+        async with opened_database(path) as database:
+            return await write_together(database, create("a"), fail, create("a"), create("b"))
 
     _, failed, taken, _ = run(scenario())
     assert isinstance(failed, ValueError)
     assert isinstance(taken, TagAlreadyExists)
-    assert outside(path) == ["a", "b"]
+    assert names_from_another_program(path) == ["a", "b"]
 
 
-def test_statement_that_breaks_a_constraint_undoes_its_work_and_no_other(path: Path) -> None:
+def test_write_that_violates_a_constraint_is_rolled_back_alone(path: Path) -> None:
     insert = Statement(lambda _: SQL("INSERT INTO subscriber_tag VALUES ('a', 'b', 'c')"))
 
     def orphan(tx: Transaction) -> None:
@@ -154,11 +154,11 @@ def test_statement_that_breaks_a_constraint_undoes_its_work_and_no_other(path: P
         tx.run(insert)
 
     async def scenario() -> Any:
-        async with served(path) as database:
-            return await together(database, create("a"), orphan, create("b"))
+        async with opened_database(path) as database:
+            return await write_together(database, create("a"), orphan, create("b"))
 
     assert isinstance(run(scenario())[1], (apsw.ConstraintError, IntegrityError))
-    assert outside(path) == ["a", "b"]
+    assert names_from_another_program(path) == ["a", "b"]
 
 
 def test_failed_commit_fails_all_its_writes_and_the_next_commit_succeeds(path: Path) -> None:
@@ -170,22 +170,22 @@ def test_failed_commit_fails_all_its_writes_and_the_next_commit_succeeds(path: P
         tx.run(insert)
 
     async def scenario() -> Any:
-        async with served(path) as database:
-            outcomes = await together(database, create("a"), orphan, create("b"))
+        async with opened_database(path) as database:
+            outcomes = await write_together(database, create("a"), orphan, create("b"))
             await database.write(create("c"))
             return outcomes
 
     assert [type(outcome) for outcome in run(scenario())] == [Unavailable] * 3
-    assert outside(path) == ["c"]
+    assert names_from_another_program(path) == ["c"]
 
 
-def test_write_while_another_program_holds_the_file_is_refused_and_the_next_one_stands(
+def test_write_to_a_locked_file_is_rejected_and_the_next_succeeds(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file, "BUSY_SECONDS", 0.01)
 
     async def scenario() -> Any:
-        async with served(path) as database:
+        async with opened_database(path) as database:
             await database.write(create("before"))
             with closing(apsw.Connection(str(path))) as other:
                 other.execute("BEGIN IMMEDIATE")
@@ -199,16 +199,16 @@ def test_write_while_another_program_holds_the_file_is_refused_and_the_next_one_
             return outcomes
 
     assert [type(outcome) for outcome in run(scenario())] == [Unavailable] * 2
-    assert outside(path) == ["after", "before"]
+    assert names_from_another_program(path) == ["after", "before"]
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [("synchronous", 2), ("journal_mode", "wal"), ("foreign_keys", 1)],
 )
-def test_writer_has_what_durability_needs(path: Path, name: str, value: int | str) -> None:
+def test_writer_connection_is_durable(path: Path, name: str, value: int | str) -> None:
     async def scenario() -> Any:
-        async with served(path) as database:
+        async with opened_database(path) as database:
             return await database.write(pragma(name))
 
     assert run(scenario()) == (value,)
@@ -216,7 +216,7 @@ def test_writer_has_what_durability_needs(path: Path, name: str, value: int | st
 
 def test_readers_cannot_write(path: Path) -> None:
     async def scenario() -> None:
-        async with served(path) as database:
+        async with opened_database(path) as database:
             with pytest.raises(Unavailable):
                 await database.read(create("a"))
             assert await database.read(names) == []
@@ -224,7 +224,7 @@ def test_readers_cannot_write(path: Path) -> None:
     run(scenario())
 
 
-def test_read_sees_every_write_that_was_acknowledged_before(path: Path) -> None:
+def test_read_includes_all_acknowledged_writes(path: Path) -> None:
     async def client(database: SqliteDatabase, number: int) -> None:
         for run_cycle in range(10):
             name = f"{number}-{run_cycle}"
@@ -232,17 +232,17 @@ def test_read_sees_every_write_that_was_acknowledged_before(path: Path) -> None:
             assert name in await database.read(names)
 
     async def scenario() -> None:
-        async with served(path) as database:
+        async with opened_database(path) as database:
             await asyncio.gather(*(client(database, number) for number in range(8)))
 
     run(scenario())
 
 
-def test_reads_go_on_while_a_write_runs(path: Path) -> None:
+def test_reads_continue_during_a_write(path: Path) -> None:
     async def scenario() -> None:
-        async with served(path) as database:
+        async with opened_database(path) as database:
             await database.write(create("a"))
-            busy = Busy()
+            busy = BlockedWriter()
             writing = await busy.hold(database)
             assert await database.read(names) == ["a"]
             busy.release()
@@ -251,12 +251,12 @@ def test_reads_go_on_while_a_write_runs(path: Path) -> None:
     run(scenario())
 
 
-def test_error_of_a_read_is_raised_to_its_caller_and_the_next_one_stands(path: Path) -> None:
+def test_error_of_a_read_is_raised_to_its_caller_only(path: Path) -> None:
     def fail(tx: Transaction) -> None:
         raise ValueError("own words")
 
     async def scenario() -> None:
-        async with served(path) as database:
+        async with opened_database(path) as database:
             for _ in range(4):
                 with pytest.raises(ValueError, match="own words"):
                     await database.read(fail)
@@ -265,10 +265,10 @@ def test_error_of_a_read_is_raised_to_its_caller_and_the_next_one_stands(path: P
     run(scenario())
 
 
-def test_close_finishes_the_writes_that_wait(path: Path) -> None:
+def test_close_runs_the_queued_writes_first(path: Path) -> None:
     async def scenario() -> None:
-        async with served(path) as database:
-            busy = Busy()
+        async with opened_database(path) as database:
+            busy = BlockedWriter()
             first = await busy.hold(database)
             waiting = [asyncio.create_task(database.write(create(name))) for name in "abc"]
             await turns()
@@ -278,10 +278,10 @@ def test_close_finishes_the_writes_that_wait(path: Path) -> None:
             await asyncio.gather(first, end, *waiting)
 
     run(scenario())
-    assert outside(path) == ["a", "b", "c"]
+    assert names_from_another_program(path) == ["a", "b", "c"]
 
 
-def test_moment_stands_still_and_ids_rise_within_a_transaction(path: Path) -> None:
+def test_transaction_has_one_timestamp_and_increasing_ids(path: Path) -> None:
     moments = iter(range(1_000, 2_000))
 
     async def scenario() -> Any:
@@ -297,18 +297,18 @@ def test_moment_stands_still_and_ids_rise_within_a_transaction(path: Path) -> No
     assert first < second
 
 
-def test_one_database_owns_a_file_until_it_is_closed(path: Path) -> None:
+def test_file_is_locked_until_its_database_is_closed(path: Path) -> None:
     async def scenario() -> None:
-        async with served(path):
+        async with opened_database(path):
             with pytest.raises(StorageError, match=f"already served by process {os.getpid()}"):
                 await SqliteDatabase(path).open()
-        async with served(path) as database:
+        async with opened_database(path) as database:
             await database.write(create("a"))
 
     run(scenario())
 
 
-def test_lock_that_a_dead_process_left_behind_is_taken_over(path: Path) -> None:
+def test_stale_lock_of_an_ended_process_is_replaced(path: Path) -> None:
     path.with_name("roster.db.lock").write_text("4194304999")
     lock = FileLock(path)
 
@@ -318,7 +318,7 @@ def test_lock_that_a_dead_process_left_behind_is_taken_over(path: Path) -> None:
     assert path.with_name("roster.db.lock").read_text() == str(os.getpid())
 
 
-def test_lock_is_let_go_when_the_database_cannot_be_opened(path: Path) -> None:
+def test_lock_is_released_after_a_failed_open(path: Path) -> None:
     path.write_text("no database at all, but long enough to be looked at" * 10)
 
     async def scenario() -> None:
@@ -332,7 +332,7 @@ def test_lock_is_let_go_when_the_database_cannot_be_opened(path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [100, 10_000])
-def test_file_that_is_no_database_is_refused_with_a_hint(path: Path, size: int) -> None:
+def test_file_that_is_not_a_database_is_rejected_with_a_remedy(path: Path, size: int) -> None:
     path.write_bytes(b"x" * size)
 
     async def scenario() -> None:
@@ -343,7 +343,7 @@ def test_file_that_is_no_database_is_refused_with_a_hint(path: Path, size: int) 
     assert path.read_bytes() == b"x" * size
 
 
-def test_file_that_cannot_be_written_is_refused_with_a_hint(path: Path) -> None:
+def test_read_only_file_is_rejected_with_a_remedy(path: Path) -> None:
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute("CREATE TABLE anything (id)")
     database = connect(path, read_only=True)
@@ -354,7 +354,7 @@ def test_file_that_cannot_be_written_is_refused_with_a_hint(path: Path) -> None:
         database.close()
 
 
-def test_file_that_another_program_holds_is_refused_with_a_hint(
+def test_file_locked_by_another_program_is_rejected_with_a_remedy(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file, "BUSY_SECONDS", 0.01)
@@ -368,7 +368,7 @@ def test_file_that_another_program_holds_is_refused_with_a_hint(
     run(scenario())
 
 
-def test_file_in_a_folder_that_is_not_there_is_refused(path: Path) -> None:
+def test_file_in_a_missing_folder_is_rejected(path: Path) -> None:
     async def scenario() -> None:
         with pytest.raises(StorageError, match="cannot be"):
             await SqliteDatabase(path / "below" / "roster.db").open()

@@ -1,8 +1,9 @@
-"""Statements: built once, by name, and as many for a hundred rows as for one."""
+"""Statements are built once, take named arguments, and are as few for 100 rows as for one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -26,7 +27,17 @@ from server.tags.models import Tag
 from server.tags.rules import distinct
 from server.webhooks.endpoints import store_reading as webhooks
 
-from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, cost, email, field, listed, new, stores
+from .helpers import (
+    OURS,
+    SUBSCRIBERS,
+    SUPPRESSIONS,
+    email,
+    field,
+    list_subscribers,
+    new,
+    statements_of,
+    stores,
+)
 
 TAGS = [f"tag {number}" for number in range(20)]
 VALUES = {f"field_{number}": f"value {number}" for number in range(20)}
@@ -45,21 +56,21 @@ def bulk(
     names: Sequence[str] = TAGS,
     values: Mapping[str, Any] | None = None,
 ) -> CreateManyResult:
-    """Stores subscribers by number, with many tags unless told otherwise."""
+    """Stores numbered subscribers, by default with many tags."""
     rows = {number: new(f"{number}", *names, values=values) for number in numbers}
     return SUBSCRIBERS.create_many(OURS, rows, tx)
 
 
-def opt_out(tx: Transaction, name: str) -> None:
-    """Has somebody opt out and be deleted."""
+def suppress(tx: Transaction, name: str) -> None:
+    """Creates and deletes a subscriber who has unsubscribed."""
     row = SUBSCRIBERS.create(OURS, new(name, status=Status.UNSUBSCRIBED), tx)
     SUBSCRIBERS.delete(OURS, row.id, tx)
 
 
 @pytest.fixture
-def somebody(tx: Transaction) -> None:
-    """A subscriber, so that the account has a block in which others are counted."""
-    SUBSCRIBERS.create(OURS, new("somebody"), tx)
+def one_subscriber(tx: Transaction) -> None:
+    """A subscriber, so that the account has a counter bucket."""
+    SUBSCRIBERS.create(OURS, new("one_subscriber"), tx)
 
 
 @pytest.mark.usefixtures("fields")
@@ -69,8 +80,8 @@ def test_page_of_subscribers_with_tags_and_values_costs_three_statements(
 ) -> None:
     bulk(tx, range(100), values=VALUES)
 
-    assert cost(tx, lambda: listed(OURS, tx, place=PagePosition(limit))) == 3
-    found = listed(OURS, tx, place=PagePosition(limit))
+    assert statements_of(tx, lambda: list_subscribers(OURS, tx, position=PagePosition(limit))) == 3
+    found = list_subscribers(OURS, tx, position=PagePosition(limit))
     assert (len(found.rows), found.total) == (limit, 100)
     assert (len(found.rows[-1].tags), found.rows[-1].values) == (len(TAGS), VALUES)
 
@@ -79,137 +90,142 @@ def test_page_of_subscribers_with_tags_and_values_costs_three_statements(
 def test_page_of_subscribers_without_tags_costs_two_statements(tx: Transaction) -> None:
     bulk(tx, range(20), [], VALUES)
 
-    assert cost(tx, lambda: listed(OURS, tx)) == 2
+    assert statements_of(tx, lambda: list_subscribers(OURS, tx)) == 2
 
 
 @pytest.mark.usefixtures("fields")
-def test_page_by_its_number_costs_one_statement_more_unless_it_is_among_the_last(
+def test_page_by_offset_costs_one_more_statement_except_near_the_end(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_counting, "BUCKET_SIZE", 20)
     bulk(tx, range(100))
 
-    assert cost(tx, lambda: listed(OURS, tx, place=PagePosition(5, 90))) == 3
+    assert statements_of(tx, lambda: list_subscribers(OURS, tx, position=PagePosition(5, 90))) == 3
     for offset in (5, 25, 60):
-        assert cost(tx, lambda: listed(OURS, tx, place=PagePosition(5, offset))) == 4  # noqa: B023
-    assert cost(tx, lambda: listed(OURS, tx, place=PagePosition(5, 100))) == 1
+        position = PagePosition(5, offset)
+        assert statements_of(tx, partial(list_subscribers, OURS, tx, position=position)) == 4
+    assert statements_of(tx, lambda: list_subscribers(OURS, tx, position=PagePosition(5, 100))) == 1
 
 
-@pytest.mark.usefixtures("somebody")
+@pytest.mark.usefixtures("one_subscriber")
 @pytest.mark.parametrize("rows", [1, 100])
-def test_bulk_costs_the_same_whatever_it_holds(tx: Transaction, rows: int) -> None:
-    # Is anyone suppressed; subscribers; their number; tags: known, new, known; links.
-    assert cost(tx, lambda: bulk(tx, range(rows))) == 7
-    # Tags are known now.
-    assert cost(tx, lambda: bulk(tx, range(rows, 2 * rows))) == 5
+def test_bulk_cost_is_independent_of_its_rows(tx: Transaction, rows: int) -> None:
+    # Suppressions; subscribers; their number; tags: known, new, known; links.
+    assert statements_of(tx, lambda: bulk(tx, range(rows))) == 7
+    # The tags are cached now.
+    assert statements_of(tx, lambda: bulk(tx, range(rows, 2 * rows))) == 5
     many = [f"new {number}" for number in range(100)]
-    assert cost(tx, lambda: bulk(tx, range(1000, 1000 + rows), many)) == 7
+    assert statements_of(tx, lambda: bulk(tx, range(1000, 1000 + rows), many)) == 7
 
 
-@pytest.mark.usefixtures("somebody")
-def test_bulk_that_begins_a_block_costs_at_most_five_statements_more(
+@pytest.mark.usefixtures("one_subscriber")
+def test_bulk_that_starts_a_counter_bucket_costs_at_most_five_more_statements(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_counting, "BUCKET_SIZE", 100)
     bulk(tx, range(100))
 
-    # Where it begins; move the open one; the last chapter; the block. Then also its chapter.
-    assert cost(tx, lambda: bulk(tx, range(100, 200))) == 5 + 4
-    assert cost(tx, lambda: bulk(tx, range(200, 300))) == 5 + 5
-    assert cost(tx, lambda: bulk(tx, range(300, 350))) == 5
+    # The start of the bucket; its move; the last group; the bucket. Then also its group.
+    assert statements_of(tx, lambda: bulk(tx, range(100, 200))) == 5 + 4
+    assert statements_of(tx, lambda: bulk(tx, range(200, 300))) == 5 + 5
+    assert statements_of(tx, lambda: bulk(tx, range(300, 350))) == 5
 
 
-def test_first_subscriber_of_an_account_costs_two_statements_more(tx: Transaction) -> None:
+def test_first_subscriber_of_an_account_costs_two_more_statements(tx: Transaction) -> None:
     assert not has_webhooks(OURS, tx)
-    first = cost(tx, lambda: SUBSCRIBERS.create(OURS, new("a"), tx))
+    first = statements_of(tx, lambda: SUBSCRIBERS.create(OURS, new("a"), tx))
 
-    assert first == cost(tx, lambda: SUBSCRIBERS.create(OURS, new("b"), tx)) + 2
+    assert first == statements_of(tx, lambda: SUBSCRIBERS.create(OURS, new("b"), tx)) + 2
 
 
-@pytest.mark.usefixtures("fields", "somebody")
+@pytest.mark.usefixtures("fields", "one_subscriber")
 @pytest.mark.parametrize("rows", [1, 100])
-def test_bulk_with_values_costs_two_statements_more(tx: Transaction, rows: int) -> None:
-    assert cost(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 9
+def test_bulk_with_values_costs_two_more_statements(tx: Transaction, rows: int) -> None:
+    assert statements_of(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 9
 
 
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize("rows", [3, 100])
-def test_bulk_with_everything_in_it_costs_eleven_statements(tx: Transaction, rows: int) -> None:
-    opt_out(tx, "1")
+def test_bulk_with_tags_values_and_events_costs_eleven_statements(
+    tx: Transaction, rows: int
+) -> None:
+    suppress(tx, "1")
     SUBSCRIBERS.create(OURS, new("0"), tx)
 
-    assert cost(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 11
+    assert statements_of(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 11
     refused = bulk(tx, range(rows), values=VALUES).row_errors
     assert refused[0].failure == Failure.ALREADY_EXISTS
     assert refused[1].failure == Failure.SUPPRESSED
 
 
-def test_bulk_of_taken_addresses_costs_three_statements(tx: Transaction) -> None:
+def test_bulk_of_existing_addresses_costs_three_statements(tx: Transaction) -> None:
     bulk(tx, range(100))
 
-    assert cost(tx, lambda: bulk(tx, [5])) == 3
-    assert cost(tx, lambda: bulk(tx, range(100))) == 3
+    assert statements_of(tx, lambda: bulk(tx, [5])) == 3
+    assert statements_of(tx, lambda: bulk(tx, range(100))) == 3
 
 
 def test_bulk_of_suppressed_addresses_costs_two_statements(tx: Transaction) -> None:
     for number in range(10):
-        opt_out(tx, f"{number}")
+        suppress(tx, f"{number}")
 
-    assert cost(tx, lambda: bulk(tx, [5])) == 2
-    assert cost(tx, lambda: bulk(tx, range(10))) == 2
-
-
-def test_bulk_of_values_that_no_field_takes_costs_one_statement(tx: Transaction) -> None:
-    assert cost(tx, lambda: bulk(tx, range(100), values=VALUES)) == 1
+    assert statements_of(tx, lambda: bulk(tx, [5])) == 2
+    assert statements_of(tx, lambda: bulk(tx, range(10))) == 2
 
 
-def test_empty_bulk_costs_nothing(tx: Transaction) -> None:
-    assert cost(tx, lambda: bulk(tx, [])) == 0
+def test_bulk_of_values_without_a_field_costs_one_statement(tx: Transaction) -> None:
+    assert statements_of(tx, lambda: bulk(tx, range(100), values=VALUES)) == 1
 
 
-@pytest.mark.usefixtures("fields", "somebody")
+def test_empty_bulk_runs_no_statement(tx: Transaction) -> None:
+    assert statements_of(tx, lambda: bulk(tx, [])) == 0
+
+
+@pytest.mark.usefixtures("fields", "one_subscriber")
 @pytest.mark.parametrize("operation", ["create", "find", "update", "delete"])
-def test_one_subscriber_costs_the_same_with_a_tag_and_a_value_and_with_many(
+def test_cost_of_a_subscriber_is_independent_of_its_tags_and_values(
     tx: Transaction, operation: str
 ) -> None:
     def costs(names: list[str], values: dict[str, str]) -> int:
         name = f"{len(names)}"
-        create = cost(tx, lambda: SUBSCRIBERS.create(OURS, new(name, *names, values=values), tx))
+        create = statements_of(
+            tx, lambda: SUBSCRIBERS.create(OURS, new(name, *names, values=values), tx)
+        )
         row = find(OURS, email(name), tx)
         changes = Changes(
             profile={"first_name": "Eve"}, tags=distinct([*names, f"tag {name}"]), values=values
         )
         return {
             "create": create,
-            "find": cost(tx, lambda: find(OURS, row.id, tx)),
-            "update": cost(tx, lambda: SUBSCRIBERS.update(OURS, row.id, changes, tx)),
-            "delete": cost(tx, lambda: SUBSCRIBERS.delete(OURS, row.id, tx)),
+            "find": statements_of(tx, lambda: find(OURS, row.id, tx)),
+            "update": statements_of(tx, lambda: SUBSCRIBERS.update(OURS, row.id, changes, tx)),
+            "delete": statements_of(tx, lambda: SUBSCRIBERS.delete(OURS, row.id, tx)),
         }[operation]
 
     one = costs(["a"], {"field_0": "x"})
     assert one == costs([f"b{number}" for number in range(99)], VALUES)
 
 
-def test_addresses_are_looked_for_among_the_suppressed_by_one_statement_if_there_are_none(
+def test_suppression_check_without_suppressions_costs_one_statement(
     tx: Transaction,
 ) -> None:
     keys = [f"{number}@example.com" for number in range(100)]
 
-    assert cost(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, keys, tx)) == 1
-    opt_out(tx, "5")
-    assert cost(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, keys, tx)) == 2
-    assert cost(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, [], tx)) == 0
+    assert statements_of(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, keys, tx)) == 1
+    suppress(tx, "5")
+    assert statements_of(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, keys, tx)) == 2
+    assert statements_of(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, [], tx)) == 0
 
 
 @pytest.mark.parametrize("count", [1, 100])
-def test_tags_are_found_by_one_statement_and_created_by_three_without_webhooks(
+def test_finding_tags_costs_one_statement_and_creating_them_three(
     tx: Transaction, count: int
 ) -> None:
     names = distinct([str(number) for number in range(count)])
 
     assert not has_webhooks(OURS, tx)
-    assert cost(tx, lambda: tags.ensure(OURS, names, tx)) == 3
-    assert cost(tx, lambda: tags.ensure(OURS, names, tx)) == 1
+    assert statements_of(tx, lambda: tags.ensure(OURS, names, tx)) == 3
+    assert statements_of(tx, lambda: tags.ensure(OURS, names, tx)) == 1
 
 
 @pytest.mark.parametrize(
@@ -218,13 +234,12 @@ def test_tags_are_found_by_one_statement_and_created_by_three_without_webhooks(
     ids=["tags", "custom_fields", "suppressions", "webhooks"],
 )
 def test_page_of_other_resources_costs_two_statements(tx: Transaction, store: Any) -> None:
-    assert cost(tx, lambda: store.page(OURS, Page(1, 100), tx)) == 2
+    assert statements_of(tx, lambda: store.page(OURS, Page(1, 100), tx)) == 2
 
 
-# Those that go through all accounts: at the start, to find something to deliver, and to say
-# how much of it waits.
+# Statements over all accounts, at the start and for deliveries and their metrics.
 OF_ALL = {"_NEWEST", "_EVERY", "_WITH_WORK", "_BACKLOG"}
-# Keys are looked up by their hash, whosever they are.
+# API keys are looked up by their hash before the account is known.
 STATEMENTS = {
     f"{store.__name__.removeprefix('server.')}.{name}": statement
     for store in stores()
@@ -235,14 +250,14 @@ STATEMENTS = {
 
 
 class Asked(dict[str, list[Any]]):
-    """Values that are made up and kept as they are asked for."""
+    """Records the names of arguments, and returns a generated value for each."""
 
     def __missing__(self, name: str) -> list[Any]:
         return self.setdefault(name, [])
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_every_query_of_an_accounts_data_names_the_account(name: str) -> None:
+def test_every_query_of_account_data_binds_the_account(name: str) -> None:
     prepared, asked = STATEMENTS[name].prepared(SqliteDialect(), SqliteDatabase(None)), Asked()
 
     prepared.arguments(asked)
@@ -252,7 +267,7 @@ def test_every_query_of_an_accounts_data_names_the_account(name: str) -> None:
         assert '"account_id" = ?' in prepared.sql
 
 
-def test_statements_of_every_room_are_seen() -> None:
+def test_statements_of_every_feature_are_recorded() -> None:
     rooms = {name.partition(".")[0] for name in STATEMENTS}
 
     assert rooms == {
@@ -276,14 +291,14 @@ def test_statement_is_built_once() -> None:
     assert len(built) == 1
 
 
-def test_values_are_put_in_the_order_of_the_text() -> None:
+def test_arguments_follow_the_order_of_the_placeholders() -> None:
     query = Tag.select(Tag.id).where((Tag.name == param("b")) & (Tag.id == param("a")))
     prepared = Statement(lambda _: query).prepared(SqliteDialect(), SqliteDatabase(None))
 
     assert prepared.arguments({"a": 1, "b": 2}) == [2, 1]
 
 
-def test_text_does_not_depend_on_the_length_of_a_list(tx: Transaction) -> None:
+def test_sql_text_is_independent_of_list_lengths(tx: Transaction) -> None:
     statement = Statement(lambda dialect: Tag.select(Tag.id).where(dialect.any_of(Tag.id, "ids")))
     prepared = statement.prepared(SqliteDialect(), SqliteDatabase(None))
 
@@ -297,11 +312,11 @@ def test_text_does_not_depend_on_the_length_of_a_list(tx: Transaction) -> None:
     [Tag.select(Tag.id).where(Tag.name == "x"), SQL("SELECT ?", [1])],
     ids=["comparison", "text"],
 )
-def test_statement_with_a_value_of_its_own_is_refused(query: Any) -> None:
+def test_statement_with_a_literal_value_is_rejected(query: Any) -> None:
     with pytest.raises(TypeError, match="named parameters"):
         Statement(lambda _: query).prepared(SqliteDialect(), SqliteDatabase(None))
 
 
-def test_missing_value_is_an_error_and_not_null(tx: Transaction) -> None:
+def test_missing_argument_is_an_error(tx: Transaction) -> None:
     with pytest.raises(KeyError):
         tx.all(Statement(lambda _: Tag.select(Tag.id).where(Tag.id == param("id"))))

@@ -1,4 +1,4 @@
-"""What the stores of tags, fields, accounts, keys and answers keep."""
+"""Stores of tags, custom fields, accounts, API keys and idempotent responses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from server.tags import store as tags
 from .helpers import OURS, THEIRS, field
 
 
-def test_tag_takes_no_name_of_another_but_its_own_in_other_case(tx: Transaction) -> None:
+def test_tag_name_is_unique_ignoring_case(tx: Transaction) -> None:
     tag = tags.create(OURS, "vip", "pays", tx)
     tags.create(OURS, "new", "", tx)
 
@@ -30,7 +30,9 @@ def test_tag_takes_no_name_of_another_but_its_own_in_other_case(tx: Transaction)
 @pytest.mark.parametrize(
     ("key", "label"), [("city", "Town"), ("town", "CITY")], ids=["key", "label"]
 )
-def test_field_takes_no_key_and_no_label_of_another(tx: Transaction, key: str, label: str) -> None:
+def test_field_key_and_label_are_unique_ignoring_case(
+    tx: Transaction, key: str, label: str
+) -> None:
     field(OURS, tx, "city", "City")
 
     with pytest.raises(CustomFieldAlreadyExists):
@@ -74,7 +76,7 @@ def test_verifying_a_missing_account_does_nothing(tx: Transaction) -> None:
     assert accounts.find_account(OURS, tx) is None
 
 
-def test_answer_is_kept_for_a_key_of_one_account(tx: Transaction) -> None:
+def test_stored_response_belongs_to_one_account(tx: Transaction) -> None:
     answers.put(OURS, "key", StoredResponseRow("ours", b"1"), tx)
 
     assert answers.find(THEIRS, "key", tx) is None

@@ -18,7 +18,7 @@ from server.subscribers.store import Changes, add_tags, change_status, remove_ta
 from server.subscribers.store_paging import PagePosition
 from server.tags import store as tags
 
-from .helpers import OURS, SUBSCRIBERS, email, listed, new
+from .helpers import OURS, SUBSCRIBERS, email, list_subscribers, new
 
 
 def test_bulk_stores_new_addresses_and_returns_ids_and_errors(tx: Transaction) -> None:
@@ -30,7 +30,7 @@ def test_bulk_stores_new_addresses_and_returns_ids_and_errors(tx: Transaction) -
     assert {i: error.failure for i, error in result.row_errors.items()} == {
         5: Failure.ALREADY_EXISTS
     }
-    found = listed(OURS, tx)
+    found = list_subscribers(OURS, tx)
     assert [(row.email, row.tags) for row in found.rows] == [
         ("ada@example.com", ()),
         ("bob@example.com", ("a",)),
@@ -115,7 +115,7 @@ def test_tags_are_added_and_removed_one_by_one(tx: Transaction) -> None:
 def test_pages_are_in_order_of_creation_and_end_with_an_empty_one(tx: Transaction) -> None:
     created = [SUBSCRIBERS.create(OURS, new(name, "t", "u"), tx).id for name in "cab"]
 
-    pages = [listed(OURS, tx, place=PagePosition(2, offset)) for offset in (0, 2, 4)]
+    pages = [list_subscribers(OURS, tx, position=PagePosition(2, offset)) for offset in (0, 2, 4)]
 
     assert [[row.id for row in found.rows] for found in pages] == [created[:2], created[2:], []]
     assert [found.total for found in pages] == [3, 3, 3]
@@ -125,7 +125,7 @@ def test_pages_are_in_order_of_creation_and_end_with_an_empty_one(tx: Transactio
 def test_page_far_past_the_end_is_empty(tx: Transaction) -> None:
     SUBSCRIBERS.create(OURS, new(), tx)
 
-    assert listed(OURS, tx, place=PagePosition(100, 100 * 2**31)) == ([], 1, False)
+    assert list_subscribers(OURS, tx, position=PagePosition(100, 100 * 2**31)) == ([], 1, False)
 
 
 @pytest.mark.parametrize("clock", [1_000_000, 9_000_000], ids=["behind the ids", "ahead of them"])
@@ -137,7 +137,7 @@ def test_creation_time_is_the_timestamp_of_the_id(tx: Transaction, clock: int) -
     one = SUBSCRIBERS.create(OURS, new("one"), tx)
     SUBSCRIBERS.create_many(OURS, {0: new("two"), 1: new("three")}, tx)
 
-    rows = listed(OURS, tx).rows
+    rows = list_subscribers(OURS, tx).rows
     assert [row.created_at for row in rows] == [timestamp_of(row.id) for row in rows]
     assert {row.created_at for row in rows} == {max(clock, 5_000_000)}
     assert rows[0] == one

@@ -1,4 +1,4 @@
-"""Suppressions: who had opted out stays so, without being remembered by address."""
+"""Suppressions of deleted addresses, which are stored only as keyed hashes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .helpers import (
     SUBSCRIBERS,
     SUPPRESSIONS,
     THEIRS,
+    dump_tables,
     email,
-    everything,
     field,
-    listed,
+    list_subscribers,
     new,
     profile,
 )
@@ -37,25 +37,25 @@ each_reachable = pytest.mark.parametrize("status", REACHABLE, ids=lambda status:
 
 
 def subscriber(tx: Transaction, status: Status, account: str = OURS) -> SubscriberRow:
-    """Stores ada@example.com, who came to this status."""
+    """Stores ada@example.com with this status."""
     row = SUBSCRIBERS.create(account, new("Ada", "vip", status=Status.UNCONFIRMED), tx)
     return change_status(account, row.id, status, tx, by_admin=False)
 
 
 def deleted(tx: Transaction, status: Status, account: str = OURS) -> None:
-    """Has ada@example.com come to this status and be deleted."""
+    """Stores ada@example.com with this status and deletes it."""
     SUBSCRIBERS.delete(account, subscriber(tx, status, account).id, tx)
 
 
 def suppressed(tx: Transaction, account: str = OURS) -> list[SuppressionRow]:
-    """Returns the suppressions of an account, after a look at their number."""
+    """Returns the suppressions of an account and checks their total."""
     rows, total = SUPPRESSIONS.page(account, Page(1, 100), tx)
     assert total == len(rows)
     return rows
 
 
 @each_opted_out
-def test_deletion_of_one_who_had_opted_out_suppresses_the_address(
+def test_deleting_an_opted_out_subscriber_suppresses_the_address(
     tx: Transaction, status: Status
 ) -> None:
     deleted(tx, status)
@@ -67,7 +67,7 @@ def test_deletion_of_one_who_had_opted_out_suppresses_the_address(
 
 
 @each_reachable
-def test_deletion_of_anyone_else_suppresses_nothing(tx: Transaction, status: Status) -> None:
+def test_deleting_another_subscriber_suppresses_nothing(tx: Transaction, status: Status) -> None:
     deleted(tx, status)
 
     assert suppressed(tx) == []
@@ -84,30 +84,33 @@ WAYS: dict[str, Callable[[Transaction], object]] = {
 
 @each_opted_out
 @pytest.mark.parametrize("way", WAYS)
-def test_suppressed_address_is_refused_in_any_spelling_until_it_is_lifted(
+def test_suppressed_address_is_rejected_in_any_spelling_until_removed(
     tx: Transaction, status: Status, way: str
 ) -> None:
     deleted(tx, status)
 
     with pytest.raises(SubscriberSuppressed):
         WAYS[way](tx)
-    assert "ada@example.com" not in [row.email_key for row in listed(OURS, tx).rows]
+    assert "ada@example.com" not in [row.email_key for row in list_subscribers(OURS, tx).rows]
 
-    for row in listed(OURS, tx).rows:
+    for row in list_subscribers(OURS, tx).rows:
         SUBSCRIBERS.delete(OURS, row.id, tx)
     SUPPRESSIONS.delete(OURS, email("ada").key, tx)
     assert suppressed(tx) == []
     WAYS[way](tx)
-    assert "ada@example.com" in [row.email_key for row in listed(OURS, tx).rows]
+    assert "ada@example.com" in [row.email_key for row in list_subscribers(OURS, tx).rows]
 
 
-def test_suppressed_rows_of_a_bulk_are_refused_and_the_others_stored(tx: Transaction) -> None:
+def test_suppressed_rows_of_a_bulk_are_rejected_and_the_others_stored(tx: Transaction) -> None:
     deleted(tx, Status.COMPLAINED)
 
     taken = SUBSCRIBERS.create_many(OURS, {2: new("eve"), 4: new("ADA"), 6: new("bob")}, tx)
 
     assert {i: error.failure for i, error in taken.row_errors.items()} == {4: Failure.SUPPRESSED}
-    assert [row.email for row in listed(OURS, tx).rows] == ["eve@example.com", "bob@example.com"]
+    assert [row.email for row in list_subscribers(OURS, tx).rows] == [
+        "eve@example.com",
+        "bob@example.com",
+    ]
 
 
 def test_other_accounts_are_not_affected(tx: Transaction) -> None:
@@ -124,7 +127,7 @@ def test_other_accounts_are_not_affected(tx: Transaction) -> None:
 
 
 @each_opted_out
-def test_change_of_address_of_one_who_had_opted_out_suppresses_the_one_before(
+def test_changing_the_address_of_an_opted_out_subscriber_suppresses_the_old_one(
     tx: Transaction, status: Status
 ) -> None:
     row = subscriber(tx, status)
@@ -140,7 +143,7 @@ def test_change_of_address_of_one_who_had_opted_out_suppresses_the_one_before(
 
 
 @each_reachable
-def test_change_of_address_of_anyone_else_suppresses_nothing(
+def test_changing_the_address_of_another_subscriber_suppresses_nothing(
     tx: Transaction, status: Status
 ) -> None:
     row = subscriber(tx, status)
@@ -151,7 +154,7 @@ def test_change_of_address_of_anyone_else_suppresses_nothing(
 
 
 @each_opted_out
-def test_another_spelling_of_the_same_address_suppresses_nothing(
+def test_changing_the_spelling_of_an_address_suppresses_nothing(
     tx: Transaction, status: Status
 ) -> None:
     row = subscriber(tx, status)
@@ -161,7 +164,7 @@ def test_another_spelling_of_the_same_address_suppresses_nothing(
     assert suppressed(tx) == []
 
 
-def test_second_suppression_of_an_address_takes_the_place_of_the_first(tx: Transaction) -> None:
+def test_second_suppression_of_an_address_replaces_the_first(tx: Transaction) -> None:
     row = subscriber(tx, Status.UNSUBSCRIBED)
     SUPPRESSIONS.add(OURS, row.email_key, Status.BOUNCED, tx)
 
@@ -171,7 +174,7 @@ def test_second_suppression_of_an_address_takes_the_place_of_the_first(tx: Trans
 
 
 @pytest.mark.parametrize("name", ["eve", "gone@"], ids=ascii)
-def test_what_is_not_suppressed_is_neither_found_nor_lifted(tx: Transaction, name: str) -> None:
+def test_address_without_suppression_is_not_found(tx: Transaction, name: str) -> None:
     deleted(tx, Status.UNSUBSCRIBED)
 
     for use in (SUPPRESSIONS.find, SUPPRESSIONS.delete):
@@ -181,32 +184,32 @@ def test_what_is_not_suppressed_is_neither_found_nor_lifted(tx: Transaction, nam
 
 
 @each_opted_out
-def test_nothing_in_any_table_tells_the_address_of_one_who_was_deleted(
+def test_no_table_contains_the_address_of_a_deleted_subscriber(
     tx: Transaction, status: Status
 ) -> None:
     field(OURS, tx)
     new_row = new("Ada", "vip", status=status, values={"city": "Paris"})
     row = SUBSCRIBERS.create(OURS, new_row._replace(profile=profile(last_name="Lovelace")), tx)
     traces = ("ada@", "lovelace", "paris", row.id.lower())
-    before = everything(tx).lower()
+    before = dump_tables(tx).lower()
     assert [trace for trace in traces if trace in before] == list(traces)
 
     SUBSCRIBERS.delete(OURS, row.id, tx)
 
-    after = everything(tx).lower()
+    after = dump_tables(tx).lower()
     assert [trace for trace in traces if trace in after] == []
     assert len(suppressed(tx)) == 1
 
 
-def test_nothing_in_any_table_tells_the_address_that_was_given_up(tx: Transaction) -> None:
+def test_no_table_contains_the_replaced_address(tx: Transaction) -> None:
     row = subscriber(tx, Status.BOUNCED)
 
     SUBSCRIBERS.update(OURS, row.id, Changes(email("eve")), tx)
 
-    assert "ada@" not in everything(tx).lower()
+    assert "ada@" not in dump_tables(tx).lower()
 
 
-def test_with_another_key_nothing_is_recognised(tx: Transaction) -> None:
+def test_suppressions_do_not_match_under_another_encryption_key(tx: Transaction) -> None:
     deleted(tx, Status.UNSUBSCRIBED)
     other = Suppressions(Encryption(bytes(32)))
 
@@ -216,7 +219,7 @@ def test_with_another_key_nothing_is_recognised(tx: Transaction) -> None:
     assert set(other.suppressed_among(OURS, ["eve@x.de", "ada@example.com"], tx)) == set()
 
 
-def test_suppressions_are_listed_oldest_first_page_by_page(tx: Transaction) -> None:
+def test_suppressions_are_listed_oldest_first(tx: Transaction) -> None:
     names = [f"{number}" for number in range(5)]
     for name in names:
         tx.now += 1

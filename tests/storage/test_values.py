@@ -17,7 +17,7 @@ from server.subscribers.store import Changes
 from server.subscribers.store_reading import find
 from server.tags import store as tags
 
-from .helpers import OURS, SUBSCRIBERS, THEIRS, email, field, listed, new, profile, select
+from .helpers import OURS, SUBSCRIBERS, THEIRS, email, field, list_subscribers, new, profile, select
 
 STORED = {"city": "Paris", "size": 42.5, "vip": False}
 
@@ -35,8 +35,8 @@ def fields(tx: Transaction) -> dict[str, str]:
 
 
 @pytest.fixture
-def ada(tx: Transaction) -> SubscriberRow:
-    """A subscriber with a value of every field but one."""
+def create_ada(tx: Transaction) -> SubscriberRow:
+    """Creates a subscriber with a value for every field except one."""
     return SUBSCRIBERS.create(OURS, new("ada", values=STORED), tx)
 
 
@@ -48,7 +48,7 @@ def stored_keys(tx: Transaction) -> list[tuple[Any, ...]]:
 def values_by_every_read(name: str, tx: Transaction) -> list[Mapping[str, Any]]:
     """Returns the values of a subscriber from every function that reads it."""
     one = find(OURS, email(name), tx)
-    (on_page,) = [row for row in listed(OURS, tx).rows if row.id == one.id]
+    (on_page,) = [row for row in list_subscribers(OURS, tx).rows if row.id == one.id]
     return [one.values, find(OURS, one.id, tx).values, on_page.values]
 
 
@@ -110,11 +110,14 @@ def test_none_stores_no_value(tx: Transaction) -> None:
     ],
 )
 def test_update_merges_values(
-    tx: Transaction, ada: SubscriberRow, values: dict[str, Any] | None, expected: dict[str, Any]
+    tx: Transaction,
+    create_ada: SubscriberRow,
+    values: dict[str, Any] | None,
+    expected: dict[str, Any],
 ) -> None:
-    changed = SUBSCRIBERS.update(OURS, ada.id, Changes(values=values), tx)
+    changed = SUBSCRIBERS.update(OURS, create_ada.id, Changes(values=values), tx)
 
-    assert changed == ada._replace(values=expected)
+    assert changed == create_ada._replace(values=expected)
     assert values_by_every_read("ada", tx) == [expected] * 3
     assert stored_keys(tx) == [(key,) for key in sorted(expected)]
 
@@ -130,17 +133,17 @@ def test_update_merges_values(
     ids=["unknown", "null of an unknown one", "wrong type", "one valid and one malformed"],
 )
 def test_invalid_values_are_rejected_and_change_nothing(
-    tx: Transaction, ada: SubscriberRow, values: dict[str, Any], code: str
+    tx: Transaction, create_ada: SubscriberRow, values: dict[str, Any], code: str
 ) -> None:
     changes = Changes(email("eve"), profile("Eve"), values=values)
     with pytest.raises(ValidationError) as of_create:
         SUBSCRIBERS.create(OURS, new("bob", values=values), tx)
     with pytest.raises(ValidationError) as of_update:
-        SUBSCRIBERS.update(OURS, ada.id, changes, tx)
+        SUBSCRIBERS.update(OURS, create_ada.id, changes, tx)
 
     for caught in (of_create, of_update):
         assert [detail.code for detail in caught.value.details] == [code]
-    assert listed(OURS, tx) == ([ada], 1, False)
+    assert list_subscribers(OURS, tx) == ([create_ada], 1, False)
 
 
 def test_rows_with_invalid_values_are_rejected_and_the_others_stored(
@@ -159,29 +162,31 @@ def test_rows_with_invalid_values_are_rejected_and_the_others_stored(
         0: Failure.UNKNOWN_CUSTOM_FIELD,
         1: Failure.INVALID_CUSTOM_FIELD,
     }
-    assert [(row.email_key[0], row.values) for row in listed(OURS, tx).rows] == [
+    assert [(row.email_key[0], row.values) for row in list_subscribers(OURS, tx).rows] == [
         ("c", {"city": "Paris"}),
         ("d", {}),
     ]
     assert tags.count(OURS, tx) == 0
 
 
-def test_values_for_an_existing_address_are_not_stored(tx: Transaction, ada: SubscriberRow) -> None:
+def test_values_for_an_existing_address_are_not_stored(
+    tx: Transaction, create_ada: SubscriberRow
+) -> None:
     rows = {0: new("ADA", values={"city": "Rome", "born": "2026-01-31"})}
 
     SUBSCRIBERS.create_many(OURS, rows, tx)
 
-    assert listed(OURS, tx).rows == [ada]
+    assert list_subscribers(OURS, tx).rows == [create_ada]
     assert stored_keys(tx) == [(key,) for key in sorted(STORED)]
 
 
-@pytest.mark.usefixtures("ada")
+@pytest.mark.usefixtures("create_ada")
 def test_field_of_another_account_accepts_no_values(tx: Transaction) -> None:
     with pytest.raises(ValidationError):
         SUBSCRIBERS.create(THEIRS, new("ada", values=STORED), tx)
 
 
-@pytest.mark.usefixtures("ada")
+@pytest.mark.usefixtures("create_ada")
 def test_values_are_deleted_with_their_field_and_not_restored_with_it(
     tx: Transaction, fields: dict[str, str]
 ) -> None:
@@ -193,10 +198,12 @@ def test_values_are_deleted_with_their_field_and_not_restored_with_it(
     assert values_by_every_read("ada", tx) == [{"size": 42.5, "vip": False}] * 3
 
 
-def test_values_are_deleted_with_their_subscriber(tx: Transaction, ada: SubscriberRow) -> None:
+def test_values_are_deleted_with_their_subscriber(
+    tx: Transaction, create_ada: SubscriberRow
+) -> None:
     SUBSCRIBERS.create(OURS, new("eve", values={"city": "Rome"}), tx)
 
-    SUBSCRIBERS.delete(OURS, ada.id, tx)
+    SUBSCRIBERS.delete(OURS, create_ada.id, tx)
 
     assert stored_keys(tx) == [("city",)]
     assert values_by_every_read("eve", tx) == [{"city": "Rome"}] * 3
@@ -209,7 +216,7 @@ def test_page_has_the_values_and_tags_of_each_subscriber(tx: Transaction) -> Non
     }
     SUBSCRIBERS.create_many(OURS, rows, tx)
 
-    assert [(row.email_key, row.tags, row.values) for row in listed(OURS, tx).rows] == [
+    assert [(row.email_key, row.tags, row.values) for row in list_subscribers(OURS, tx).rows] == [
         (f"{number}@example.com", tuple(f"t{n}" for n in range(number % 4)), {"size": number / 2})
         for number in rows
     ]

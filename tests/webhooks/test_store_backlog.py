@@ -12,7 +12,7 @@ from server.webhooks.delivery.store_leases import lease_due
 from server.webhooks.models import Delivery
 from server.webhooks.rules import LEASE_DURATION
 
-from ..storage.test_plans import Watched
+from ..storage.test_plans import RecordingTransaction
 from .worker import ACCOUNT_ID, Location, Worker, run_scenario
 
 THEIRS = "1" * 26
@@ -61,8 +61,8 @@ def test_backlog_excludes_disabled_and_deleted_webhooks(location: Location) -> N
 
 def test_backlog_is_read_by_the_index_of_due_deliveries(tmp_path: Path) -> None:
     with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as tx:
-        watched = Watched(tx)
-        backlog_of_any_account(watched)
+        recording = RecordingTransaction(tx)
+        backlog_of_any_account(recording)
 
-    (step,) = watched.seen
+    (step,) = recording.recorded
     assert [line for line in step.plan if "delivery_by_due (account_id=? AND webhook_id=?" in line]

@@ -18,7 +18,7 @@ from server.webhooks.models import Delivery, DeliveryQueue
 from server.webhooks.rules import LEASE_DURATION, RETRY_DELAYS, DeliveryStatus
 
 from ..storage.helpers import THEIRS
-from ..storage.test_plans import Watched
+from ..storage.test_plans import RecordingTransaction
 from .worker import ACCOUNT_ID, Location, Worker, execute, run_scenario
 
 URL = "http://127.0.0.1:1/"
@@ -138,14 +138,14 @@ def test_sqlite_finds_filtered_deliveries_without_a_scan(
     many_deliveries: str, filters: Filter, position: pages.PagePosition
 ) -> None:
     with unit_of_work(many_deliveries) as tx:
-        watched = Watched(tx)
-        rows, total, more = pages.page(ACCOUNT_ID, "A", filters, position, watched)
+        recording = RecordingTransaction(tx)
+        rows, total, more = pages.page(ACCOUNT_ID, "A", filters, position, recording)
 
     assert 0 < len(rows) == min(total, 5)
     assert more == (total > 5)
     assert {row.webhook_id for row in rows} == {"A"}
     assert [row.id for row in rows] == sorted((row.id for row in rows), reverse=True)
-    listing, count = watched.seen
+    listing, count = recording.recorded
     assert listing.machine_steps < ROWS
     # Without a filter, all deliveries of the webhook are counted in an index.
     assert count.machine_steps < ROWS or filters == Filter()

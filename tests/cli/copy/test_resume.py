@@ -26,7 +26,7 @@ from server.tags import store as tags
 from server.tags.rules import distinct
 
 from ...processes import environment
-from ...storage.helpers import EVERYONE, SUBSCRIBERS, email, listed, new
+from ...storage.helpers import EVERYONE, SUBSCRIBERS, email, list_subscribers, new
 from .helpers import (
     BATCH,
     PEOPLE,
@@ -94,7 +94,7 @@ def test_changes_of_the_source_between_two_runs_are_copied(
 
     def edit(tx: Transaction) -> None:
         (own, _) = [row.id for row in accounts.list_accounts(tx)]
-        first, second, third = listed(own, tx, EVERYONE, PagePosition(3)).rows
+        first, second, third = list_subscribers(own, tx, EVERYONE, PagePosition(3)).rows
         SUBSCRIBERS.delete(own, first.id, tx)
         add_tags(own, second.id, distinct(["late"]), tx)
         # Another subscriber gets this address, before the target deletes the previous one.
@@ -132,7 +132,7 @@ def test_addresses_exchanged_between_two_runs_are_copied(databases: Databases, s
 
     def exchange(tx: Transaction) -> None:
         own = accounts.list_accounts(tx)[0].id
-        found = listed(own, tx, EVERYONE, PagePosition(200)).rows
+        found = list_subscribers(own, tx, EVERYONE, PagePosition(200)).rows
         first, last = found[0].id, found[-1].id
         for subscriber, name in ((first, "else"), (last, "ada0"), (first, "ada199")):
             SUBSCRIBERS.update(own, subscriber, Changes(email=email(name)), tx)

@@ -1,4 +1,4 @@
-"""A transaction on SQLite that tells what its statements cost."""
+"""A transaction on SQLite that records the plan and cost of each statement."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ from server.storage.transaction import Transaction
 
 
 class Step(NamedTuple):
-    """A statement that was run, by what SQLite calls it."""
+    """A statement that was run, its query plan, and its number of virtual machine steps."""
 
     sql: str
     plan: list[str]
     machine_steps: int
 
 
-class Watched(Transaction):
-    """A transaction that keeps the plan and the cost of each statement."""
-
+class RecordingTransaction(Transaction):
     def __init__(self, tx: Transaction) -> None:
         super().__init__(tx._database, DIALECT, lambda: tx.now, Ids(system_clock))
-        self.seen: list[Step] = []
+        self.recorded: list[Step] = []
 
     def _execute(self, statement: Any, values: Any) -> Any:
         prepared = statement.prepared(self._dialect, self._database)
@@ -40,12 +38,12 @@ class Watched(Transaction):
         connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, note)
         rows = self._database.execute_sql(prepared.sql, arguments).fetchall()
         connection.trace_v2(0)
-        self.seen.append(Step(prepared.sql, plan, sum(costs)))
+        self.recorded.append(Step(prepared.sql, plan, sum(costs)))
         return Fetched(rows, connection)
 
 
 class Fetched(list[Any]):
-    """Rows as a cursor gives them; how many were changed its connection tells."""
+    """Fetched rows with the interface of a cursor. `connection` counts the changed rows."""
 
     def __init__(self, rows: list[Any], connection: apsw.Connection) -> None:
         super().__init__(rows)
