@@ -83,14 +83,14 @@ func bulk(ctx context.Context, client *roster.APIClient) {
 }
 
 func fail(ctx context.Context, client *roster.APIClient) {
-	_, response, err := client.SubscribersAPI.GetSubscriber(ctx, "nobody@example.com").Execute()
+	_, response, err := client.SubscribersAPI.GetSubscriber(ctx, "missing@example.com").Execute()
 	equal(response.StatusCode, http.StatusNotFound)
 	var failure *roster.GenericOpenAPIError
 	equal(errors.As(err, &failure), true)
-	told, known := failure.Model().(roster.ErrorResponse)
+	failed, known := failure.Model().(roster.ErrorResponse)
 	equal(known, true)
-	equal(told.Error.Code, "SubscriberNotFound")
-	equal(told.Error.RequestId != "", true)
+	equal(failed.Error.Code, "SubscriberNotFound")
+	equal(failed.Error.RequestId != "", true)
 	fmt.Println("error")
 }
 
@@ -99,7 +99,7 @@ func events(ctx context.Context, client *roster.APIClient) {
 	webhook.SetEnabled(false)
 	_, _, err := client.WebhooksAPI.CreateWebhook(ctx).CreateWebhookRequest(*webhook).Execute()
 	must(err)
-	tag := roster.NewCreateTagRequest("heard")
+	tag := roster.NewCreateTagRequest("vip")
 	_, _, err = client.TagsAPI.CreateTag(ctx).CreateTagRequest(*tag).Execute()
 	must(err)
 	page, _, err := client.WebhooksAPI.ListEvents(ctx).AfterSequence(0).Type_("tag.*").Execute()

@@ -85,7 +85,7 @@ def bulk(client: ApiClient) -> None:
 def error(client: ApiClient) -> None:
     response = None
     try:
-        SubscribersApi(client).get_subscriber("nobody@example.com")
+        SubscribersApi(client).get_subscriber("missing@example.com")
     except NotFoundException as failure:
         response = failure.data
     assert isinstance(response, ErrorResponse)
@@ -97,11 +97,11 @@ def error(client: ApiClient) -> None:
 def events(client: ApiClient) -> None:
     webhooks = WebhooksApi(client)
     webhooks.create_webhook(CreateWebhookRequest(url="http://127.0.0.1:9/", enabled=False))
-    TagsApi(client).create_tag(CreateTagRequest(name="heard"))
+    TagsApi(client).create_tag(CreateTagRequest(name="vip"))
     (event,) = webhooks.list_events(after_sequence=0, type="tag.*").events
     assert (event.type, event.sequence) == ("tag.created", 1)
     assert isinstance(event.sequence, int)
-    assert event.data["tag"]["name"] == "heard"
+    assert event.data["tag"]["name"] == "vip"
     print("events")
 
 

@@ -68,7 +68,7 @@ async function bulk(): Promise<void> {
 
 async function error(): Promise<void> {
   const failure: unknown = await subscribers
-    .getSubscriber({ id: "nobody@example.com" })
+    .getSubscriber({ id: "missing@example.com" })
     .catch((reason: unknown) => reason);
   assert.ok(failure instanceof ResponseError);
   assert.equal(failure.response.status, 404);
@@ -82,7 +82,7 @@ async function events(): Promise<void> {
   const webhooks = new WebhooksApi(configuration);
   const createWebhookRequest = { url: "http://127.0.0.1:9/", enabled: false };
   await webhooks.createWebhook({ createWebhookRequest });
-  await new TagsApi(configuration).createTag({ createTagRequest: { name: "heard" } });
+  await new TagsApi(configuration).createTag({ createTagRequest: { name: "vip" } });
   const { events } = await webhooks.listEvents({ afterSequence: 0, type: "tag.*" });
   assert.deepEqual(
     events.map((event) => [event.type, event.sequence]),
