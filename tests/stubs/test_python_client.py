@@ -112,7 +112,7 @@ def test_rejected_import_raises_the_error_of_the_service(
     assert asyncio.run(reasons()) == [Error.FORBIDDEN] * 10
 
 
-def test_error_contains_its_reason_and_field_violations(grpc_account: Account, caller: Caller) -> None:
+def test_error_contains_reason_and_field_violations(grpc_account: Account, caller: Caller) -> None:
     with pytest.raises(grpc.RpcError) as refused:
         caller(grpc_account.service.grpc, grpc_account.key, "CreateTag", CreateTagRequest(name=" "))
 
