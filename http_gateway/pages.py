@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HTML = "text/html; charset=utf-8"
 
-# Handles a GET request with its request id.
+# Handles a GET request with its request ID.
 Page = Callable[[web.BaseRequest, str], Awaitable[Response]]
 
 # Redirects: status and target by path. The target of the root is not permanent.

@@ -88,7 +88,7 @@ MAX_CONCURRENT_STREAMS = 1_000
 
 
 def newest_id(tx: Transaction) -> str | None:
-    """Returns the greatest stored id. New ids start after it, because lists are ordered by id."""
+    """Returns the greatest stored ID. New IDs start after it, because lists are ordered by ID."""
     ids = (
         accounts.newest_key_of_any_account(tx),
         custom_fields.newest_id_of_any_account(tx),

@@ -1,4 +1,4 @@
-"""The account, key and request id of the current call, in context variables."""
+"""The account, key and request ID of the current call, in context variables."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def current() -> Caller:
 
 
 def account_id() -> str:
-    """Returns the account id of the caller. Raises LookupError as `current` does."""
+    """Returns the account ID of the caller. Raises LookupError as `current` does."""
     return _caller.get().account_id
 
 
 def account_id_or_none() -> str | None:
-    """Returns the account id of the caller, or None before authentication."""
+    """Returns the account ID of the caller, or None before authentication."""
     caller = _caller.get(None)
     return caller.account_id if caller else None
 
@@ -41,10 +41,10 @@ def enter(caller: Caller) -> None:
 
 
 def request_id() -> str:
-    """Returns the request id of the current call; empty outside a call."""
+    """Returns the request ID of the current call; empty outside a call."""
     return _request_id.get()
 
 
 def enter_request(request_id: str) -> None:
-    """Sets the request id of the current call."""
+    """Sets the request ID of the current call."""
     _request_id.set(request_id)

@@ -1,7 +1,7 @@
 """Generates ULIDs that ascend within a process, even if the clock goes back.
 
-Lists are sorted by id, so a later id must compare greater. Within a millisecond, and while
-the clock is behind the last id, the next id is the last one plus one.
+Lists are sorted by ID, so a later ID must compare greater. Within a millisecond, and while
+the clock is behind the last ID, the next ID is the last one plus one.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _LAST_TIMESTAMP = (1 << 48) - 1
 
 
 def is_id(text: str) -> bool:
-    """Whether the text has the shape of an id: 26 upper-case characters of Crockford's base 32."""
+    """Whether the text has the shape of an ID: 26 upper-case characters of Crockford's base 32."""
     return _SHAPE.fullmatch(text) is not None
 
 
 def checked_id(text: str, missing: type[RosterError]) -> str:
-    """Returns the text if it has the shape of an id. Otherwise raises `missing`."""
+    """Returns the text if it has the shape of an ID. Otherwise raises `missing`."""
     if not is_id(text):
         raise missing
     return text
 
 
 def timestamp_of(text: str) -> int:
-    """Returns the timestamp of an id, in milliseconds since 1970."""
+    """Returns the timestamp of an ID, in milliseconds since 1970."""
     return _timestamp_of(text[:_TIMESTAMP_LENGTH])
 
 
@@ -50,13 +50,13 @@ def _timestamp_of(head: str) -> int:
 
 
 def first_id_at(milliseconds: int) -> str:
-    """Returns the smallest id of a millisecond. Times before 1970 count as 1970."""
+    """Returns the smallest ID of a millisecond. Times before 1970 count as 1970."""
     timestamp = min(max(milliseconds, 0), _LAST_TIMESTAMP)
     return str(ULID.from_int(timestamp << _RANDOM_BITS))
 
 
 class Ids:
-    """Generates ids. Thread-safe."""
+    """Generates IDs. Thread-safe."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -66,23 +66,23 @@ class Ids:
         self._lock = threading.Lock()
 
     def start_past(self, newest: str | None) -> None:
-        """Makes all further ids greater than `newest`, the newest stored one."""
+        """Makes all further IDs greater than `newest`, the newest stored one."""
         if newest is None:
             return
         with self._lock:
             self._last = max(self._last, int(ULID.from_str(newest)))
 
     def next(self) -> str:
-        """Returns an id greater than all before."""
+        """Returns an ID greater than all before."""
         return self.take(1)[0]
 
     def take(self, count: int) -> list[str]:
-        """Returns `count` ascending ids, greater than all before."""
+        """Returns `count` ascending IDs, greater than all before."""
         with self._lock:
             now = self._clock()
             first = self._last + 1
             if now > self._last >> _RANDOM_BITS:
-                # Not with the library: its ids within a millisecond are consecutive, so that two
+                # Not with the library: its IDs within a millisecond are consecutive, so that two
                 # generators could return the same ones.
                 first = now << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
             self._last = first + count - 1
@@ -90,7 +90,7 @@ class Ids:
 
     def _text(self, number: int) -> str:
         # Formatting by the library is slow compared with the insertion of a row. Consecutive
-        # ids share their first 18 characters, which are cached.
+        # IDs share their first 18 characters, which are cached.
         head, tail = number >> _TAIL_BITS, number & _TAIL
         if head != self._head:
             self._head = head

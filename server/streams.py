@@ -38,14 +38,14 @@ async def accept_with_first(
 async def prefetch(messages: AsyncIterator[Message]) -> AsyncGenerator[Message, None]:
     """Yields messages, and reads the next one while the consumer processes the last one.
 
-    A consumer that is cancelled while it waits is always cancelled, even if the read ignores
+    A consumer that is canceled while it waits is always canceled, even if the read ignores
     the cancellation. Closing the generator waits for a pending read to end.
     """
     pending: asyncio.Future[Any] = asyncio.ensure_future(anext(messages, _END))
     try:
         while True:
             # wait(), because awaiting the task would forward a cancellation to it, and a
-            # write that can no longer be cancelled would swallow it.
+            # write that can no longer be canceled would swallow it.
             if not pending.done():
                 await asyncio.wait([pending])
             message = pending.result()
@@ -60,7 +60,7 @@ async def prefetch(messages: AsyncIterator[Message]) -> AsyncGenerator[Message, 
 async def _end(pending: asyncio.Future[Any]) -> None:
     """Cancels a task and waits until it has ended, with any outcome.
 
-    Keeps waiting if the caller is cancelled meanwhile: a running generator cannot be closed.
+    Keeps waiting if the caller is canceled meanwhile: a running generator cannot be closed.
     """
     pending.cancel()
     cancelled = False

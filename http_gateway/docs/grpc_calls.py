@@ -16,7 +16,7 @@ from .bodies import Body
 from .parameters import Parameter
 
 _FIELD_MASK = "google.protobuf.FieldMask"
-# The rpcs of services by the tag and the id of their operations.
+# The rpcs of services by the tag and the ID of their operations.
 Methods = Mapping[tuple[str, str], MethodDescriptor]
 
 

@@ -22,7 +22,7 @@ from .samples import Call, Sample, samples_of
 class Operation:
     """An operation. Bindings that differ only in their HTTP method are one operation.
 
-    `ids` are its operation ids in the document, `codes` the errors it can fail with. A body
+    `ids` are its operation IDs in the document, `codes` the errors it can fail with. A body
     with several media types is listed once for each.
     """
 
@@ -81,7 +81,7 @@ def resources_of(
 
 
 def _merged(item: dict[str, Any]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """Yields the operations of a path with their ids by HTTP method; equal ones are merged."""
+    """Yields the operations of a path with their IDs by HTTP method; equal ones are merged."""
     rest = dict(item)
     while rest:
         first = next(iter(rest.values()))

@@ -39,7 +39,7 @@ class ApiKeyRow(NamedTuple):
 
 
 class AccountExists(Exception):
-    """Another account, with this id, has the email address."""
+    """Another account, with this ID, has the email address."""
 
     def __init__(self, account_id: str) -> None:
         super().__init__(account_id)
@@ -151,7 +151,7 @@ def list_accounts(tx: Transaction) -> list[AccountRow]:
 
 
 def ids_of_any_account(after: str, limit: int, tx: Transaction) -> list[str]:
-    """Returns the first ids of accounts after an id, in order. For maintenance only."""
+    """Returns the first IDs of accounts after an ID, in order. For maintenance only."""
     return [account_id for (account_id,) in tx.all(_IDS_BEYOND, after=after, limit=limit)]
 
 
@@ -174,7 +174,7 @@ def _account(row: tuple[str, str, int, int]) -> AccountRow:
 def identify_any_account(secret_hash: str, tx: Transaction) -> Identity | None:
     """Returns the identity of the key with this hash, or None.
 
-    This query has no account id, and reads reference tables.
+    This query has no account ID, and reads reference tables.
     """
     row = tx.one(_IDENTIFY, secret_hash=secret_hash)
     return Identity._make(row) if row else None
@@ -239,6 +239,6 @@ def has_key(account_id: str, key_id: str, tx: Transaction) -> bool:
 
 
 def newest_key_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest key id, or None. For the start of the service."""
+    """Returns the greatest key ID, or None. For the start of the service."""
     row = tx.one(_NEWEST)
     return row[0] if row else None

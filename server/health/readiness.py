@@ -100,10 +100,10 @@ class Readiness:
         await self.check()
 
     async def send_heartbeats(self) -> None:
-        """Sends heartbeats until the task is cancelled."""
+        """Sends heartbeats until the task is canceled."""
         task = asyncio.current_task()
         assert task is not None
-        # A write that has started is awaited even if the task is cancelled.
+        # A write that has started is awaited even if the task is canceled.
         while not task.cancelling():
             try:
                 await self._database.write(Transaction.ping)
@@ -114,7 +114,7 @@ class Readiness:
             await asyncio.sleep(self._interval)
 
     async def check_periodically(self) -> None:
-        """Checks the readiness until the task is cancelled."""
+        """Checks the readiness until the task is canceled."""
         while True:
             await asyncio.sleep(self._interval)
             await self.check()

@@ -126,7 +126,7 @@ class Call:
         self._task = None
 
     def cancellation_error(self) -> RosterError | None:
-        """Returns the error of `cancel`, or None if the client has cancelled the task."""
+        """Returns the error of `cancel`, or None if the client has canceled the task."""
         is_only_cancellation = self._task is not None and self._task.cancelling() == 1
         return self._error if is_only_cancellation else None
 

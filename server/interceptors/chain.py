@@ -110,7 +110,7 @@ class InterceptorChain(ServerInterceptor):
 def _error_of(call: Call, error: BaseException) -> RosterError:
     """Returns the error that the client receives.
 
-    Raises the exception again if the client has cancelled the call, or if it was aborted.
+    Raises the exception again if the client has canceled the call, or if it was aborted.
     """
     if isinstance(error, RosterError):
         return error

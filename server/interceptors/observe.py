@@ -1,4 +1,4 @@
-"""Logs and counts calls, and gives each a request id."""
+"""Logs and counts calls, and gives each a request ID."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Observe(Interceptor):
-    """Runs first: sets the request id, counts the call and writes its log line.
+    """Runs first: sets the request ID, counts the call and writes its log line.
 
     The line has the rpc, account, status, duration and the sizes of request and response; never
     a key, a secret or subscriber data. A call over HTTP from the same process is added to the
@@ -82,7 +82,7 @@ def _count_sent(serialize: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
 
 
 def enter_request(context: Context, metadata: Any) -> str:
-    """Returns the request id of the call, or a new one, and sends it to the client."""
+    """Returns the request ID of the call, or a new one, and sends it to the client."""
     request_id = request_id_of(metadata) or secrets.token_hex(16)
     caller.enter_request(request_id)
     context.set_trailing_metadata(((REQUEST_ID, request_id),))
@@ -90,7 +90,7 @@ def enter_request(context: Context, metadata: Any) -> str:
 
 
 def request_id_of(metadata: Any) -> str | None:
-    """Returns the request id that the client sent, if it is valid."""
+    """Returns the request ID that the client sent, if it is valid."""
     for name, value in metadata:
         if name == REQUEST_ID and isinstance(value, str) and _VALID_REQUEST_ID.fullmatch(value):
             return value

@@ -18,7 +18,7 @@ _SERVER_ERRORS = frozenset(
 
 
 class Trace(Interceptor):
-    """Runs after Observe, so that the log line has the trace id."""
+    """Runs after Observe, so that the log line has the trace ID."""
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing

@@ -16,7 +16,7 @@ from ..errors import Detail, ValidationError, invalid
 from ..texts import has_control_characters, json_name, trim
 from .base import Call, Interceptor, Method
 
-# Detail codes by the last part of the id of a buf.validate rule. Others are INVALID_VALUE.
+# Detail codes by the last part of the ID of a buf.validate rule. Others are INVALID_VALUE.
 _CODES = {
     "required": "REQUIRED",
     "min_len": "REQUIRED",
@@ -140,7 +140,7 @@ class Checks(NamedTuple):
 def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
     """Returns the checks that the options of a message type declare.
 
-    Text in the path is not checked: an id that is not valid is not found.
+    Text in the path is not checked: an ID that is not valid is not found.
     """
     return Checks(
         text_fields=[

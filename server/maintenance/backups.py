@@ -2,7 +2,7 @@
 
 Every minute the names of the existing backups decide whether one is due. So a service that was
 down for a while creates one soon after its start, and a failed backup is repeated after a
-minute. A backup runs in a separate thread; if the service stops, the backup is cancelled.
+minute. A backup runs in a separate thread; if the service stops, the backup is canceled.
 
 A backup is deleted only after a newer one was created and verified. Partial files of a killed
 process are deleted first, because only one service writes to the folder.

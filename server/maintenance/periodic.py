@@ -46,7 +46,7 @@ async def running(
 
 
 def raise_if_cancelled() -> None:
-    """Raises CancelledError if the task was cancelled during a write, which ignores that."""
+    """Raises CancelledError if the task was canceled during a write, which ignores that."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

@@ -29,7 +29,7 @@ class Database(Protocol):
     async def open(self) -> None:
         """Connects and applies pending migrations, which can take minutes.
 
-        If cancelled, rolls back the running migration. Raises StorageError if the database
+        If canceled, rolls back the running migration. Raises StorageError if the database
         cannot be used.
         """
 
@@ -44,7 +44,7 @@ class Database(Protocol):
         """
 
     def listen(self, listener: Callable[[Collection[str]], None]) -> None:
-        """Calls a listener on the event loop with the ids of accounts after a commit.
+        """Calls a listener on the event loop with the IDs of accounts after a commit.
 
         Commits of other processes are included, but their notifications can be lost. A
         listener that must miss nothing also polls.

@@ -44,7 +44,7 @@ class DistributedTable(NamedTuple):
 
 
 class _CitusTable(NamedTuple):
-    """A row of `citus_tables`; `group` is the colocation id."""
+    """A row of `citus_tables`; `group` is the colocation ID."""
 
     kind: str
     column: str

@@ -1,4 +1,4 @@
-"""Runs long database work in a thread, and interrupts it when the waiting task is cancelled.
+"""Runs long database work in a thread, and interrupts it when the waiting task is canceled.
 
 A migration can take minutes, but a process has seconds to stop. The work runs in a
 transaction, so that an interruption rolls it back.
@@ -24,7 +24,7 @@ InterruptedBy = Callable[[Interrupt], None]
 async def interruptible(work: Callable[[InterruptedBy], None]) -> None:
     """Runs the work in a thread, and raises what it raises.
 
-    If cancelled, interrupts the work and waits for its thread to finish.
+    If canceled, interrupts the work and waits for its thread to finish.
     """
     interrupts: list[Interrupt] = []
     working = asyncio.ensure_future(asyncio.to_thread(work, interrupts.append))

@@ -13,7 +13,7 @@ from .statements import Dialect, Statement
 
 
 class Transaction:
-    """Runs statements in one transaction, with one timestamp and new ids.
+    """Runs statements in one transaction, with one timestamp and new IDs.
 
     `now` is the same during the whole transaction (milliseconds since 1970).
     `statements` is the number of statements run; tests limit it for pages and bulk requests.
@@ -53,7 +53,7 @@ class Transaction:
         return self._ids.next()
 
     def new_ids(self, count: int) -> list[str]:
-        """Returns `count` ascending ids."""
+        """Returns `count` ascending IDs."""
         return self._ids.take(count)
 
     def all(self, statement: Statement, **values: Any) -> list[tuple[Any, ...]]:

@@ -57,7 +57,7 @@ for _name, _key in (
 
 
 class SubscriberCounter(Model):
-    """The number of subscribers in a range of ids, see `counters/store_buckets.py`."""
+    """The number of subscribers in a range of IDs, see `counters/store_buckets.py`."""
 
     account_id = TextField()
     level = SmallIntegerField()

@@ -277,7 +277,7 @@ def _record_created(
 
 
 def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) -> dict[str, str]:
-    """Returns the ids of the subscribers with these addresses, by email key."""
+    """Returns the IDs of the subscribers with these addresses, by email key."""
     return dict(tx.all(_BY_ADDRESS, account_id=account_id, email_keys=list(email_keys)))
 
 

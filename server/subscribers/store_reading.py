@@ -19,9 +19,9 @@ from .fields import SubscriberRow
 from .models import CustomValue, Subscriber, SubscriberCounter, SubscriberTag
 from .rules import NO_VALUES
 
-# The id or the address that names a subscriber in a request.
+# The ID or the address that names a subscriber in a request.
 Reference = str | Email
-# A row of `select_rows`: the attributes of SubscriberRow, with tag ids and values as text.
+# A row of `select_rows`: the attributes of SubscriberRow, with tag IDs and values as text.
 SelectedRow = tuple[Any, ...]
 
 IN_ACCOUNT = Subscriber.account_id == param("account_id")
@@ -32,7 +32,7 @@ _tag_ids_of = itemgetter(SubscriberRow._fields.index("tags"))
 def select_rows(dialect: Dialect) -> ModelSelect[Subscriber]:
     """Selects subscribers of the account for `complete`.
 
-    Tag ids and values are selected with the row, so the number of statements does not depend
+    Tag IDs and values are selected with the row, so the number of statements does not depend
     on the number of rows. The names of the tags are read by another statement, because they
     are few and a join takes longer.
     """
@@ -91,7 +91,7 @@ _TAGS = Statement(
 
 
 def _newest(_: Dialect) -> ModelSelect[Subscriber]:
-    """Selects the greatest id of all accounts, from the last bucket of each account.
+    """Selects the greatest ID of all accounts, from the last bucket of each account.
 
     Each account is joined with itself only, so that each node of a cluster reads its accounts.
     """
@@ -110,7 +110,7 @@ _NEWEST = Statement(_newest)
 
 
 def check_reference(text: str) -> Reference:
-    """Returns the id or the address. Raises SubscriberNotFound for any other text."""
+    """Returns the ID or the address. Raises SubscriberNotFound for any other text."""
     reference = text if is_id(text) else parse_email(text)
     if reference is None:
         raise SubscriberNotFound
@@ -156,6 +156,6 @@ def _values(text: str | None) -> Mapping[str, Any]:
 
 
 def newest_id_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest id of all accounts, or None. For the start of the service."""
+    """Returns the greatest ID of all accounts, or None. For the start of the service."""
     newest: str | None = tx.scalar(_NEWEST)
     return newest

@@ -37,7 +37,7 @@ class TagRow(NamedTuple):
 
 
 class TagRef(NamedTuple):
-    """The id of a tag, and its name as stored."""
+    """The ID of a tag, and its name as stored."""
 
     id: str
     name: str
@@ -58,7 +58,7 @@ _PAGE = Statement(
         .offset(param("offset"))
     )
 )
-# The ids are selected by the index of names in a subquery. If rows were selected by name, SQLite
+# The IDs are selected by the index of names in a subquery. If rows were selected by name, SQLite
 # would scan all tags of the account.
 _BY_KEYS = Statement(
     lambda dialect: Tag.select(Tag.name_key, Tag.id, Tag.name).where(

@@ -19,7 +19,7 @@ from .endpoints.store_reading import COLUMNS, ONE, WebhookRow, column_values, co
 from .models import Webhook
 from .rules import HEALTHY, MAX_WEBHOOKS, OLD_SECRET_VALIDITY, DisabledReason
 
-# Encrypts a secret for the webhook with the given id.
+# Encrypts a secret for the webhook with the given ID.
 Encrypt = Callable[[str], bytes]
 
 

@@ -5,7 +5,7 @@ while it was busy, passes them to `run_batch` as one list, and wakes the event l
 with all results. Under load, a batch shares the cost of the switch and, for writes, of the
 fsync. An executor can have several threads with one queue, for a database on a server.
 
-`run_batch` claims each item before it runs it. An item that is cancelled or exceeds its
+`run_batch` claims each item before it runs it. An item that is canceled or exceeds its
 deadline before that is withdrawn without effect. After a write is claimed, its caller waits
 for the outcome, so that the response is always accurate. A read can be abandoned.
 
@@ -48,7 +48,7 @@ class BatchExecutor(Generic[Work]):
 
     `start` and `stop` run in each thread, at its beginning and end. `run_batch` sets
     `result` or `error` of every item that it can claim, at most `max_batch` of them. With
-    `abandons`, a cancelled caller does not wait for a claimed item. With `queue_timeout`, an
+    `abandons`, a canceled caller does not wait for a claimed item. With `queue_timeout`, an
     item that is not claimed within that many seconds is rejected.
     """
 
@@ -86,7 +86,7 @@ class BatchExecutor(Generic[Work]):
     async def open(self) -> None:
         """Starts the threads. If `start` fails in one of them, stops all and raises its error.
 
-        If cancelled, stops the threads after they have started.
+        If canceled, stops the threads after they have started.
         """
         for thread, _ in self._threads:
             thread.start()

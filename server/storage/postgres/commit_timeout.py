@@ -1,7 +1,7 @@
 """Cancels commits that wait too long for a standby.
 
 statement_timeout does not apply to a commit: with synchronous replication, it waits for a
-standby without limit. A cancelled commit is durable on the primary, but possibly not on
+standby without limit. A canceled commit is durable on the primary, but possibly not on
 the standby; PostgreSQL reports that as a warning.
 """
 
@@ -42,7 +42,7 @@ class CommitTimeout:
             del self._running[thread_id]
 
     async def run(self) -> None:
-        """Cancels overdue commits until this task is cancelled."""
+        """Cancels overdue commits until this task is canceled."""
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             now = time.monotonic()
@@ -52,7 +52,7 @@ class CommitTimeout:
 
 
 def _cancel(connection: psycopg.Connection[Any]) -> None:
-    log.error("a commit was not confirmed within %d seconds and is cancelled", COMMIT_SECONDS)
+    log.error("a commit was not confirmed within %d seconds and is canceled", COMMIT_SECONDS)
     try:
         connection.cancel_safe(timeout=_CANCEL_SECONDS)
     except psycopg.Error as error:

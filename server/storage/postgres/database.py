@@ -123,7 +123,7 @@ class PostgresDatabase:
             self._listen_task = asyncio.create_task(self._bridge.run())
 
     async def _stop_listening(self) -> None:
-        """Cancels the task and waits for it: the driver warns if it is cancelled twice."""
+        """Cancels the task and waits for it: the driver warns if it is canceled twice."""
         if self._listen_task is not None:
             self._listen_task.cancel()
             await asyncio.gather(self._listen_task, return_exceptions=True)

@@ -21,7 +21,7 @@ from .connection import parameters
 log = logging.getLogger(__name__)
 
 CHANNEL = "roster"
-# How long account ids are collected before they are sent, and how long to wait before
+# How long account IDs are collected before they are sent, and how long to wait before
 # reconnecting, in seconds.
 DEBOUNCE_SECONDS = 0.1
 RETRY_SECONDS = 1.0
@@ -44,7 +44,7 @@ class NotificationBridge:
             self._pending.update(account_ids)
 
     async def run(self) -> None:
-        """Sends and receives notifications until cancelled; reconnects after an error."""
+        """Sends and receives notifications until canceled; reconnects after an error."""
         while True:
             try:
                 await self._listen_and_notify()

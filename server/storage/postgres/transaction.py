@@ -117,7 +117,7 @@ def _commit(connection: psycopg.Connection[Any]) -> None:
         connection.remove_notice_handler(note)
     if status != "COMMIT":
         raise RolledBack(status)
-    # A warning means that the wait for a standby was cancelled: the commit is durable on the
+    # A warning means that the wait for a standby was canceled: the commit is durable on the
     # primary, but possibly not on the standby.
     if warnings:
         raise OutcomeUnknown(warnings[0])

@@ -7,7 +7,7 @@ delivery is sent in a task of its own, and its end starts the next cycle. Severa
 dispatch from one database: a cycle skips an account that another process has locked.
 
 If the result of an attempt cannot be stored, the delivery is sent again when its lease ends. So
-each event is delivered at least once, always with the same id.
+each event is delivered at least once, always with the same ID.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class LeasedDelivery(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The id of a leased delivery and the fence of its lease."""
+    """The ID of a leased delivery and the fence of its lease."""
 
     id: str
     fence: int

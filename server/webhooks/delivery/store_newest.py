@@ -1,4 +1,4 @@
-"""Reads the newest id of events and deliveries; new ids start after it.
+"""Reads the newest ID of events and deliveries; new IDs start after it.
 
 Both tables are ordered by account, so each account that has or had a webhook is read
 separately, by an index.
@@ -19,7 +19,7 @@ _NEWEST = Statement(lambda _: Delivery.select(fn.MAX(Delivery.id)).where(IN_ACCO
 
 
 def newest_id_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest id of all accounts, or None. Runs when the service starts."""
+    """Returns the greatest ID of all accounts, or None. Runs when the service starts."""
     newest = (
         newest_id
         for account_id in ids_of_any_account_with_queue(tx)

@@ -73,7 +73,7 @@ def _statement_for(
 def _page(status: int | None, names: tuple[str, ...]) -> Statement:
     """Returns the statement for a page with these filters.
 
-    If an index covers the filters, a subquery finds the ids of the page. Otherwise SQLite reads
+    If an index covers the filters, a subquery finds the IDs of the page. Otherwise SQLite reads
     deliveries to other webhooks too.
     """
 
@@ -134,7 +134,7 @@ def _matching(
 
 
 def _ids(table: Any, status: int | None, names: tuple[str, ...]) -> ModelSelect[Any]:
-    """Selects the ids of matches from an alias of the table, by an index."""
+    """Selects the IDs of matches from an alias of the table, by an index."""
     query = _bounded(_to_webhook(table.select(table.id), table), table, names)
     condition = _selective_condition(table, status, names)
     return query if condition is None else query.where(condition)
@@ -147,7 +147,7 @@ def _to_webhook(query: ModelSelect[Any], table: Any) -> ModelSelect[Any]:
 
 
 def _bounded(query: ModelSelect[Any], table: Any, names: tuple[str, ...]) -> ModelSelect[Any]:
-    """Adds the bounds of the ids."""
+    """Adds the bounds of the IDs."""
     if "first_id" in names:
         query = query.where(table.id >= param("first_id"))
     return query.where(table.id < param("end_id")) if "end_id" in names else query

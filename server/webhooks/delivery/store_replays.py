@@ -30,7 +30,7 @@ MAX_REPLAYS = 10
 
 
 class ReplayFilter(NamedTuple):
-    """The events to replay: ids from `first_id` until before `end_id`; None is no end.
+    """The events to replay: IDs from `first_id` until before `end_id`; None is no end.
 
     Without `event_types` it selects those that the webhook subscribes to.
     """

@@ -77,7 +77,7 @@ _PURGE_EVENTS = Statement(
     lambda _: Event.delete().where(_OF_EVENT & (Event.sequence <= param("last"))),
     without_account_lock=True,
 )
-# The subquery makes SQLite find the ids with the index of sequences. Otherwise it reads all
+# The subquery makes SQLite find the IDs with the index of sequences. Otherwise it reads all
 # deliveries of the account.
 _PURGE_DELIVERIES_OF_EVENTS = Statement(
     lambda dialect: Delivery.delete().where(
