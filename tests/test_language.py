@@ -50,7 +50,8 @@ EXCLUDED = re.compile(
 
 
 def tracked_files() -> list[str]:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    command = ["git", "ls-files"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     if listed.returncode:
         pytest.skip("the files are listed by Git")
     names = listed.stdout.splitlines()

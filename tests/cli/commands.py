@@ -41,7 +41,7 @@ def roster(*arguments: str, **settings: str) -> Done:
         process = ForkedProcess(arguments, env, errors.fileno())
         with process.stdout, limited(process):
             output = process.stdout.read()
-        code = process.wait(SECONDS)
+        code = process.wait(timeout=SECONDS)
         errors.seek(0)
         return subprocess.CompletedProcess(arguments, code, output, errors.read().decode())
 
