@@ -30,7 +30,7 @@ from .memory import folder as memory_folder
 from .postgres import Postgres
 from .postgres import running as postgres_running
 from .processes import Service, start
-from .sharing import Shares
+from .scheduling import FileScheduling
 from .webhooks.receiver import Receiver, listening
 
 FRONTS = ("grpc", "http", "http-over-grpc")
@@ -70,8 +70,8 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
-    return Shares(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling:
+    return FileScheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -75,7 +75,7 @@ class Response:
         return str(self.body["error"]["code"])
 
     @property
-    def faults(self) -> list[tuple[str, str]]:
+    def violations(self) -> list[tuple[str, str]]:
         """The field and the code of each detail of the error."""
         return [(detail["field"], detail["code"]) for detail in self.body["error"]["details"]]
 

@@ -14,15 +14,15 @@ from typing import Any
 
 import psycopg
 
+from .components import LONG
 from .fronts import is_ended
-from .parts import LONG
 
 # Errors of a broken connection.
 BROKEN = (OSError, http.client.HTTPException)
 
 
 @dataclass(frozen=True)
-class Sent:
+class Exchange:
     """A request about a subscriber, its start and end times, and its response.
 
     The status is 0 if no response arrived.
@@ -36,7 +36,7 @@ class Sent:
     body: Any
 
 
-class Over(Exception):
+class LoadEnded(Exception):
     """The load has ended."""
 
 
@@ -51,26 +51,26 @@ class Client:
         self._address_number = number
         self._connection: http.client.HTTPConnection | None = None
 
-    def ask(
+    def send(
         self, method: str, path: str, body: Any = None, *, email: str = "", **headers: str
-    ) -> Sent:
+    ) -> Exchange:
         """Sends one request and waits for its response, after connecting if necessary.
 
-        Raises Over if the load ends before a connection exists.
+        Raises LoadEnded if the load ends before a connection exists.
         """
         began = time.monotonic()
         if self._connection is not None and is_ended(self._connection):
             self.close()
         while self._connection is None:
             if self._ended.is_set():
-                raise Over
+                raise LoadEnded
             began = time.monotonic()
             self._connection = self._connected()
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        sent |= {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        fields |= {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
         try:
             text = None if body is None else json.dumps(body)
-            self._connection.request(method, path, text, sent)
+            self._connection.request(method, path, text, fields)
             response = self._connection.getresponse()
             status, content = response.status, json.loads(response.read() or "null")
             if response.will_close:
@@ -78,7 +78,7 @@ class Client:
         except BROKEN:
             status, content = 0, None
             self.close()
-        return Sent(self.number, email, began, time.monotonic(), status, content)
+        return Exchange(self.number, email, began, time.monotonic(), status, content)
 
     def close(self) -> None:
         """Ends the connection, if there is one."""
@@ -100,24 +100,24 @@ class Client:
 
 
 # Sends one request. The second argument counts the requests of the client.
-Turn = Callable[[Client, int], Sent]
+Task = Callable[[Client, int], Exchange]
 
 
 class Load:
-    """Concurrent clients of one account. Each pauses `rest` seconds between two requests."""
+    """Concurrent clients of one account. Each pauses `pause` seconds between two requests."""
 
-    def __init__(self, addresses: list[str], key: str, *, rest: float = 0) -> None:
+    def __init__(self, addresses: list[str], key: str, *, pause: float = 0) -> None:
         self._addresses = addresses
         self._key = key
-        self._rest = rest
+        self._pause = pause
         self._ended = threading.Event()
-        self.sent: list[Sent] = []
+        self.exchanges: list[Exchange] = []
 
     @contextmanager
-    def running(self, *turns: Turn) -> Iterator[Load]:
+    def running(self, *tasks: Task) -> Iterator[Load]:
         """Runs one client per function for the length of a block."""
-        with ThreadPoolExecutor(len(turns)) as pool:
-            runs = [pool.submit(self._run, number, turn) for number, turn in enumerate(turns)]
+        with ThreadPoolExecutor(len(tasks)) as pool:
+            runs = [pool.submit(self._run, number, task) for number, task in enumerate(tasks)]
             try:
                 yield self
             finally:
@@ -125,34 +125,34 @@ class Load:
             for run in runs:
                 run.result()
 
-    def _run(self, number: int, turn: Turn) -> None:
+    def _run(self, number: int, task: Task) -> None:
         client, count = Client(number, self._addresses, self._key, self._ended), 0
-        with suppress(Over):
-            while not self._ended.wait(self._rest):
-                self.sent.append(turn(client, count))
+        with suppress(LoadEnded):
+            while not self._ended.wait(self._pause):
+                self.exchanges.append(task(client, count))
                 count += 1
         client.close()
 
     def acknowledged(self) -> list[str]:
         """Returns the email addresses of acknowledged creations."""
-        return [each.email for each in list(self.sent) if each.status == 201]
+        return [exchange.email for exchange in list(self.exchanges) if exchange.status == 201]
 
-    def failed(self) -> list[Sent]:
+    def failed(self) -> list[Exchange]:
         """Returns the requests that did not succeed."""
-        return [each for each in list(self.sent) if each.status not in (200, 201)]
+        return [exchange for exchange in list(self.exchanges) if exchange.status not in (200, 201)]
 
     def wait_for_more(self, count: int) -> None:
         """Waits until so many more creations are acknowledged."""
         expected, end = len(self.acknowledged()) + count, time.monotonic() + LONG
         while len(self.acknowledged()) < expected:
-            assert time.monotonic() < end, self.sent[-20:]
+            assert time.monotonic() < end, self.exchanges[-20:]
             time.sleep(0.01)
 
 
-def create(client: Client, turn: int) -> Sent:
+def create(client: Client, iteration: int) -> Exchange:
     """Creates a subscriber with one request."""
-    email = f"{client.number}-{turn}@example.com"
-    return client.ask("POST", "/api/subscribers", {"email": email, "tags": ["load"]}, email=email)
+    email = f"{client.number}-{iteration}@example.com"
+    return client.send("POST", "/api/subscribers", {"email": email, "tags": ["load"]}, email=email)
 
 
 def stored(database_url: str, account: str) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from .parts import is_alive, wait_until
+from .components import is_alive, wait_until
 from .processes import limited
 
 ROOT = Path(__file__).parent.parent

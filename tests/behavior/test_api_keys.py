@@ -98,7 +98,7 @@ def test_create_api_key_rejects_an_invalid_body(
 ) -> None:
     error = account.fails("ValidationError", "CreateApiKey", **body)
 
-    assert (error.status, error.faults) == (400, [violation])
+    assert (error.status, error.violations) == (400, [violation])
     assert account.ok("ListApiKeys")["total"] == 1
 
 
@@ -110,7 +110,7 @@ def test_expiry_of_a_key_must_be_a_timestamp(account: Account, timestamp: Any) -
     error = send(account, "POST", "/api/keys", body)
 
     assert (error.status, error.code) == (400, "ValidationError")
-    assert [path for path, _ in error.faults] == ["expiresAt"]
+    assert [path for path, _ in error.violations] == ["expiresAt"]
 
 
 def test_key_returns_its_expiry(account: Account) -> None:

@@ -59,7 +59,7 @@ def test_control_characters_are_rejected_in_every_text_field(
         error = account.fails("ValidationError", rpc, **request_with(rpc, text, value))
 
         assert error.status == 400
-        assert (path, "INVALID_CHARACTER") in error.faults, repr(control)
+        assert (path, "INVALID_CHARACTER") in error.violations, repr(control)
 
 
 @pytest.mark.one_front_per_case
@@ -76,7 +76,7 @@ def test_control_characters_at_the_ends_of_a_text_are_not_trimmed(
 ) -> None:
     error = account.fails("ValidationError", rpc, **request_with(rpc, text, "\x1fa"))
 
-    assert "INVALID_CHARACTER" in {code for _, code in error.faults}
+    assert "INVALID_CHARACTER" in {code for _, code in error.violations}
 
 
 @pytest.mark.parametrize("name", ["tag", "afterId"])
@@ -86,7 +86,7 @@ def test_control_characters_in_an_export_filter_are_rejected(account: Account, n
 
         assert ended.error is not None
         assert (ended.error.status, ended.error.code) == (400, "ValidationError")
-        assert ended.error.faults == [(name, "INVALID_CHARACTER")]
+        assert ended.error.violations == [(name, "INVALID_CHARACTER")]
 
 
 @pytest.mark.parametrize("rpc", ["GetSuppression", "DeleteSuppression"])
@@ -124,7 +124,7 @@ def test_control_characters_in_a_custom_field_value_are_rejected(
     for rpc, named in (("CreateSubscriber", {"email": "b@b.io"}), ("UpdateSubscriber", created)):
         request = {key: named[key] for key in ("id", "email") if key in named}
         error = account.fails("ValidationError", rpc, **request, customFields=values)
-        assert error.faults == [("customFields.note", "INVALID_CHARACTER")]
+        assert error.violations == [("customFields.note", "INVALID_CHARACTER")]
     assert stored(account, created) == created
     assert emails(account) == [created["email"]]
 
@@ -188,7 +188,7 @@ def test_invisible_tag_name_is_rejected_like_a_blank_one(account: Account, name:
         ("AddSubscriberTags", {"id": created["id"], "tags": ["a", name]}, required),
         ("RemoveSubscriberTags", {"id": created["id"], "tags": ["vip", name]}, required),
     ]:
-        assert account.fails("ValidationError", rpc, **request).faults == [violation], rpc
+        assert account.fails("ValidationError", rpc, **request).violations == [violation], rpc
     row = {"email": "b@b.io", "tags": ["a", name]}
     assert failures(account.ok("BulkCreateSubscribers", subscribers=[row])) == [(0, "INVALID_TAG")]
     assert [result["reason"] for result in import_rows(account, [row])] == ["INVALID_TAG"]

@@ -79,7 +79,7 @@ def test_custom_field_has_the_requested_data_type(account: Account, data_type: s
 def test_create_custom_field_rejects_an_unknown_data_type(account: Account, data_type: Any) -> None:
     error = account.fails("ValidationError", "CreateCustomField", label="Age", dataType=data_type)
 
-    assert [path for path, _ in error.faults] == ["dataType"]
+    assert [path for path, _ in error.violations] == ["dataType"]
     assert labels(account) == []
 
 
@@ -110,7 +110,7 @@ def test_create_custom_field_rejects_an_invalid_body(
 ) -> None:
     error = account.fails("ValidationError", "CreateCustomField", **body)
 
-    assert (error.status, error.faults) == (400, [violation])
+    assert (error.status, error.violations) == (400, [violation])
     assert labels(account) == []
 
 
@@ -119,7 +119,7 @@ def test_create_custom_field_rejects_an_invalid_body(
 def test_label_with_a_reserved_key_is_rejected(account: Account, label: str) -> None:
     error = account.fails("ValidationError", "CreateCustomField", label=label)
 
-    assert (error.status, error.faults) == (400, [("label", "RESERVED")])
+    assert (error.status, error.violations) == (400, [("label", "RESERVED")])
 
 
 @pytest.mark.each_database_per_case
@@ -133,7 +133,7 @@ def test_create_custom_field_rejects_a_label_or_key_in_use(account: Account, lab
 
     error = account.fails("CustomFieldAlreadyExists", "CreateCustomField", label=label)
 
-    assert (error.status, error.faults) == (409, [("label", "TAKEN")])
+    assert (error.status, error.violations) == (409, [("label", "TAKEN")])
     assert labels(account) == ["Town"]
 
 
@@ -221,7 +221,7 @@ def test_update_custom_field_validates_before_the_lookup(
 
     error = account.fails("ValidationError", "UpdateCustomField", id=target, **body)
 
-    assert error.faults == [violation]
+    assert error.violations == [violation]
     assert account.ok("GetCustomField", id=field["id"])["customField"] == field
 
 
@@ -268,7 +268,7 @@ def test_update_custom_field_rejects_an_unknown_key(account: Account) -> None:
 
     error = send(account, "PUT", f"/api/custom-fields/{field['id']}", {"name": "City"})
 
-    assert (error.status, error.faults) == (400, [("name", "UNKNOWN_FIELD")])
+    assert (error.status, error.violations) == (400, [("name", "UNKNOWN_FIELD")])
 
 
 def test_delete_custom_field_returns_no_content_and_frees_its_label(account: Account) -> None:

@@ -146,7 +146,7 @@ def test_invalid_value_is_reported_and_changes_nothing(
         "ValidationError", "UpdateSubscriber", id=ada["id"], firstName="A.", customFields=sent
     )
 
-    assert created.faults == updated.faults == [(f"customFields.{key}", code)]
+    assert created.violations == updated.violations == [(f"customFields.{key}", code)]
     assert account.ok("ListSubscribers")["subscribers"] == [ada]
     assert tag_names(account) == []
 
@@ -182,7 +182,7 @@ def test_every_invalid_value_is_reported(account: Account) -> None:
         customFields={"age": "36", "nope": 1, "town": "Paris", "born": "soon"},
     )
 
-    assert sorted(error.faults) == [
+    assert sorted(error.violations) == [
         ("customFields.age", "INVALID_TYPE"),
         ("customFields.born", "INVALID_FORMAT"),
         ("customFields.nope", "UNKNOWN_FIELD"),
@@ -200,7 +200,7 @@ def test_number_beyond_a_double_is_invalid_json(account: Account, number: str) -
     rows = send(account, "POST", "/api/subscribers/bulk", bulk)
 
     assert (created.status, created.code) == (rows.status, rows.code) == (400, "ValidationError")
-    assert created.faults == rows.faults == [("", "INVALID_JSON")]
+    assert created.violations == rows.violations == [("", "INVALID_JSON")]
     assert emails(account) == []
 
 
@@ -216,7 +216,7 @@ def test_number_that_is_not_finite_is_rejected(grpc_account: Account, number: fl
     with pytest.raises(grpc.RpcError) as error:
         front.stub("CreateSubscriber")(request, metadata=metadata, timeout=20)
 
-    violations = error_response(error.value).faults
+    violations = error_response(error.value).violations
     assert violations == [("customFields.age", "OUT_OF_RANGE")]
     assert emails(grpc_account) == []
 
@@ -237,7 +237,7 @@ def test_custom_fields_must_be_an_object(account: Account, value: Any) -> None:
         subscribers=[{"email": "b@example.com", "customFields": value}, {"email": "c@example.com"}],
     )
 
-    assert created.faults == updated.faults == [("customFields", "INVALID_TYPE")]
+    assert created.violations == updated.violations == [("customFields", "INVALID_TYPE")]
     assert failures(rows) == [(0, "INVALID_FIELD")]
     assert stored(account, ada) == ada
     assert emails(account) == ["ada@example.com", "c@example.com"]
@@ -410,7 +410,7 @@ def test_deleting_a_field_deletes_its_values(
     error = account.fails(
         "ValidationError", "UpdateSubscriber", id=ada["id"], customFields={"town": "Rome"}
     )
-    assert error.faults == [("customFields.town", "UNKNOWN_FIELD")]
+    assert error.violations == [("customFields.town", "UNKNOWN_FIELD")]
 
 
 def test_new_field_with_the_label_of_a_deleted_one_starts_empty(
@@ -460,7 +460,7 @@ def test_custom_field_of_another_account_is_unknown(
         customFields={"age": 1, "town": "Paris"},
     )
 
-    assert error.faults == [("customFields.town", "UNKNOWN_FIELD")]
+    assert error.violations == [("customFields.town", "UNKNOWN_FIELD")]
     create_subscriber(account, customFields={"age": 1})
     create_subscriber(other_account, customFields={"age": "one", "town": "Paris"})
 

@@ -586,7 +586,7 @@ def test_events_are_filtered_by_their_time(account: Account) -> None:
 def test_unknown_event_type_is_rejected(account: Account, event_type: str) -> None:
     error = account.fails("ValidationError", "ListEvents", type=event_type)
 
-    assert (error.status, error.faults) == (400, [("type", "INVALID_VALUE")])
+    assert (error.status, error.violations) == (400, [("type", "INVALID_VALUE")])
 
 
 @pytest.mark.parametrize("event_type", EVERY_TYPE)
@@ -614,7 +614,7 @@ def test_every_event_type_can_be_listed_and_subscribed_to(
 def test_list_events_rejects_invalid_filters(
     account: Account, filters: dict[str, Any], detail: tuple[str, str]
 ) -> None:
-    assert account.fails("ValidationError", "ListEvents", **filters).faults == [detail]
+    assert account.fails("ValidationError", "ListEvents", **filters).violations == [detail]
 
 
 def test_read_key_can_list_events(account: Account) -> None:

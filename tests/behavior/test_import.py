@@ -536,5 +536,5 @@ def test_options_out_of_range_are_rejected(account: Account, options: dict[str, 
 
     assert response.error is not None
     assert (response.error.status, response.error.code) == (400, "ValidationError")
-    assert [path for path, _ in response.error.faults] == list(options)
+    assert [path for path, _ in response.error.violations] == list(options)
     assert emails(account) == []

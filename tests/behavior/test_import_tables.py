@@ -209,7 +209,7 @@ def test_invalid_header_fails_the_import(
     assert response.records == []
     assert response.error is not None
     assert (response.error.status, response.error.code) == (400, "ValidationError")
-    assert response.error.faults == violations
+    assert response.error.violations == violations
     assert emails(account) == []
 
 
@@ -228,4 +228,4 @@ def test_custom_fields_of_another_account_are_unknown_columns(
     response = send_table(account, "email,town\nada@b.io,London\n")
 
     assert response.error is not None
-    assert response.error.faults == [("town", "UNKNOWN_FIELD")]
+    assert response.error.violations == [("town", "UNKNOWN_FIELD")]

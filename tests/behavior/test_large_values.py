@@ -50,7 +50,7 @@ def test_values_up_to_the_maximum_size_are_stored_and_one_byte_more_is_rejected(
     )
 
     assert stored(account, created)["customFields"] == values()
-    assert (error.status, error.faults) == (400, TOO_LONG)
+    assert (error.status, error.violations) == (400, TOO_LONG)
     assert emails(account) == ["a@b.io"]
 
 
@@ -60,7 +60,7 @@ def test_maximum_size_of_values_is_in_bytes(account: Account) -> None:
 
     error = account.fails("ValidationError", "CreateSubscriber", email="a@b.io", customFields=euros)
 
-    assert error.faults == TOO_LONG
+    assert error.violations == TOO_LONG
 
 
 def test_maximum_size_applies_to_all_values_after_an_update(account: Account) -> None:
@@ -71,7 +71,7 @@ def test_maximum_size_applies_to_all_values_after_an_update(account: Account) ->
     error = account.fails(
         "ValidationError", "UpdateSubscriber", id=created["id"], firstName="A", customFields=more
     )
-    assert error.faults == TOO_LONG
+    assert error.violations == TOO_LONG
     assert stored(account, created) == created
 
     account.ok("UpdateSubscriber", id=created["id"], customFields={**more, KEYS[0]: None})
@@ -136,7 +136,7 @@ def test_oversized_stored_values_are_readable_and_can_only_shrink(account: Accou
         id=created["id"],
         customFields={KEYS[0]: "€" * 1_000},
     )
-    assert error.faults == TOO_LONG
+    assert error.violations == TOO_LONG
     account.ok("UpdateSubscriber", id=created["id"], customFields={KEYS[0]: "x" * 999})
 
 
@@ -163,7 +163,7 @@ def test_page_above_the_message_limit_is_rejected_and_a_smaller_one_returned(
 
     error = account.fails("ValidationError", "ListSubscribers", limit=100)
 
-    assert (error.status, error.faults) == (400, [("limit", "OUT_OF_RANGE")])
+    assert (error.status, error.violations) == (400, [("limit", "OUT_OF_RANGE")])
     assert len(account.ok("ListSubscribers", limit=40)["subscribers"]) == 40
     assert len(account.ok("ListSubscribers", limit=40, page=2)["subscribers"]) == 5
     assert [row["id"] for row in export(account)] == [row["id"] for row in created]
@@ -180,7 +180,7 @@ def test_event_page_above_the_message_limit_is_rejected(account: Account) -> Non
 
     error = account.fails("ValidationError", "ListEvents", limit=100)
 
-    assert error.faults == [("limit", "OUT_OF_RANGE")]
+    assert error.violations == [("limit", "OUT_OF_RANGE")]
     assert len(account.ok("ListEvents", limit=20)["events"]) == 20
 
 

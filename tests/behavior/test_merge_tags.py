@@ -238,7 +238,7 @@ def test_render_validates_before_the_lookup(
 
     error = account.fails("ValidationError", "RenderMergeTags", **{"subscriberId": target, **body})
 
-    assert (error.status, error.faults) == (400, [violation])
+    assert (error.status, error.violations) == (400, [violation])
 
 
 def test_templates_of_maximum_length_are_rendered(account: Account) -> None:
@@ -283,4 +283,4 @@ def test_render_rejects_an_unknown_key(account: Account, ada: dict[str, Any]) ->
 
     error = send(account, "POST", "/api/merge-tags/render", body)
 
-    assert (error.status, error.faults) == (400, [("text", "UNKNOWN_FIELD")])
+    assert (error.status, error.violations) == (400, [("text", "UNKNOWN_FIELD")])

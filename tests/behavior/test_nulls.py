@@ -56,7 +56,7 @@ def test_null_for_a_required_key_is_reported_as_missing(
 
     error = account.fails("ValidationError", rpc, **{**needed, key: None})
 
-    assert error.faults == [(key, "REQUIRED")]
+    assert error.violations == [(key, "REQUIRED")]
 
 
 def a_subscriber(account: Account) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def test_null_is_not_a_list_item(
 ) -> None:
     error = send(account, method, path, body)
 
-    assert (error.status, error.faults) == (400, [(violation, "INVALID_TYPE")])
+    assert (error.status, error.violations) == (400, [(violation, "INVALID_TYPE")])
 
 
 @over_http
@@ -170,7 +170,7 @@ def test_null_in_a_list_of_an_update_changes_nothing(account: Account, key: str)
 
     error = send(account, "PATCH", f"/api/{path}/{before['id']}", {key: [None]})
 
-    assert (error.status, error.faults) == (400, [(f"{key}[0]", "INVALID_TYPE")])
+    assert (error.status, error.violations) == (400, [(f"{key}[0]", "INVALID_TYPE")])
     assert send(account, "GET", f"/api/{path}/{before['id']}").body[path[:-1]] == before
 
 

@@ -218,5 +218,5 @@ def test_bulk_create_fails_entirely_only_for_an_invalid_request(
     error = send(account, "POST", "/api/subscribers/bulk", body)
 
     assert (error.status, error.code) == (400, "ValidationError")
-    assert error.faults == violations
+    assert error.violations == violations
     assert emails(account) == []

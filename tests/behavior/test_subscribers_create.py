@@ -81,7 +81,7 @@ def test_is_confirmed_rejects_other_values(account: Account, word: Any) -> None:
         "ValidationError", "CreateSubscriber", email="ada@example.com", isConfirmed=word
     )
 
-    assert error.faults == [("isConfirmed", "INVALID_TYPE")]
+    assert error.violations == [("isConfirmed", "INVALID_TYPE")]
     assert emails(account) == []
 
 
@@ -93,7 +93,7 @@ def test_is_confirmed_rejects_other_values(account: Account, word: Any) -> None:
 def test_create_subscriber_requires_an_email(account: Account, body: dict[str, Any]) -> None:
     error = account.fails("ValidationError", "CreateSubscriber", **body)
 
-    assert error.faults == [("email", "REQUIRED")]
+    assert error.violations == [("email", "REQUIRED")]
 
 
 @pytest.mark.each_database_per_case
@@ -147,7 +147,7 @@ def test_create_subscriber_rejects_an_existing_email_and_keeps_the_first(account
         "SubscriberAlreadyExists", "CreateSubscriber", email="ada@example.com", tags=["new"]
     )
 
-    assert (error.status, error.faults) == (409, [("email", "TAKEN")])
+    assert (error.status, error.violations) == (409, [("email", "TAKEN")])
     assert account.ok("ListSubscribers")["subscribers"] == [first]
     assert tag_names(account) == []
 
@@ -170,7 +170,7 @@ def test_names_have_at_most_100_characters(account: Account) -> None:
         lastName="b" * 101,
     )
 
-    assert error.faults == [("firstName", "TOO_LONG"), ("lastName", "TOO_LONG")]
+    assert error.violations == [("firstName", "TOO_LONG"), ("lastName", "TOO_LONG")]
 
 
 def test_unknown_tag_names_create_tags_with_an_empty_description(account: Account) -> None:
@@ -208,5 +208,5 @@ def test_create_subscriber_rejects_an_unknown_key(account: Account) -> None:
     error = send(account, "POST", "/api/subscribers", {"email": "ada@example.com", "nickname": "x"})
 
     assert (error.status, error.code) == (400, "ValidationError")
-    assert error.faults == [("nickname", "UNKNOWN_FIELD")]
+    assert error.violations == [("nickname", "UNKNOWN_FIELD")]
     assert emails(account) == []

@@ -342,7 +342,7 @@ def test_list_rejects_an_invalid_parameter(
 ) -> None:
     error = shared_account.fails("ValidationError", "ListSubscribers", **filters)
 
-    assert (error.status, error.faults) == (400, [violation])
+    assert (error.status, error.violations) == (400, [violation])
 
 
 @pytest.mark.one_front_per_case
@@ -367,7 +367,7 @@ def test_list_rejects_a_malformed_parameter(
     error = send(shared_account, "GET", f"/api/subscribers?{query}")
 
     assert (error.status, error.code) == (400, "ValidationError")
-    assert [path for path, _ in error.faults] == [parameter]
+    assert [path for path, _ in error.violations] == [parameter]
 
 
 def test_page_number_applies_to_the_filtered_list(account: Account) -> None:

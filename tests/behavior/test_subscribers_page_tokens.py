@@ -181,7 +181,7 @@ def test_page_token_is_invalid_for_another_list(account: Account, other: dict[st
 
     error = account.fails("ValidationError", "ListSubscribers", **other, pageToken=token)
 
-    assert (error.status, error.faults) == (400, [("pageToken", "INVALID_VALUE")])
+    assert (error.status, error.violations) == (400, [("pageToken", "INVALID_VALUE")])
 
 
 def test_page_token_is_valid_for_equivalent_filters(account: Account) -> None:
@@ -235,7 +235,7 @@ def test_forged_page_token_is_rejected(account: Account, change: Any) -> None:
         "ValidationError", "ListSubscribers", limit=2, pageToken=change(*decoded(token))
     )
 
-    assert (error.status, error.faults) == (400, [("pageToken", "INVALID_VALUE")])
+    assert (error.status, error.violations) == (400, [("pageToken", "INVALID_VALUE")])
 
 
 def test_page_token_of_another_account_reveals_nothing(

@@ -137,4 +137,4 @@ def test_list_subscribers_rejects_an_unknown_query_parameter(account: Account) -
     error = send(account, "GET", "/api/subscribers?limit=5&size=5")
 
     assert (error.status, error.code) == (400, "ValidationError")
-    assert error.faults == [("size", "UNKNOWN_FIELD")]
+    assert error.violations == [("size", "UNKNOWN_FIELD")]

@@ -52,7 +52,7 @@ def test_status_transitions_follow_the_table(
         assert stored(account, ada) == response.body["subscriber"]
     else:
         assert (response.status, response.code) == (409, "InvalidStatusTransition")
-        assert response.faults == [("status", "INVALID_VALUE")]
+        assert response.violations == [("status", "INVALID_VALUE")]
         message = response.body["error"]["details"][0]["message"]
         assert re.findall("[A-Z]+", message) == [before, after]
         assert stored(account, ada) == ada
@@ -87,7 +87,7 @@ def test_change_of_status_validates_before_the_lookup(
 
     error = account.fails("ValidationError", "ChangeSubscriberStatus", id=target, **body)
 
-    assert (error.status, error.faults) == (400, [("status", code)])
+    assert (error.status, error.violations) == (400, [("status", code)])
     assert stored(account, ada) == ada
 
 
@@ -98,7 +98,7 @@ def test_change_of_status_rejects_unknown_values(account: Account, word: Any) ->
 
     error = account.fails("ValidationError", "ChangeSubscriberStatus", id=ada["id"], status=word)
 
-    assert (error.status, [path for path, _ in error.faults]) == (400, ["status"])
+    assert (error.status, [path for path, _ in error.violations]) == (400, ["status"])
     assert stored(account, ada) == ada
 
 
@@ -109,7 +109,7 @@ def test_change_of_status_rejects_an_unknown_key(account: Account) -> None:
 
     error = send(account, "PUT", f"/api/subscribers/{ada['id']}/status", body)
 
-    assert (error.status, error.faults) == (400, [("firstName", "UNKNOWN_FIELD")])
+    assert (error.status, error.violations) == (400, [("firstName", "UNKNOWN_FIELD")])
     assert stored(account, ada) == ada
 
 

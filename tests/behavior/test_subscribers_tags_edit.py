@@ -69,7 +69,7 @@ def test_subscriber_has_at_most_100_old_and_new_tags(account: Account) -> None:
     )
 
     assert full["subscriber"]["tags"] == numbered(*range(100))
-    assert (error.status, error.faults) == (400, [("tags", "TOO_MANY")])
+    assert (error.status, error.violations) == (400, [("tags", "TOO_MANY")])
     assert stored(account, ada) == full["subscriber"]
     assert tag_names(account) == numbered(*range(100))
     account.ok("AddSubscriberTags", id=ada["id"], tags=numbered(*range(100)))
@@ -82,7 +82,7 @@ def test_tags_over_the_limit_are_all_rejected(account: Account) -> None:
         "ValidationError", "AddSubscriberTags", id=ada["id"], tags=numbered(*range(60, 101))
     )
 
-    assert error.faults == [("tags", "TOO_MANY")]
+    assert error.violations == [("tags", "TOO_MANY")]
     assert stored(account, ada) == ada
     assert tag_names(account) == numbered(*range(60))
 
@@ -146,7 +146,7 @@ def test_edit_of_tags_validates_before_the_lookup(
         "ValidationError", rpc, id=ada["id"] if of == "one that is there" else of, **body
     )
 
-    assert (error.status, error.faults) == (400, [violation])
+    assert (error.status, error.violations) == (400, [violation])
     assert stored(account, ada) == ada
     assert tag_names(account) == ["vip"]
 
@@ -160,7 +160,7 @@ def test_edit_of_tags_requires_an_array_of_strings(account: Account, path: str, 
     error = send(account, "POST", f"/api/subscribers/{ada['id']}/{path}", {"tags": tags})
 
     assert (error.status, error.code) == (400, "ValidationError")
-    assert [violation.partition("[")[0] for violation, _ in error.faults] == ["tags"]
+    assert [violation.partition("[")[0] for violation, _ in error.violations] == ["tags"]
     assert stored(account, ada) == ada
 
 

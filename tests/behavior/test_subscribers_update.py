@@ -127,7 +127,7 @@ def test_update_subscriber_validates_before_the_lookup(
 
     error = account.fails("ValidationError", "UpdateSubscriber", id=target, **body)
 
-    assert error.faults == [violation]
+    assert error.violations == [violation]
     assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
     assert tag_names(account) == ["vip", "x"]
 
@@ -155,7 +155,7 @@ def test_update_subscriber_rejects_an_unknown_key(account: Account, ada: dict[st
 
     error = send(account, "PUT", path, {"firstName": "B", "isConfirmed": False})
 
-    assert (error.status, error.faults) == (400, [("isConfirmed", "UNKNOWN_FIELD")])
+    assert (error.status, error.violations) == (400, [("isConfirmed", "UNKNOWN_FIELD")])
     assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
 
 
@@ -224,7 +224,7 @@ def test_update_rejects_an_unknown_mask_path(grpc_account: Account, path: str, o
         )
 
     response = error_response(error.value)
-    assert (response.code, response.faults) == (
+    assert (response.code, response.violations) == (
         "ValidationError",
         [("updateMask", "INVALID_VALUE")],
     )

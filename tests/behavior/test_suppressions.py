@@ -89,7 +89,7 @@ def test_suppressed_address_cannot_be_created_again(
         "SubscriberSuppressed", "CreateSubscriber", email=written, isConfirmed=True, tags=["new"]
     )
 
-    assert (error.status, error.faults) == (409, [("email", "INVALID_VALUE")])
+    assert (error.status, error.violations) == (409, [("email", "INVALID_VALUE")])
     assert emails(account) == []
     assert tag_names(account) == []
 
@@ -157,7 +157,7 @@ def test_subscriber_cannot_change_to_a_suppressed_address(
         "SubscriberSuppressed", "UpdateSubscriber", id=bob["id"], email=written, firstName="B"
     )
 
-    assert (error.status, error.faults) == (409, [("email", "INVALID_VALUE")])
+    assert (error.status, error.violations) == (409, [("email", "INVALID_VALUE")])
     assert stored(account, bob) == bob
 
 
@@ -344,4 +344,4 @@ def test_list_suppressions_rejects_an_invalid_parameter(
 ) -> None:
     error = send(account, "GET", f"/api/suppressions?{query}")
 
-    assert (error.status, error.faults) == (400, [violation])
+    assert (error.status, error.violations) == (400, [violation])

@@ -27,7 +27,9 @@ def test_create_tag_without_description_has_an_empty_one(account: Account) -> No
 
 @pytest.mark.parametrize("name", ["", "   ", "\u00a0"], ids=["empty", "blank", "no-break space"])
 def test_create_tag_requires_a_name(account: Account, name: str) -> None:
-    assert account.fails("ValidationError", "CreateTag", name=name).faults == [("name", "REQUIRED")]
+    assert account.fails("ValidationError", "CreateTag", name=name).violations == [
+        ("name", "REQUIRED")
+    ]
 
 
 @pytest.mark.parametrize("taken", ["vip", "VIP", " Vip "])
@@ -41,7 +43,7 @@ def test_create_tag_accepts_a_name_of_at_most_100_characters(account: Account) -
     account.ok("CreateTag", name="é" * 100)
     error = account.fails("ValidationError", "CreateTag", name="a" * 101, description="d" * 501)
 
-    assert error.faults == [("name", "TOO_LONG"), ("description", "TOO_LONG")]
+    assert error.violations == [("name", "TOO_LONG"), ("description", "TOO_LONG")]
 
 
 def test_list_tags_is_sorted_by_name_without_regard_to_case(account: Account) -> None:
@@ -84,7 +86,7 @@ def test_update_tag_clears_the_description_but_never_the_name(account: Account) 
 
     assert account.ok("UpdateTag", id=tag["id"], description="")["tag"]["description"] == ""
     error = account.fails("ValidationError", "UpdateTag", id=tag["id"], name=" ")
-    assert error.faults == [("name", "REQUIRED")]
+    assert error.violations == [("name", "REQUIRED")]
 
 
 def test_update_tag_rejects_the_name_of_another(account: Account) -> None:

@@ -132,7 +132,7 @@ def test_page_token_of_another_list_is_rejected(account: Account, receiver: Rece
         error = account.fails(
             "ValidationError", "ListWebhookDeliveries", **filters, pageToken=token
         )
-        assert error.faults == [("pageToken", "INVALID_VALUE")]
+        assert error.violations == [("pageToken", "INVALID_VALUE")]
 
 
 def test_filters_of_deliveries_are_combined(account: Account, receiver: Receiver) -> None:
@@ -175,7 +175,7 @@ def test_delivery_list_rejects_an_unknown_event_type(account: Account, event_typ
         "ValidationError", "ListWebhookDeliveries", webhookId=webhook["id"], eventType=event_type
     )
 
-    assert (error.status, error.faults) == (400, [("eventType", "INVALID_VALUE")])
+    assert (error.status, error.violations) == (400, [("eventType", "INVALID_VALUE")])
 
 
 @pytest.mark.parametrize("filters", [{"status": "SENT"}, {"limit": -1}, {"eventType": "a" * 51}])
@@ -186,7 +186,7 @@ def test_delivery_list_rejects_invalid_filters(
         "ValidationError", "ListWebhookDeliveries", webhookId=MISSING_ID, **filters
     )
 
-    assert [field for field, _ in error.faults] == list(filters)
+    assert [field for field, _ in error.violations] == list(filters)
 
 
 def test_retried_delivery_is_sent_now(account: Account, receiver: Receiver) -> None:

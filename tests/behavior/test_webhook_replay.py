@@ -232,7 +232,7 @@ def test_replay_rejects_invalid_fields(
 
     error = account.fails("ValidationError", "ReplayWebhook", id=webhook["id"], **fields)
 
-    assert (error.status, error.faults) == (400, details)
+    assert (error.status, error.violations) == (400, details)
 
 
 def test_replay_requires_a_webhook_of_the_account_and_a_write_key(

@@ -13,9 +13,9 @@ import pytest
 from roster.v1 import webhooks_pb2 as pb
 from standardwebhooks import WebhookVerificationError
 
+from ..components import free_port, wait_until
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, Response
-from ..parts import free_port, wait_until
 from ..webhooks.receiver import Receiver, Reply
 from .helpers import MISSING_ID, call_concurrently, error_of, over_http, send, statuses
 
@@ -96,7 +96,7 @@ def test_create_webhook_rejects_invalid_fields(
 ) -> None:
     error = account.fails("ValidationError", "CreateWebhook", **{"url": URL, **fields})
 
-    assert (error.status, error.faults) == (400, details)
+    assert (error.status, error.violations) == (400, details)
     assert account.ok("ListWebhooks")["total"] == 0
 
 
@@ -108,7 +108,7 @@ def test_update_webhook_rejects_the_same_fields(
 
     error = account.fails("ValidationError", "UpdateWebhook", id=webhook["id"], **fields)
 
-    assert (error.status, error.faults) == (400, details)
+    assert (error.status, error.violations) == (400, details)
     assert stored(account, webhook) == webhook
 
 

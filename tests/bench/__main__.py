@@ -19,8 +19,8 @@ from rich.table import Table
 from .. import reaper
 from ..memory import folder as memory_folder
 from ..processes import start
-from . import against_aiohttp, against_apsw, codec, hop, webhooks, workers
-from .measuring import Comparison
+from . import codec, compared_with_aiohttp, compared_with_apsw, gateway, webhooks, workers
+from .measurement import Comparison
 from .memory import export_memory_mib, seconds_to_ready
 
 # Lower bounds of ratios, and upper bounds of other results.
@@ -49,40 +49,40 @@ AT_MOST = {
 }
 
 
-def stats(measured: dict[str, float]) -> Iterator[Comparison]:
-    """Yields every ratio. Results without a baseline go into `measured`."""
+def stats(measurements: dict[str, float]) -> Iterator[Comparison]:
+    """Yields every ratio. Results without a baseline go into `measurements`."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
         (Path(folder) / "ready").mkdir()
         ready, memory = seconds_to_ready(Path(folder) / "ready")
-        measured |= {"idle_memory_mib": round(memory, 1), "seconds_to_ready": round(ready, 2)}
+        measurements |= {"idle_memory_mib": round(memory, 1), "seconds_to_ready": round(ready, 2)}
         service = start(Path(folder), **webhooks.SETTINGS)
         try:
-            yield from against_aiohttp.stats(service)
-            yield from against_apsw.stats(service)
+            yield from compared_with_aiohttp.stats(service)
+            yield from compared_with_apsw.stats(service)
             yield from webhooks.stats(service)
             delays = webhooks.delays(service)
-            measured |= {
+            measurements |= {
                 "webhook_median_ms": round(delays.median, 1),
                 "webhook_99th_ms": round(delays.last, 1),
             }
-            measured["export_memory_mib"] = round(export_memory_mib(service), 1)
+            measurements["export_memory_mib"] = round(export_memory_mib(service), 1)
         finally:
             service.stop()
         with memory_folder() as path:
             ratio = webhooks.with_hanging_endpoint(path)
-        measured["webhook_99th_with_hanging_endpoint"] = round(ratio, 2)
+        measurements["webhook_99th_with_hanging_endpoint"] = round(ratio, 2)
         yield from workers.stats(Path(folder))
-    yield from hop.stats()
-    measured["in_process_call_us"] = round(hop.channel_microseconds(), 1)
+    yield from gateway.stats()
+    measurements["in_process_call_us"] = round(gateway.channel_microseconds(), 1)
     yield from codec.stats()
 
 
 def main() -> None:
     reaper.start()
     table = Table("benchmark", "Roster", "baseline", "ratio", "target", box=None)
-    measured: dict[str, float] = {}
+    measurements: dict[str, float] = {}
     ratios: dict[str, float] = {}
-    for comparison in stats(measured):
+    for comparison in stats(measurements):
         ratios[comparison.name] = round(comparison.ratio, 3)
         table.add_row(
             comparison.name,
@@ -92,9 +92,9 @@ def main() -> None:
             f"{AT_LEAST[comparison.name]:.2f} or more",
         )
     for name, bound in AT_MOST.items():
-        table.add_row(name, f"{measured[name]}", "", "", f"{bound:g} or less")
+        table.add_row(name, f"{measurements[name]}", "", "", f"{bound:g} or less")
     Console(highlight=False).print(table)
-    Path("bench.json").write_text(json.dumps(ratios | measured, indent=2) + "\n")
+    Path("bench.json").write_text(json.dumps(ratios | measurements, indent=2) + "\n")
 
 
 if __name__ == "__main__":

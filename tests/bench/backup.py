@@ -26,7 +26,7 @@ from server.subscribers.store import SubscriberStore
 from server.suppressions.store import Suppressions
 
 from ..storage.helpers import profile
-from .measuring import REPETITIONS, SECONDS, numbers
+from .measurement import REPETITIONS, SECONDS, unique_numbers
 from .scale_fill import ACCOUNT, fill
 
 SUBSCRIBERS, CLIENTS = 200_000, 8
@@ -37,7 +37,7 @@ async def _create(database: SqliteDatabase, ended: asyncio.Event, waits: list[fl
     """Creates subscribers one after another, and records the milliseconds that each took."""
     while not ended.is_set():
         # Spread over the index like the existing addresses.
-        number = next(numbers)
+        number = next(unique_numbers)
         email = f"{number * 2654435761 % 2**32:08x}.{number}@example.com"
         address, tags = Email(email, email), {"newsletter": "newsletter"}
         new = NewSubscriber(address, profile("Ada", "Lovelace"), Status.CONFIRMED, tags, {})

@@ -22,7 +22,7 @@ from http_gateway.codec import strict_json
 from http_gateway.codec.transcode import reader, writer
 from http_gateway.request_errors import Violations
 
-from .measuring import Comparison, row
+from .measurement import Comparison, row
 
 ROWS = 100
 NAMES = [f"{verb}_{what}_of_{ROWS}" for what in ("page", "bulk") for verb in ("write", "read")]

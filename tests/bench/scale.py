@@ -33,7 +33,7 @@ from server.suppressions.store import Suppressions
 from .. import reaper
 from ..postgres import running
 from ..storage.helpers import profile
-from .measuring import numbers
+from .measurement import unique_numbers
 from .scale_fill import ACCOUNT, fill
 from .scale_svg import draw
 
@@ -56,7 +56,7 @@ _STORE = SubscriberStore(Suppressions(Encryption(bytes(32))))
 
 
 def _new() -> NewSubscriber:
-    number = next(numbers)
+    number = next(unique_numbers)
     # Spread like the existing addresses, and different from all of them.
     email = f"{number * 2654435761 % 2**32:08x}.{number}@example.com"
     address, tags = Email(email, email), {"newsletter": "newsletter"}

@@ -35,7 +35,7 @@ _ID_PREFIX = "01K7Y2MPAQ"
 class Fragments(NamedTuple):
     """SQL fragments that differ between the databases."""
 
-    numbers: str
+    unique_numbers: str
     id: str
     spread: str
     prepare: tuple[str, ...]
@@ -43,7 +43,7 @@ class Fragments(NamedTuple):
 
 _SPREAD = "n * 2654435761 % 4294967296"
 _SQLITE = Fragments(
-    numbers="WITH RECURSIVE numbers(n) AS"
+    unique_numbers="WITH RECURSIVE numbers(n) AS"
     " (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?)",
     id=f"printf('{_ID_PREFIX}%016d', n)",
     spread=f"printf('%08x', {_SPREAD})",
@@ -54,7 +54,7 @@ _SQLITE = Fragments(
     ),
 )
 _POSTGRES = Fragments(
-    numbers="WITH numbers(n) AS (SELECT generate_series(0, %s - 1)::bigint)",
+    unique_numbers="WITH numbers(n) AS (SELECT generate_series(0, %s - 1)::bigint)",
     id=f"'{_ID_PREFIX}' || lpad(n::text, 16, '0')",
     spread=f"lpad(to_hex({_SPREAD.replace('%', '%%')}), 8, '0')",
     prepare=("SET statement_timeout = 0", "SET session_replication_role = replica"),
@@ -89,7 +89,7 @@ def _fill(database: Any, tx: Transaction, fragments: Fragments, count: int) -> N
     database.execute_sql("BEGIN")
     address = f"{fragments.spread} || '@example.com'"
     database.execute_sql(
-        f"INSERT INTO subscriber ({_COLUMNS}) {fragments.numbers} SELECT '{ACCOUNT}',"
+        f"INSERT INTO subscriber ({_COLUMNS}) {fragments.unique_numbers} SELECT '{ACCOUNT}',"
         f" {fragments.id}, {address}, {address}, 'Ada', 'Lovelace', 2, 1760000000000,"
         " 'ada lovelace', 'lovelace'"
         " FROM numbers",

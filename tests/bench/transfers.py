@@ -8,7 +8,7 @@ import sys
 from itertools import count
 
 from ..processes import Service
-from .measuring import SHORT
+from .measurement import SHORT
 
 # Rows of a timed import, and of the export whose memory is measured.
 IMPORTED = 6_000 if SHORT else 60_000

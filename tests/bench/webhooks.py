@@ -18,7 +18,7 @@ from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
 
 from ..processes import Service, start
-from .measuring import SHORT, Comparison, in_turns, load, request, row, send
+from .measurement import SHORT, Comparison, in_turns, load, request, row, send
 
 # Settings that allow a receiver on the loopback interface.
 SETTINGS = {"ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8", "ROSTER_WEBHOOK_ALLOW_HTTP": "true"}

@@ -18,7 +18,7 @@ from server.accounts.rules import hash_secret, make_secret
 
 from ..postgres import Postgres, running
 from ..processes import Service, start
-from .measuring import Comparison, in_turns, load, request, row, send
+from .measurement import Comparison, in_turns, load, request, row, send
 
 ACCOUNTS = 8
 MANY = 50_000

@@ -28,8 +28,8 @@ from server.errors import Unavailable
 from server.storage.databases import unit_of_work
 from server.storage.postgres.connection import opened
 
+from ..components import free_port
 from ..fronts import HttpFront
-from ..parts import free_port
 from ..postgres import Postgres
 from ..processes import Service, environment, start
 from .commands import FREE, error_line, in_new_process, in_this_process, printed, roster

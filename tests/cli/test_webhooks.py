@@ -18,8 +18,8 @@ from server.cli.webhooks import state_of
 
 from ..behavior.deliveries import create_tags, create_webhook, deliveries
 from ..behavior.helpers import MISSING_ID
+from ..components import free_port
 from ..conftest import Account
-from ..parts import free_port
 from ..processes import limited
 from ..webhooks.receiver import Receiver, Reply
 from .transfers import command, transfer

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..behavior.helpers import STATUSES, suppress
+from ..components import free_port
 from ..conftest import Account, new_account
 from ..fronts import HttpFront
-from ..parts import free_port
 from ..processes import Service
 
 

@@ -21,10 +21,7 @@ from server.custom_fields.rules import MAX_FIELDS, MAX_VALUES_BYTES, check_size
 from server.merge_tags.rules import MAX_INSERTED
 from server.messages import MAX_MESSAGE_BYTES
 from server.paging import DEFAULT_LIMIT, MAX_LIMIT
-from server.subscribers.rules import (
-    MAX_REPEATED,
-    MAX_TAGS,
-)
+from server.subscribers.rules import MAX_REPEATED, MAX_TAGS
 from server.webhooks.delivery.store_deliveries import MAX_ATTEMPTS
 
 from ..fronts import UNARY

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ..components import free_port, running
 from ..fronts import HttpFront
-from ..parts import free_port, running
 from ..processes import Service, environment, start
 from ..stubs.authority import Authority
 

@@ -105,7 +105,7 @@ def test_invalid_address_is_rejected_everywhere(account: Account, text: str) -> 
     bulk = account.ok("BulkCreateSubscribers", subscribers=[{"email": text}])
 
     code = "INVALID_CHARACTER" if {"\r", "\n"} & set(text) else "INVALID_FORMAT"
-    assert created.faults == updated.faults == [("email", code)]
+    assert created.violations == updated.violations == [("email", code)]
     assert bulk["failed"] == [{"index": 0, "email": text, "reason": "INVALID_EMAIL"}]
     account.fails("SubscriberNotFound", "GetSubscriber", id=text)
     assert account.ok("ListSubscribers")["subscribers"] == [bob]

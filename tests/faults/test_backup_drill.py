@@ -27,7 +27,7 @@ from server.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
 
 from ..bench.scale_fill import fill
 from ..cli.commands import printed
-from ..load import Client, Load, Over, Sent, Turn
+from ..load import Client, Exchange, Load, LoadEnded, Task
 from ..processes import Service, start
 
 pytestmark = pytest.mark.verify
@@ -44,29 +44,29 @@ COUNTED = "SELECT sum(total) FROM subscriber_block WHERE account_id = ? AND leve
 Model = dict[str, str]
 
 
-def request_cycle(number: int) -> Turn:
+def request_cycle(number: int) -> Task:
     """Returns requests that create two subscribers, change the first and delete the second."""
-    made: dict[tuple[int, int], Sent] = {}
+    made: dict[tuple[int, int], Exchange] = {}
 
-    def run_cycle(client: Client, count: int) -> Sent:
+    def run_cycle(client: Client, count: int) -> Exchange:
         step = count % TURNS
         if step < 2:
             email = f"round{number}-client{client.number}-{count}@example.com"
-            sent = client.ask("POST", "/api/subscribers", {"email": email}, email=email)
+            sent = client.send("POST", "/api/subscribers", {"email": email}, email=email)
             made[client.number, count] = sent
             return sent
         old = made[client.number, count - 2]
         if old.status == 0:
-            raise Over
+            raise LoadEnded
         path = f"/api/subscribers/{old.body['subscriber']['id']}"
         if step == 2:
-            return client.ask("PATCH", path, {"lastName": f"turn {count}"}, email=old.email)
-        return client.ask("DELETE", path, email=old.email)
+            return client.send("PATCH", path, {"lastName": f"turn {count}"}, email=old.email)
+        return client.send("DELETE", path, email=old.email)
 
     return run_cycle
 
 
-def model(sent: list[Sent], turns: int) -> Model:
+def model(sent: list[Exchange], turns: int) -> Model:
     """Returns the subscribers of a client after a number of its requests."""
     found: Model = {}
     for count, each in enumerate(sent[:turns]):
@@ -85,7 +85,7 @@ def all_subscribers(service: Service, key: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     number, total = 1, 1
     while (number - 1) * 100 < total:
-        page = client.ask("GET", f"/api/subscribers?limit=100&page={number}").body
+        page = client.send("GET", f"/api/subscribers?limit=100&page={number}").body
         assert page["total"] in (total, page["total"] if number == 1 else None)
         total, number = page["total"], number + 1
         found |= {each["email"]: each for each in page["subscribers"]}
@@ -107,7 +107,7 @@ def assert_sound(path: Path) -> None:
 
 
 def assert_consistent(
-    found: dict[str, dict[str, Any]], sent: list[Sent], began: float, ended: float
+    found: dict[str, dict[str, Any]], sent: list[Exchange], began: float, ended: float
 ) -> None:
     """Asserts that the data of all clients is from one point in time during the backup."""
     newest = max((each["id"] for each in found.values()), default="")
@@ -157,5 +157,5 @@ def test_restored_database_is_that_of_the_snapshot(tmp_path: Path) -> None:
         assert_sound(service.database)
         assert {email: each for email, each in found.items() if email in before} == before
         fresh = {email: each for email, each in found.items() if email not in before}
-        assert_consistent(fresh, load.sent, began, ended)
+        assert_consistent(fresh, load.exchanges, began, ended)
         before = found

@@ -64,7 +64,7 @@ def validation_errors(
     """Sends an invalid body and returns the details of the ValidationError."""
     response = post(account, sent, path)
     assert (response.status, response.code) == (400, "ValidationError"), response
-    return response.faults
+    return response.violations
 
 
 def wrong_values(field: FieldDescriptor) -> list[Any]:
@@ -257,14 +257,14 @@ def test_wrong_json_type_is_rejected_and_its_path_named(
     key = {"id": MISSING_ID} if "id" in UNARY[rpc].input_type.fields_by_name else {}
     for value in wrong_values(field):
         response = account.fails("ValidationError", rpc, **key, **{field.json_name: value})
-        assert [path for path, _ in response.faults] == [field.json_name], value
+        assert [path for path, _ in response.violations] == [field.json_name], value
 
 
 @both_http
 def test_number_without_an_enum_value_is_rejected(account: Account) -> None:
     response = account.fails("ValidationError", "CreateCustomField", label="City", dataType=99)
 
-    assert [path for path, _ in response.faults] == ["dataType"]
+    assert [path for path, _ in response.violations] == ["dataType"]
 
 
 @both_http
@@ -276,7 +276,7 @@ def test_every_field_of_a_wrong_json_type_is_named_at_once(account: Account, rpc
 
     response = account.fails("ValidationError", rpc, **key, **wrong)
 
-    assert [path for path, _ in response.faults] == [field.json_name for field in fields]
+    assert [path for path, _ in response.violations] == [field.json_name for field in fields]
 
 
 @both_http
@@ -289,7 +289,7 @@ def test_wrong_json_type_in_an_array_is_named_by_its_index(
 
     response = account.fails("ValidationError", rpc, **key, email="a@b.io", tags=["vip", item])
 
-    assert response.faults == [("tags[1]", "INVALID_TYPE")]
+    assert response.violations == [("tags[1]", "INVALID_TYPE")]
 
 
 @both_http

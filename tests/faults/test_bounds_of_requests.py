@@ -31,7 +31,7 @@ def test_bad_tags_are_rejected_without_effect(
         "BulkCreateSubscribers", subscribers=[{"email": "a@example.com", "tags": tags}]
     )
 
-    assert created.faults == updated.faults == [fault]
+    assert created.violations == updated.violations == [fault]
     assert failures(rows) == [(0, "INVALID_TAG")]
     assert account.ok("ListSubscribers")["subscribers"] == [there]
     assert tag_names(account) == []
@@ -70,7 +70,7 @@ def test_bulk_of_no_rows_or_of_101_is_rejected_as_a_whole(
 ) -> None:
     response = account.fails("ValidationError", "BulkCreateSubscribers", subscribers=rows(count))
 
-    assert response.faults == [("subscribers", code)]
+    assert response.violations == [("subscribers", code)]
     assert emails(account) == []
 
 
@@ -79,7 +79,7 @@ def test_bulk_of_no_rows_or_of_101_is_rejected_as_a_whole(
 def test_bulk_that_is_not_a_list_is_rejected_as_a_whole(account: Account, value: Any) -> None:
     response = send(account, "POST", "/api/subscribers/bulk", {"subscribers": value})
 
-    assert (response.status, response.faults) == (400, [("subscribers", "INVALID_TYPE")])
+    assert (response.status, response.violations) == (400, [("subscribers", "INVALID_TYPE")])
 
 
 @over_http
@@ -151,7 +151,7 @@ def test_limit_and_page_accept_only_integers_from_0(account: Account, rpc: str, 
         assert (response.status, response.code) == (400, "ValidationError"), case
         # A query that is not UTF-8 is rejected as a whole.
         field = "" if case == "bad UTF-8" else name
-        assert [path for path, _ in response.faults] == [field], case
+        assert [path for path, _ in response.violations] == [field], case
 
 
 @over_http
@@ -162,7 +162,7 @@ def test_limit_and_page_are_given_once(account: Account, rpc: str, name: str) ->
 
     response = send(account, "GET", f"{path}?{name}=1&{name}=1")
 
-    assert (response.status, response.faults) == (400, [(name, "DUPLICATE_FIELD")])
+    assert (response.status, response.violations) == (400, [(name, "DUPLICATE_FIELD")])
 
 
 @pytest.mark.parametrize("rpc", LISTS)
@@ -171,7 +171,7 @@ def test_negative_limit_or_page_is_rejected(account: Account, rpc: str) -> None:
     for name in ("limit", "page"):
         for number in (-1, -(2**31)):
             response = account.fails("ValidationError", rpc, **{name: number}, **of)
-            assert response.faults == [(name, "OUT_OF_RANGE")]
+            assert response.violations == [(name, "OUT_OF_RANGE")]
 
 
 @pytest.mark.parametrize("rpc", LISTS)

@@ -59,7 +59,7 @@ def test_concurrent_fields_never_pass_the_limit(account: Account) -> None:
 def test_label_without_a_key_or_too_long_is_rejected(account: Account) -> None:
     for label, code in (("!!!", "INVALID_FORMAT"), ("x" * 10_000, "TOO_LONG")):
         refused = account.fails("ValidationError", "CreateCustomField", label=label)
-        assert refused.faults == [("label", code)]
+        assert refused.violations == [("label", code)]
 
 
 def test_overlapping_bulks_in_opposite_orders_create_each_email_once(account: Account) -> None:

@@ -69,7 +69,7 @@ def test_malformed_timeout_is_reported_to_authorized_callers(
 
     for response in responses:
         assert response.status == (400 if key else 401)
-        assert response.faults == ([("Grpc-Timeout", "INVALID_FORMAT")] if key else [])
+        assert response.violations == ([("Grpc-Timeout", "INVALID_FORMAT")] if key else [])
 
 
 @both_http

@@ -239,7 +239,7 @@ def test_malformed_message_is_invalid_for_health_and_reflection(
     )
 
     response = error_response(error)
-    assert (response.code, response.faults) == ("ValidationError", [("", "INVALID_FORMAT")])
+    assert (response.code, response.violations) == ("ValidationError", [("", "INVALID_FORMAT")])
 
 
 def reflect(front: GrpcFront, service: str, **request: str) -> Any:

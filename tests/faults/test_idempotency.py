@@ -18,6 +18,7 @@ from google.protobuf import json_format
 
 from ..behavior.deliveries import create_webhook, deliveries, replays_left
 from ..behavior.helpers import MISSING_ID, call_concurrently
+from ..components import wait_until
 from ..conftest import Account, new_account
 from ..fronts import (
     METHODS,
@@ -29,7 +30,6 @@ from ..fronts import (
     error_response,
     to_message,
 )
-from ..parts import wait_until
 from ..processes import Service, start
 
 Sent = tuple[int, dict[str, str], bytes]

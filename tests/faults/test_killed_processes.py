@@ -31,8 +31,8 @@ from server.accounts.rules import hash_secret, make_secret
 from server.app import SERVICES
 from server.storage.databases import unit_of_work
 
-from ..load import Client, Load, Sent, create, stored
-from ..parts import Part, free_port, launch, ready, running
+from ..components import Component, free_port, launch, running, wait_until_ready
+from ..load import Client, Exchange, Load, create, stored
 from ..postgres import Postgres
 
 SECONDS = float(os.environ.get("ROSTER_KILL_SECONDS", "6"))
@@ -40,19 +40,19 @@ SECONDS = float(os.environ.get("ROSTER_KILL_SECONDS", "6"))
 KEY_SECONDS = 5.0
 SERVERS, GATEWAYS = 3, 2
 # Seconds between two requests of a client, so that other tests get CPU time.
-REST = 0.01
+PAUSE = 0.01
 
 
 class Kill(NamedTuple):
     """A killed process: its command, when the signal was sent, and when the process had ended."""
 
     command: str
-    asked: float
-    dead: float
+    signaled: float
+    ended: float
 
-    def meets(self, sent: Sent) -> bool:
+    def overlaps(self, exchange: Exchange) -> bool:
         """Whether a request was in progress during the kill."""
-        return sent.began <= self.dead and sent.ended >= self.asked
+        return exchange.began <= self.ended and exchange.ended >= self.signaled
 
 
 @dataclass
@@ -63,78 +63,80 @@ class Fleet:
     settings: dict[str, str]
     servers: list[str] = field(default_factory=list)
     gateways: list[str] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
+    components: list[Component] = field(default_factory=list)
 
     def start(self) -> None:
         self.servers = [f"127.0.0.1:{free_port()}" for _ in range(SERVERS)]
         self.gateways = [f"127.0.0.1:{free_port()}" for _ in range(GATEWAYS)]
-        self.parts = [self._launched("server", place) for place in self.servers]
-        self.parts += [self._launched("gateway", place) for place in self.gateways]
-        for part in self.parts:
-            ready(part)
+        self.components = [self._launch("server", address) for address in self.servers]
+        self.components += [self._launch("gateway", address) for address in self.gateways]
+        for component in self.components:
+            wait_until_ready(component)
 
-    def _launched(self, command: str, place: str) -> Part:
+    def _launch(self, command: str, address: str) -> Component:
         name = {"server": "ROSTER_GRPC_ADDRESS", "gateway": "ROSTER_HTTP_ADDRESS"}[command]
         upstream = f"ipv4:{','.join(self.servers)}"
-        log = self.folder / f"{place}.log"
-        return launch(command, log, **{**self.settings, "ROSTER_UPSTREAM": upstream, name: place})
+        log = self.folder / f"{address}.log"
+        return launch(command, log, **{**self.settings, "ROSTER_UPSTREAM": upstream, name: address})
 
     def kill(self, command: str, chance: random.Random) -> Kill:
         """Kills a server or a gateway, and returns once its replacement is ready."""
-        part = chance.choice([part for part in self.parts if part.command == command])
-        asked = time.monotonic()
-        part.stop(signal.SIGKILL)
-        kill = Kill(command, asked, time.monotonic())
-        self._replace(part)
+        component = chance.choice(
+            [component for component in self.components if component.command == command]
+        )
+        signaled = time.monotonic()
+        component.stop(signal.SIGKILL)
+        kill = Kill(command, signaled, time.monotonic())
+        self._replace(component)
         return kill
 
     def restart_server(self, chance: random.Random) -> int:
         """Stops a server, replaces it, and returns its exit code."""
-        part = chance.choice(self.parts[:SERVERS])
-        code = part.stop()
-        self._replace(part)
+        component = chance.choice(self.components[:SERVERS])
+        code = component.stop()
+        self._replace(component)
         return code
 
-    def _replace(self, part: Part) -> None:
-        number = self.parts.index(part)
-        self.parts[number] = self._launched(part.command, part.grpc or part.http)
-        ready(self.parts[number])
+    def _replace(self, component: Component) -> None:
+        number = self.components.index(component)
+        self.components[number] = self._launch(component.command, component.grpc or component.http)
+        wait_until_ready(self.components[number])
 
     def stop(self) -> list[int]:
         """Stops all processes, gateways first, and returns their exit codes."""
-        return [part.stop() for part in reversed(self.parts)]
+        return [component.stop() for component in reversed(self.components)]
 
     def logs(self) -> str:
         return "".join(log.read_text() for log in sorted(self.folder.glob("*.log")))
 
 
 @contextmanager
-def fleet(folder: Path, settings: dict[str, str]) -> Iterator[Fleet]:
+def running_fleet(folder: Path, settings: dict[str, str]) -> Iterator[Fleet]:
     """Runs the processes for the length of a block."""
-    found = Fleet(folder, settings)
+    fleet = Fleet(folder, settings)
     try:
-        found.start()
-        yield found
+        fleet.start()
+        yield fleet
     finally:
-        for part in found.parts:
-            part.stop(signal.SIGKILL)
+        for component in fleet.components:
+            component.stop(signal.SIGKILL)
 
 
-def create_with_key(client: Client, turn: int) -> Sent:
+def create_with_key(client: Client, iteration: int) -> Exchange:
     """Creates a subscriber with an idempotency key, and repeats that until it is accepted."""
-    email = f"keyed-{client.number}-{turn}@example.com"
+    email = f"keyed-{client.number}-{iteration}@example.com"
     while True:
-        sent = client.ask(
+        exchange = client.send(
             "POST", "/api/subscribers", {"email": email}, email=email, Idempotency_Key=email
         )
         # A killed gateway sends no response, and the request may still be running.
-        if sent.status != 0 and not is_running(sent):
-            return sent
+        if exchange.status != 0 and not is_running(exchange):
+            return exchange
 
 
-def is_running(sent: Sent) -> bool:
+def is_running(exchange: Exchange) -> bool:
     """Whether the response reports that the same request is already running."""
-    return sent.status == 409 and sent.body["error"]["code"] == "IdempotencyKeyInUse"
+    return exchange.status == 409 and exchange.body["error"]["code"] == "IdempotencyKeyInUse"
 
 
 @pytest.mark.verify
@@ -148,80 +150,80 @@ def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_fl
         account = store.create_account("owner@example.com", tx, verified=True).id
         keys = [store.create_key(account, "", "admin", hash_secret(each), tx) for each in secrets]
 
-    with fleet(tmp_path, settings) as parts:
-        known = Client(0, parts.gateways, secrets[0], threading.Event())
-        ada = known.ask("POST", "/api/subscribers", {"email": "ada@example.com"}).body
+    with running_fleet(tmp_path, settings) as fleet:
+        known = Client(0, fleet.gateways, secrets[0], threading.Event())
+        ada = known.send("POST", "/api/subscribers", {"email": "ada@example.com"}).body
         path = f"/api/subscribers/{ada['subscriber']['id']}"
 
-        def read(client: Client, turn: int) -> Sent:
-            return client.ask("GET", path)
+        def read(client: Client, iteration: int) -> Exchange:
+            return client.send("GET", path)
 
-        load = Load(parts.gateways, secrets[0], rest=REST)
-        revoked_load = Load(parts.gateways, secrets[1], rest=REST)
+        load = Load(fleet.gateways, secrets[0], pause=PAUSE)
+        revoked_load = Load(fleet.gateways, secrets[1], pause=PAUSE)
         with (
             revoked_load.running(read, read),
             load.running(create, create, create, create_with_key, create_with_key, read, read),
         ):
             load.wait_for_more(20)
-            assert known.ask("DELETE", f"/api/keys/{keys[1].id}").status == 204
+            assert known.send("DELETE", f"/api/keys/{keys[1].id}").status == 204
             kills, codes, end = [], [], time.monotonic() + SECONDS
             known.close()
             revoked, chance = time.monotonic(), random.Random(7)
             while len(kills) < 2 or time.monotonic() < end:
-                kills.append(parts.kill(("server", "gateway")[len(kills) % 2], chance))
+                kills.append(fleet.kill(("server", "gateway")[len(kills) % 2], chance))
                 load.wait_for_more(20)
-                codes.append(parts.restart_server(chance))
-        codes += parts.stop()
+                codes.append(fleet.restart_server(chance))
+        codes += fleet.stop()
 
-    print(f"{Counter(kill.command for kill in kills)}, {outcomes(load.sent)}")
-    assert set(codes) == {0}, parts.logs()
-    assert "Traceback" not in parts.logs()
-    check_responses(load.sent, ada)
+    print(f"{Counter(kill.command for kill in kills)}, {outcomes(load.exchanges)}")
+    assert set(codes) == {0}, fleet.logs()
+    assert "Traceback" not in fleet.logs()
+    check_responses(load.exchanges, ada)
     check_failures(load.failed(), kills)
     found = stored(url, account)
-    sent = {each.email for each in load.sent}
+    sent = {each.email for each in load.exchanges}
     assert set(load.acknowledged()) <= set(found) <= sent | {"ada@example.com"}
-    unchanged = {each.email for each in load.sent if each.status == 503}
+    unchanged = {each.email for each in load.exchanges if each.status == 503}
     assert not unchanged & set(found)
-    late = [each for each in revoked_load.sent if each.began > revoked + KEY_SECONDS]
+    late = [each for each in revoked_load.exchanges if each.began > revoked + KEY_SECONDS]
     # After many requests with the revoked key, the address is throttled with 429.
     assert {each.status for each in late if each.status} in ({401}, {401, 429}, {429})
 
 
-def outcomes(sent: list[Sent]) -> Counter[tuple[str, int]]:
+def outcomes(exchanges: list[Exchange]) -> Counter[tuple[str, int]]:
     """Counts the requests by kind and status."""
-    return Counter((kind(each), each.status) for each in sent)
+    return Counter((kind(exchange), exchange.status) for exchange in exchanges)
 
 
-def kind(sent: Sent) -> str:
-    if not sent.email:
+def kind(exchange: Exchange) -> str:
+    if not exchange.email:
         return "read"
-    return "keyed" if sent.email.startswith("keyed") else "create"
+    return "keyed" if exchange.email.startswith("keyed") else "create"
 
 
-def check_responses(sent: list[Sent], ada: Any) -> None:
+def check_responses(exchanges: list[Exchange], ada: Any) -> None:
     """Asserts that each request has one of its possible responses."""
-    for each in sent:
-        if each.status == 200:
-            assert each.body == ada
-        elif each.status == 201:
-            assert each.body["subscriber"]["email"] == each.email
-    known = {
+    for exchange in exchanges:
+        if exchange.status == 200:
+            assert exchange.body == ada
+        elif exchange.status == 201:
+            assert exchange.body["subscriber"]["email"] == exchange.email
+    expected = {
         # If a server is lost, the outcome is unknown: 500, not 503.
         "create": {201, 500, 0},
         # These are retried, so that the loss of a server is invisible.
         "read": {200, 0},
         "keyed": {201},
     }
-    assert [each for each in sent if each.status not in known[kind(each)]] == []
+    assert [e for e in exchanges if e.status not in expected[kind(e)]] == []
 
 
-def check_failures(failed: list[Sent], kills: list[Kill]) -> None:
+def check_failures(failed: list[Exchange], kills: list[Kill]) -> None:
     """Asserts that each failed request was in progress during a kill."""
-    assert [each for each in failed if not any(kill.meets(each) for kill in kills)] == []
+    assert [each for each in failed if not any(kill.overlaps(each) for kill in kills)] == []
     lost = [each for each in failed if each.status == 0]
     gateways = [kill for kill in kills if kill.command == "gateway"]
-    assert [each for each in lost if not any(kill.meets(each) for kill in gateways)] == []
+    assert [each for each in lost if not any(kill.overlaps(each) for kill in gateways)] == []
 
 
 def test_unresponsive_server_is_disconnected_long_before_the_deadline(

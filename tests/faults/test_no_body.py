@@ -103,7 +103,7 @@ def test_rejected_test_and_rotation_have_no_effect(account: Account) -> None:
 
     for rpc in ("TestWebhook", "RotateWebhookSecret", "DeleteWebhook"):
         refused = send(account, rpc, b'{"nothing": 1}', id=made["id"])
-        assert (refused.status, refused.faults) == (400, [("nothing", "UNKNOWN_FIELD")])
+        assert (refused.status, refused.violations) == (400, [("nothing", "UNKNOWN_FIELD")])
 
     listed: dict[str, Any] = account.ok("ListWebhookDeliveries", webhookId=made["id"])
     assert listed["deliveries"] == []

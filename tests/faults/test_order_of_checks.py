@@ -123,7 +123,7 @@ def test_scope_is_reported_before_errors_in_the_body(
     response = send(reader, "POST", "/api/tags", invalid)
 
     assert (response.status, response.code) == (403, "Forbidden")
-    assert response.faults == []
+    assert response.violations == []
 
 
 @each_400
@@ -138,7 +138,7 @@ def test_unverified_email_is_reported_before_errors_in_the_body(
     response = send(unverified_account, method, path, invalid)
 
     assert (response.status, response.code) == (403, "EmailNotVerified")
-    assert response.faults == []
+    assert response.violations == []
 
 
 def test_scope_is_reported_before_the_unverified_email(unverified_account: Account) -> None:

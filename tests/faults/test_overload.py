@@ -17,9 +17,9 @@ from grpc_status import rpc_status
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 
+from ..components import status_of, wait_until
 from ..conftest import Account, new_account
 from ..fronts import HttpFront, health_stub
-from ..parts import status_of, wait_until
 from ..processes import Service, start
 
 # Timeout of the calls below, in seconds. Once the queue has not moved for as long, they are

@@ -136,7 +136,7 @@ def test_stream_reports_what_remains_before_its_records(slow: Limited) -> None:
 def test_rejection_is_a_regular_error(slow: Limited) -> None:
     response = slow.spent().fails("RateLimited", "ListTags")
 
-    assert (response.status, response.faults) == (429, [])
+    assert (response.status, response.violations) == (429, [])
 
 
 def test_other_account_is_not_rejected(slow: Limited) -> None:

@@ -18,10 +18,10 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 
+from ..components import accepts_connections, wait_until
 from ..conftest import Account, new_account
 from ..fronts import HttpFront, health_stub
-from ..load import Client, Load, Sent, create
-from ..parts import listens, wait_until
+from ..load import Client, Exchange, Load, create
 from ..postgres import Postgres
 from ..processes import Service, start
 from ..storage.helpers import select
@@ -52,8 +52,8 @@ def emails(service: Service, account: Account) -> set[str]:
         return {email for (email,) in rows}
 
 
-def read_page(client: Client, turn: int) -> Sent:
-    return client.ask("GET", "/api/subscribers?limit=5")
+def read_page(client: Client, iteration: int) -> Exchange:
+    return client.send("GET", "/api/subscribers?limit=5")
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.verify)])
@@ -71,7 +71,7 @@ def test_stop_under_load_fails_no_request_in_progress(tmp_path: Path, rounds: in
             assert service.stop() == 0
 
         # Later requests may succeed as well.
-        assert [sent for sent in load.failed() if sent.began < asked] == []
+        assert [exchange for exchange in load.failed() if exchange.began < asked] == []
         assert set(load.acknowledged()) == emails(service, account)
         assert service.traces() == []
 
@@ -136,7 +136,7 @@ def test_second_signal_ends_immediately_and_loses_no_acknowledged_write(
     with closing(half_a_request(service)):
         account.ok("CreateSubscriber", email="ada@example.com")
         service.process.send_signal(signal.SIGTERM)
-        wait_until(lambda: not listens(service.http), "it still listens")
+        wait_until(lambda: not accepts_connections(service.http), "it still listens")
         assert service.process.poll() is None
 
         # Signals shortly after SIGTERM count as the same request to stop.
@@ -175,7 +175,7 @@ def test_several_signals_of_one_event_are_one_request_to_stop(
         for number in repeat:
             service.process.send_signal(number)
 
-        wait_until(lambda: not listens(service.http), "it still listens")
+        wait_until(lambda: not accepts_connections(service.http), "it still listens")
         assert finish(request).startswith(b"HTTP/1.1 201")
 
     assert service.ended() == 0
@@ -209,7 +209,7 @@ def test_closing_terminal_is_a_request_to_stop(
             account.ok("ListTags")
             os.close(ours)
 
-            wait_until(lambda: not listens(service.http), "it still listens")
+            wait_until(lambda: not accepts_connections(service.http), "it still listens")
             # As a shell that forwards the signal.
             service.process.send_signal(signal.SIGHUP)
             assert finish(request).startswith(b"HTTP/1.1 201")

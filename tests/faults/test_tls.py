@@ -27,8 +27,8 @@ from server.serving.options import grpc_options, http_options, upstream_options
 
 from ..cli.commands import error_line, in_new_process, roster
 from ..cli.transfers import counts_of, people, write_ndjson
+from ..components import Component, running, status_of
 from ..fronts import HttpFront, health_stub
-from ..parts import Part, running, status_of
 from ..stubs.authority import Authority
 from ..stubs.recorder import recording
 
@@ -59,7 +59,9 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 @pytest.fixture(scope="module")
-def server(certificates: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Part]:
+def server(
+    certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Component]:
     """A server that requires client certificates of its authority."""
     folder = tmp_path_factory.mktemp("server")
     with running(
@@ -70,14 +72,14 @@ def server(certificates: Certificates, tmp_path_factory: pytest.TempPathFactory)
         ROSTER_GRPC_TLS_CERTIFICATE=certificates["trusted-server.pem"],
         ROSTER_GRPC_TLS_KEY=certificates["trusted-server.key"],
         ROSTER_GRPC_TLS_CLIENT_CA=certificates["trusted-ca.pem"],
-    ) as part:
-        yield part
+    ) as component:
+        yield component
 
 
 @pytest.fixture(scope="module")
 def gateway(
-    server: Part, certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Part]:
+    server: Component, certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Component]:
     """A gateway with a client certificate for the server and a certificate for HTTPS."""
     with running(
         "gateway",
@@ -88,8 +90,8 @@ def gateway(
         ROSTER_UPSTREAM_TLS_KEY=certificates["trusted-gateway.key"],
         ROSTER_HTTP_TLS_CERTIFICATE=certificates["trusted-server.pem"],
         ROSTER_HTTP_TLS_KEY=certificates["trusted-server.key"],
-    ) as part:
-        yield part
+    ) as component:
+        yield component
 
 
 def trusting(certificates: Certificates, name: str = "trusted-ca.pem") -> ssl.SSLContext:
@@ -111,7 +113,7 @@ def connect_with_tls(address: str, context: ssl.SSLContext) -> ssl.SSLSocket:
 
 
 def test_gateway_and_server_with_mutual_tls_serve_https(
-    gateway: Part, certificates: Certificates
+    gateway: Component, certificates: Certificates
 ) -> None:
     status, body = get(gateway.http, "/api/tags", trusting(certificates))
 
@@ -119,24 +121,24 @@ def test_gateway_and_server_with_mutual_tls_serve_https(
     assert get(gateway.http, "/readyz", trusting(certificates))[0] == 200
 
 
-def test_address_is_printed_as_https(gateway: Part) -> None:
+def test_address_is_printed_as_https(gateway: Component) -> None:
     assert f"https://{gateway.http}" in "".join(gateway.printed)
 
 
 def test_client_that_trusts_another_authority_rejects_the_certificate(
-    gateway: Part, certificates: Certificates
+    gateway: Component, certificates: Certificates
 ) -> None:
     with pytest.raises(ssl.SSLCertVerificationError):
         get(gateway.http, "/healthz", trusting(certificates, "untrusted-ca.pem"))
 
 
-def test_plaintext_gets_no_response_on_a_port_with_tls(gateway: Part) -> None:
+def test_plaintext_gets_no_response_on_a_port_with_tls(gateway: Component) -> None:
     with pytest.raises((http.client.HTTPException, ConnectionError)):
         status_of(gateway.http, "/healthz")
 
 
 @pytest.mark.filterwarnings("ignore:.*TLSv1_1 is deprecated:DeprecationWarning")
-def test_tls_before_1_2_is_rejected(gateway: Part, certificates: Certificates) -> None:
+def test_tls_before_1_2_is_rejected(gateway: Component, certificates: Certificates) -> None:
     context = trusting(certificates)
     context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
 
@@ -144,7 +146,7 @@ def test_tls_before_1_2_is_rejected(gateway: Part, certificates: Certificates) -
         connect_with_tls(gateway.http, context)
 
 
-def test_alpn_selects_http_1_1(gateway: Part, certificates: Certificates) -> None:
+def test_alpn_selects_http_1_1(gateway: Component, certificates: Certificates) -> None:
     context = trusting(certificates)
     context.set_alpn_protocols(["h2", "http/1.1"])
 
@@ -153,7 +155,7 @@ def test_alpn_selects_http_1_1(gateway: Part, certificates: Certificates) -> Non
 
 
 def test_malformed_request_over_tls_is_a_regular_error(
-    gateway: Part, certificates: Certificates
+    gateway: Component, certificates: Certificates
 ) -> None:
     with connect_with_tls(gateway.http, trusting(certificates)) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
@@ -164,7 +166,7 @@ def test_malformed_request_over_tls_is_a_regular_error(
 
 @pytest.mark.parametrize("shown", ["", "untrusted"], ids=["none", "of another authority"])
 def test_server_rejects_clients_without_a_certificate_of_its_authority(
-    server: Part, certificates: Certificates, shown: str
+    server: Component, certificates: Certificates, shown: str
 ) -> None:
     files = [f"{shown}-gateway.key", f"{shown}-gateway.pem"] if shown else []
     credentials = grpc.ssl_channel_credentials(
@@ -181,17 +183,17 @@ def test_server_rejects_clients_without_a_certificate_of_its_authority(
 
 
 def test_gateway_that_the_server_rejects_is_not_ready(
-    server: Part, certificates: Certificates, tmp_path: Path
+    server: Component, certificates: Certificates, tmp_path: Path
 ) -> None:
     settings = {
         "ROSTER_UPSTREAM": server.grpc,
         "ROSTER_UPSTREAM_TLS_CA": certificates["trusted-ca.pem"],
     }
 
-    with running("gateway", tmp_path, **settings) as part:
-        assert status_of(part.http, "/healthz") == 200
-        assert status_of(part.http, "/readyz") == 503
-        response = HttpFront("http", part.http).call("CreateTag", KEY, {"name": "vip"})
+    with running("gateway", tmp_path, **settings) as component:
+        assert status_of(component.http, "/healthz") == 200
+        assert status_of(component.http, "/readyz") == 503
+        response = HttpFront("http", component.http).call("CreateTag", KEY, {"name": "vip"})
         assert (response.status, response.code) == (503, "Unavailable")
 
 
@@ -223,7 +225,7 @@ def test_gateway_sends_no_api_key_to_an_untrusted_server(
 
 
 def test_import_trusts_the_authorities_in_ssl_cert_file(
-    gateway: Part, certificates: Certificates, tmp_path: Path
+    gateway: Component, certificates: Certificates, tmp_path: Path
 ) -> None:
     rows = write_ndjson(tmp_path / "people.ndjson", people(3))
     url = f"https://{gateway.http}"
@@ -306,5 +308,5 @@ def test_plaintext_beyond_loopback_is_served_if_allowed(tmp_path: Path) -> None:
         tmp_path,
         ROSTER_HTTP_ADDRESS="0.0.0.0:0",
         ROSTER_DANGEROUSLY_IN_PLAINTEXT="true",
-    ) as part:
-        assert status_of(part.http.replace("0.0.0.0", "127.0.0.1"), "/healthz") == 200
+    ) as component:
+        assert status_of(component.http.replace("0.0.0.0", "127.0.0.1"), "/healthz") == 200

@@ -16,8 +16,8 @@ import pytest
 from cryptography import x509
 from grpc_health.v1 import health_pb2
 
+from ..components import Component, running, wait_until
 from ..fronts import health_stub
-from ..parts import Part, running, wait_until
 from ..postgres import Postgres
 from ..stubs.authority import Authority
 
@@ -83,7 +83,7 @@ def served_name(address: str, files: Files) -> str:
 
 
 @contextmanager
-def open_connections(service: Part, files: Files) -> Iterator[Callable[[], None]]:
+def open_connections(service: Component, files: Files) -> Iterator[Callable[[], None]]:
     """Opens one connection to each port; yields a check that the same ones still work."""
     credentials = grpc.ssl_channel_credentials(files.authority.certificate)
     with (
@@ -109,9 +109,9 @@ def open_connections(service: Part, files: Files) -> Iterator[Callable[[], None]
         watch.cancel()
 
 
-def metrics_of(part: Part) -> str:
+def metrics_of(component: Component) -> str:
     """Returns the address of the port for metrics."""
-    (line,) = [line for line in part.printed if "/metrics" in line]
+    (line,) = [line for line in component.printed if "/metrics" in line]
     return line.split("//")[1].split("/")[0]
 
 

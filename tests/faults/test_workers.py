@@ -17,10 +17,10 @@ from grpc_health.v1 import health_pb2
 from server.console import ExitCode
 
 from ..cli.commands import FREE, error_line, roster
+from ..components import accepts_connections, child_processes, is_alive, wait_until
 from ..conftest import new_account
 from ..fronts import HttpFront, health_stub
 from ..load import Load, create, stored
-from ..parts import is_alive, listens, wait_until, workers_of
 from ..postgres import Postgres
 from ..processes import Service, start
 from .test_stopping import finish, half_a_request
@@ -113,7 +113,8 @@ def test_connections_to_both_ports_are_distributed_among_all_workers(
     with ExitStack() as stack:
         for port in ("http", "grpc"):
             before = {
-                worker: descriptors(worker) for worker in workers_of(workers_service.process.pid)
+                worker: descriptors(worker)
+                for worker in child_processes(workers_service.process.pid)
             }
             for number in range(40):
                 if port == "http":
@@ -139,7 +140,7 @@ def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
     workers_service: Service,
 ) -> None:
     account = new_account(workers_service, HttpFront("http", workers_service.http))
-    before = workers_of(workers_service.process.pid)
+    before = child_processes(workers_service.process.pid)
 
     with Load([workers_service.http], account.key).running(*[create] * CLIENTS) as load:
         load.wait_for_more(50)
@@ -148,18 +149,19 @@ def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
         dead = time.monotonic()
         load.wait_for_more(50)
         wait_until(
-            lambda: len(workers_of(workers_service.process.pid)) == COUNT, "nothing was replaced"
+            lambda: len(child_processes(workers_service.process.pid)) == COUNT,
+            "nothing was replaced",
         )
         load.wait_for_more(50)
 
-    assert len(set(workers_of(workers_service.process.pid)) - set(before)) == 1
+    assert len(set(child_processes(workers_service.process.pid)) - set(before)) == 1
     failed = load.failed()
     assert {each.status for each in failed} <= {0}
     assert [each for each in failed if each.began > dead] == []
     # The other workers kept their connections.
     assert len({each.client for each in failed}) < CLIENTS
     found = stored(workers_service.database_url, account.id)
-    assert set(load.acknowledged()) <= set(found) <= {each.email for each in load.sent}
+    assert set(load.acknowledged()) <= set(found) <= {each.email for each in load.exchanges}
 
 
 def test_sigterm_under_load_fails_no_request_in_flight(postgres: Postgres, tmp_path: Path) -> None:
@@ -178,7 +180,7 @@ def test_sigterm_under_load_fails_no_request_in_flight(postgres: Postgres, tmp_p
 
 def test_workers_end_with_their_parent_process(postgres: Postgres, tmp_path: Path) -> None:
     service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
-    workers = workers_of(service.process.pid)
+    workers = child_processes(service.process.pid)
 
     service.stop(signal.SIGKILL)
 
@@ -189,11 +191,11 @@ def test_workers_end_with_their_parent_process(postgres: Postgres, tmp_path: Pat
 @pytest.mark.verify
 def test_second_sigterm_ends_hanging_workers(postgres: Postgres, tmp_path: Path) -> None:
     service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
-    stuck, _ = workers_of(service.process.pid)
+    stuck, _ = child_processes(service.process.pid)
     os.kill(stuck, signal.SIGSTOP)
 
     service.process.send_signal(signal.SIGTERM)
-    wait_until(lambda: workers_of(service.process.pid) == [stuck], "nothing ended")
+    wait_until(lambda: child_processes(service.process.pid) == [stuck], "nothing ended")
 
     def is_ended_by_a_second_signal() -> bool:
         service.process.send_signal(signal.SIGTERM)
@@ -215,7 +217,7 @@ def test_repeated_signal_does_not_kill_workers_that_finish_a_request(
         for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
             service.process.send_signal(number)
 
-        wait_until(lambda: not listens(service.http), "it still listens")
+        wait_until(lambda: not accepts_connections(service.http), "it still listens")
         assert finish(request).startswith(b"HTTP/1.1 201")
 
     assert service.ended() == 0

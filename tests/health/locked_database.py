@@ -18,7 +18,7 @@ import psycopg
 from server.accounts.rules import make_secret
 from server.storage.postgres.connection import opened, schema_lock
 
-from ..parts import Part, free_port, launch, listens, wait_until
+from ..components import Component, accepts_connections, free_port, launch, wait_until
 from ..postgres import Postgres
 
 # Counts the sessions that wait for a lock.
@@ -73,7 +73,7 @@ def waits_for_lock(url: str) -> bool:
 class StartingService:
     """A process that waits for its database, and a connection to it."""
 
-    part: Part
+    component: Component
     http: str
     grpc: str
     key: str
@@ -89,7 +89,7 @@ class StartingService:
 
     def has_printed(self) -> bool:
         """Whether the process has printed its addresses."""
-        return bool(select.select([self.part.process.stdout], [], [], 0)[0])
+        return bool(select.select([self.component.process.stdout], [], [], 0)[0])
 
 
 @contextmanager
@@ -105,14 +105,14 @@ def starting(
         "ROSTER_METRICS_ADDRESS": metrics_address,
         "ROSTER_BOOTSTRAP_API_KEY": key,
     }
-    part = launch(
+    component = launch(
         command, folder / f"{command}.log", **{**defaults, **database.settings, **settings}
     )
     addresses = {"serve": http_address, "server": grpc_address, "worker": metrics_address}
     try:
-        wait_until(lambda: listens(addresses[command]), "the process does not listen")
+        wait_until(lambda: accepts_connections(addresses[command]), "the process does not listen")
         with closing(HTTPConnection(http_address, timeout=20)) as connection:
-            yield StartingService(part, http_address, grpc_address, key, connection)
+            yield StartingService(component, http_address, grpc_address, key, connection)
     finally:
-        if part.process.poll() is None:
-            part.stop(signal.SIGKILL)
+        if component.process.poll() is None:
+            component.stop(signal.SIGKILL)

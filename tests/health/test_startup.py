@@ -22,8 +22,8 @@ from server.app import SERVICES
 from server.console import ExitCode
 
 from ..cli.commands import FREE, error_line, roster
+from ..components import child_processes, running, status_of, wait_until, wait_until_ready
 from ..fronts import health_stub
-from ..parts import ready, running, status_of, wait_until, workers_of
 from ..postgres import Postgres
 from ..processes import limited
 from .locked_database import (
@@ -110,9 +110,9 @@ def test_connections_opened_during_the_migration_are_served_after_it(
         metadata = [("authorization", f"Bearer {service.key}")]
         stub = tags_pb2_grpc.TagServiceStub(channel)
         assert stub.ListTags(tags_pb2.ListTagsRequest(), metadata=metadata).total == 0
-        assert ready(service.part).http == service.http
-        assert service.part.stop() == 0
-        assert "Traceback" not in service.part.log.read_text()
+        assert wait_until_ready(service.component).http == service.http
+        assert service.component.stop() == 0
+        assert "Traceback" not in service.component.log.read_text()
 
 
 def test_long_migration_is_logged(postgres: Postgres, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_long_migration_is_logged(postgres: Postgres, tmp_path: Path) -> None:
         locked_schema(postgres) as database,
         starting("serve", tmp_path, database, ROSTER_LOG_LEVEL="warning") as service,
     ):
-        wait_until(lambda: message in service.part.log.read_text(), "nothing was logged")
+        wait_until(lambda: message in service.component.log.read_text(), "nothing was logged")
 
 
 def test_gateway_is_not_ready_until_its_server_has_migrated(
@@ -140,7 +140,7 @@ def test_gateway_is_not_ready_until_its_server_has_migrated(
 
         wait_until(lambda: status_of(gateway.http, "/readyz") == 200, "the gateway is not ready")
         assert status_of(gateway.http, "/api/tags") == 401
-        assert ready(server.part).stop() == 0
+        assert wait_until_ready(server.component).stop() == 0
 
 
 def assert_not_migrated(database: LockedDatabase) -> None:
@@ -161,12 +161,12 @@ def test_sigterm_during_the_start_exits_with_0_and_migrates_nothing(
     database, _ = locked
     with starting("serve", tmp_path, database) as service:
         assert service.send("GET", "/readyz")[0] == 503
-        service.part.process.send_signal(signal.SIGTERM)
-        assert service.part.process.stdout is not None
-        with limited(service.part.process):
-            assert service.part.process.stdout.read() == ""
-        assert service.part.process.wait(timeout=20) == service.part.stop() == 0
-        assert service.part.log.read_text() == ""
+        service.component.process.send_signal(signal.SIGTERM)
+        assert service.component.process.stdout is not None
+        with limited(service.component.process):
+            assert service.component.process.stdout.read() == ""
+        assert service.component.process.wait(timeout=20) == service.component.stop() == 0
+        assert service.component.log.read_text() == ""
 
     database.release()
     assert_not_migrated(database)
@@ -180,7 +180,7 @@ def test_sigterm_during_the_start_ends_the_waiting_session(
         url = database.settings["ROSTER_DATABASE_URL"]
         with starting(command, tmp_path, database) as service:
             wait_until(lambda: waits_for_lock(url), "no session waits")
-            assert service.part.stop() == 0
+            assert service.component.stop() == 0
         assert not waits_for_lock(url)
 
 
@@ -199,13 +199,13 @@ def test_other_workers_start_after_the_first_has_migrated(
         starting("serve", tmp_path, database, ROSTER_WORKERS="2") as service,
     ):
         assert_http_is_unavailable(service)
-        assert len(workers_of(service.part.process.pid)) == 1
+        assert len(child_processes(service.component.process.pid)) == 1
 
         database.release()
 
-        assert "in 2 processes" in "".join(ready(service.part).printed)
+        assert "in 2 processes" in "".join(wait_until_ready(service.component).printed)
         assert service.send("GET", "/readyz")[0] == 200
-        assert service.part.stop() == 0
+        assert service.component.stop() == 0
 
 
 def test_workers_stopped_during_the_migration_exit_with_0(
@@ -215,8 +215,8 @@ def test_workers_stopped_during_the_migration_exit_with_0(
         locked_schema(postgres) as database,
         starting("serve", tmp_path, database, ROSTER_WORKERS="2") as service,
     ):
-        assert service.part.stop() == 0
-        assert service.part.log.read_text() == ""
+        assert service.component.stop() == 0
+        assert service.component.log.read_text() == ""
 
 
 def test_starting_worker_accepts_no_connections(postgres: Postgres, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_starting_worker_accepts_no_connections(postgres: Postgres, tmp_path: Pa
     with running("serve", tmp_path, **settings) as service, psycopg.connect(url) as locking:
         # A worker reads this table first when it starts.
         locking.execute("LOCK TABLE schema_migration")
-        killed, _ = workers_of(service.process.pid)
+        killed, _ = child_processes(service.process.pid)
         os.kill(killed, signal.SIGKILL)
         wait_until(lambda: waits_for_lock(url), "no worker was started")
 

@@ -12,9 +12,9 @@ import pytest
 from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 
+from ..components import free_port
 from ..documents import GATEWAY, code
 from ..fronts import HttpFront
-from ..parts import free_port
 from .routing.protos import library
 from .serving import register_handlers, run
 

@@ -14,7 +14,7 @@ from grpc import StatusCode, aio
 
 from http_gateway.app import Gateway
 
-from ..parts import free_port
+from ..components import free_port
 from .client import Client, ReceivedResponse, get, post
 from .serving import channel_to, gateway_to, register_handlers, run, running
 from .stream_service import SERVICE, notes_reply, reject

@@ -21,7 +21,7 @@ from server.storage.database import StorageError
 from server.storage.databases import unit_of_work
 
 from ..cli.commands import FREE, error_line, roster
-from ..parts import wait_until
+from ..components import wait_until
 from ..processes import start
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -10,7 +10,7 @@ from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from ..parts import wait_until
+from ..components import wait_until
 
 # Values by metric name and labels.
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]

@@ -12,7 +12,7 @@ from urllib.error import URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
-from ..parts import free_port, wait_until
+from ..components import free_port, wait_until
 from ..tools import program
 
 _CONFIGURATION = """

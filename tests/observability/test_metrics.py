@@ -20,10 +20,10 @@ from server.observability.metrics import (
 )
 from server.serving.documentation import documentation
 
+from ..components import wait_until
 from ..conftest import Account
 from ..documents import OPERATION, table
 from ..fronts import METHODS, HttpFront
-from ..parts import wait_until
 from ..processes import Service
 from ..tools import program
 from .helpers import Samples, get, metrics_url, samples_of, value

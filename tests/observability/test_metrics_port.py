@@ -15,7 +15,7 @@ import pytest
 from server.console import ExitCode
 
 from ..cli.commands import error_line, roster
-from ..parts import free_port, launch, running, wait_until, workers_of
+from ..components import child_processes, free_port, launch, running, wait_until
 from ..postgres import Postgres
 from ..stubs.authority import Authority
 from .helpers import metrics_url, samples_of
@@ -40,7 +40,7 @@ def test_metrics_of_several_workers_are_on_one_page(postgres: Postgres, tmp_path
             assert values_by_worker(url, name).keys() == {"0", "1"}
         before = values_by_worker(url, STARTED)
 
-        os.kill(workers_of(server.process.pid)[0], signal.SIGKILL)
+        os.kill(child_processes(server.process.pid)[0], signal.SIGKILL)
 
         def is_replaced() -> bool:
             after = values_by_worker(url, STARTED)
@@ -96,14 +96,14 @@ def test_default_port_that_is_in_use_is_a_warning_and_metrics_are_not_served(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         under = ["-c", WITH_DEFAULT, address]
-        part = launch(command, tmp_path / "log", program=under, **settings)
+        component = launch(command, tmp_path / "log", program=under, **settings)
         try:
             # The addresses are printed once the process serves.
-            wait_until(lambda: bool(select([part.process.stdout], [], [], 0)[0]), "no output")
+            wait_until(lambda: bool(select([component.process.stdout], [], [], 0)[0]), "no output")
         finally:
-            code = part.stop()
-    assert code == 0, part.log.read_text()
-    warnings = [line for line in part.log.read_text().splitlines() if "not served" in line]
+            code = component.stop()
+    assert code == 0, component.log.read_text()
+    warnings = [line for line in component.log.read_text().splitlines() if "not served" in line]
     assert len(warnings) == 1
     assert address in warnings[0]
     assert "ROSTER_METRICS_ADDRESS" in warnings[0]

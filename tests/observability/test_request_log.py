@@ -14,9 +14,9 @@ import pytest
 from server.observability.request_log import RequestLog, text_line
 from server.observability.request_record import RequestRecord
 
+from ..components import wait_until
 from ..conftest import Account
 from ..fronts import HttpFront
-from ..parts import wait_until
 from .helpers import lines_of
 
 

@@ -17,9 +17,9 @@ from roster.v1 import tags_pb2
 from server.config import SettingError
 from server.observability.observability import create_tracing
 
+from ..components import running, wait_until
 from ..conftest import Account, new_account
 from ..fronts import GrpcFront, HttpFront
-from ..parts import running, wait_until
 from ..processes import Service, start
 
 PARENT = "b7ad6b7169203331"

@@ -70,7 +70,7 @@ def back_up_under_load(name: str, folder: Path, account: Account) -> tuple[set[s
         run(name, folder, account.service.database_url)
         ended = time.monotonic()
         load.wait_for_more(50)
-    return least, {each.email for each in load.sent if each.began < ended}
+    return least, {each.email for each in load.exchanges if each.began < ended}
 
 
 def assert_serves(

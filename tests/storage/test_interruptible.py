@@ -17,7 +17,7 @@ from server.storage.interruptible import InterruptedBy, interruptible
 from server.storage.postgres.database import PostgresDatabase
 from server.storage.sqlite.database import SqliteDatabase
 
-from ..parts import wait_until
+from ..components import wait_until
 from ..postgres import Postgres
 
 # Creates a table and a marker file, then runs for about a minute.

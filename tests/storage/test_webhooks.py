@@ -38,7 +38,7 @@ from .helpers import OURS, THEIRS, select
 
 
 @dataclass
-class Numbered:
+class IndexedTests:
     """Returns ascending numbers instead of encrypted secrets."""
 
     count: int = 0
@@ -55,7 +55,7 @@ def create(tx: Transaction, account: str = OURS, **fields: Any) -> WebhookRow:
         "event_types": (),
         "enabled": True,
     }
-    return store.create(account, store.NewWebhook(**{**defaults, **fields}), Numbered(), tx)
+    return store.create(account, store.NewWebhook(**{**defaults, **fields}), IndexedTests(), tx)
 
 
 def fail(row: WebhookRow, tx: Transaction) -> WebhookRow:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ..components import free_port
 from ..documents import code
-from ..parts import free_port
 from ..stubs.in_go import go_environment
 from ..stubs.programs import shell
 from ..tools import file, program

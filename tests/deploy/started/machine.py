@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from ... import tools
-from ...parts import wait_until, workers_of
+from ...components import child_processes, wait_until
 
 # Seconds; building an image takes minutes.
 LONG = 600.0
@@ -123,7 +123,7 @@ class Machine:
         return self._children()[0]
 
     def _children(self) -> list[int]:
-        return workers_of(self.process.pid)
+        return child_processes(self.process.pid)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs a program in the machine."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ...parts import free_port, status_of, wait_until
+from ...components import free_port, status_of, wait_until
 from .machine import Image, Machine, machine
 
 pytestmark = pytest.mark.verify

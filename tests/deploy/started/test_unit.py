@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ...components import free_port, status_of, wait_until
 from ...fronts import HttpFront
-from ...parts import free_port, status_of, wait_until
 from ...webhooks.receiver import listening
 from .machine import ROOT, Image, Machine, machine
 

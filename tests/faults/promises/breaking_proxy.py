@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, suppress
 from enum import Enum
 from typing import NamedTuple
 
-from ...parts import wait_until
+from ...components import wait_until
 from ...stubs.lossy_proxy import Handler, Proxy, shut_down
 
 POSITIONS = 50 * 1024

@@ -11,9 +11,9 @@ from itertools import cycle
 
 import grpc
 
+from ...components import LONG
 from ...fronts import METHODS, GrpcFront, Response, binding, error_response, to_json, to_message
-from ...load import Client, Load, Sent, Turn
-from ...parts import LONG
+from ...load import Client, Exchange, Load, Task
 from .in_process import DISABLED_WEBHOOK
 from .recorder import LONG_TEXT, Operation, Outcome, Recorder, long_fields, nth_operation
 
@@ -35,9 +35,9 @@ class Target:
     grpc: str
 
 
-def over_http(client: Client, operation: Operation) -> Sent:
+def over_http(client: Client, operation: Operation) -> Exchange:
     method, path, _ = binding(operation.rpc)
-    return client.ask(
+    return client.send(
         method, path, operation.request, email=operation.key, Idempotency_Key=operation.key
     )
 
@@ -55,9 +55,9 @@ def over_grpc(front: GrpcFront, key: str, operation: Operation) -> Response | No
     return Response(200, to_json(reply))
 
 
-def response_to(sent: Sent) -> Response | None:
+def response_to(exchange: Exchange) -> Response | None:
     """Returns the response to a request over HTTP, or None if none arrived."""
-    return Response(sent.status, sent.body) if sent.status else None
+    return Response(exchange.status, exchange.body) if exchange.status else None
 
 
 class Clients:
@@ -75,16 +75,16 @@ class Clients:
         self._done: Operation | None = None
         self._front = GrpcFront(target.grpc) if target.grpc else None
         self.load = Load([target.http], target.key)
-        self._turns: list[Turn] = [*[self._http] * HTTP_CLIENTS, self._read]
+        self._tasks: list[Task] = [*[self._http] * HTTP_CLIENTS, self._read]
         if long_texts:
-            self._turns += [self._repeat] * REPEATING_CLIENTS + [self._render]
+            self._tasks += [self._repeat] * REPEATING_CLIENTS + [self._render]
         if self._front is not None:
-            self._turns += [self._grpc] * GRPC_CLIENTS
+            self._tasks += [self._grpc] * GRPC_CLIENTS
 
     @contextmanager
     def calling(self) -> Iterator[None]:
         """Runs all clients for the length of a block."""
-        with self.load.running(*self._turns):
+        with self.load.running(*self._tasks):
             yield
         if self._front is not None:
             self._front.channel.close()
@@ -94,68 +94,70 @@ class Clients:
             iteration, f"{self._prefix}-{client.number}-{iteration}", self._long_texts
         )
 
-    def _http(self, client: Client, iteration: int) -> Sent:
+    def _http(self, client: Client, iteration: int) -> Exchange:
         operation = self._next(client, iteration)
-        sent = over_http(client, operation)
-        return self._recorded(operation, response_to(sent), sent)
+        exchange = over_http(client, operation)
+        return self._recorded(operation, response_to(exchange), exchange)
 
-    def _grpc(self, client: Client, iteration: int) -> Sent:
+    def _grpc(self, client: Client, iteration: int) -> Exchange:
         assert self._front is not None
         operation, began = self._next(client, iteration), time.monotonic()
         response = over_grpc(self._front, self._target.key, operation)
         status = response.status if response else 0
-        sent = Sent(client.number, operation.key, began, time.monotonic(), status, None)
-        return self._recorded(operation, response, sent)
+        exchange = Exchange(client.number, operation.key, began, time.monotonic(), status, None)
+        return self._recorded(operation, response, exchange)
 
-    def _repeat(self, client: Client, iteration: int) -> Sent:
+    def _repeat(self, client: Client, iteration: int) -> Exchange:
         """Repeats the latest successful operation, which must return the same response."""
         done = self._done or self._next(client, iteration)
-        sent = over_http(client, done)
-        return self._recorded(done, response_to(sent), sent)
+        exchange = over_http(client, done)
+        return self._recorded(done, response_to(exchange), exchange)
 
-    def _read(self, client: Client, iteration: int) -> Sent:
+    def _read(self, client: Client, iteration: int) -> Exchange:
         """Reads a page. The read succeeds or is reported as unavailable."""
         limit = SMALL_PAGE if self._long_texts else LARGE_PAGE
-        sent = client.ask("GET", f"/api/subscribers?limit={limit}")
-        return self._checked_read(sent, (200, 500, 503, 0))
+        exchange = client.send("GET", f"/api/subscribers?limit={limit}")
+        return self._checked_read(exchange, (200, 500, 503, 0))
 
-    def _render(self, client: Client, iteration: int) -> Sent:
+    def _render(self, client: Client, iteration: int) -> Exchange:
         """Renders a large body for a subscriber that does not exist.
 
         The response is 404, or reports that the service is unavailable.
         """
         request = {"body": LONG_TEXT * 16, "subscriberId": "missing@example.com"}
-        sent = client.ask("POST", "/api/merge-tags/render", request)
-        return self._checked_read(sent, (404, 500, 503, 0))
+        exchange = client.send("POST", "/api/merge-tags/render", request)
+        return self._checked_read(exchange, (404, 500, 503, 0))
 
-    def _checked_read(self, sent: Sent, expected: Collection[int]) -> Sent:
-        if sent.status not in expected:
-            self._recorder.wrong.append((READ, Response(sent.status, sent.body)))
+    def _checked_read(self, exchange: Exchange, expected: Collection[int]) -> Exchange:
+        if exchange.status not in expected:
+            self._recorder.wrong.append((READ, Response(exchange.status, exchange.body)))
         time.sleep(PAUSE)
-        return sent
+        return exchange
 
-    def _recorded(self, operation: Operation, response: Response | None, sent: Sent) -> Sent:
+    def _recorded(
+        self, operation: Operation, response: Response | None, exchange: Exchange
+    ) -> Exchange:
         if self._recorder.record(operation, response) is not Outcome.OK:
             time.sleep(PAUSE)
         else:
             self._done = operation
-        return sent
+        return exchange
 
 
 def record_all_events(target: Target) -> None:
     """Creates a disabled webhook, so that changes are recorded as events and not delivered."""
     client = Client(0, [target.http], target.key, threading.Event())
-    sent = client.ask("POST", "/api/webhooks", DISABLED_WEBHOOK)
+    exchange = client.send("POST", "/api/webhooks", DISABLED_WEBHOOK)
     client.close()
-    assert sent.status == 201, sent
+    assert exchange.status == 201, exchange
 
 
 def make_long_fields(target: Target, count: int) -> None:
     """Creates the custom fields that hold the long texts of each subscriber."""
     client = Client(0, [target.http], target.key, threading.Event())
     for label in long_fields(count):
-        sent = client.ask("POST", "/api/custom-fields", {"label": label})
-        assert sent.status == 201, sent
+        exchange = client.send("POST", "/api/custom-fields", {"label": label})
+        assert exchange.status == 201, exchange
     client.close()
 
 

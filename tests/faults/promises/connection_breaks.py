@@ -22,7 +22,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from server.accounts.rules import make_secret
 
-from ...parts import running as part
+from ...components import running as running_component
 from ...postgres import running
 from ...processes import start
 from ...relay import NAME
@@ -54,12 +54,12 @@ def to_server(repetitions: int) -> Results:
 
 def in_batches(planned: list[Break], run_batch: Callable[[list[Break]], Results]) -> Results:
     """Runs all batches until one breaks a promise. Returns the sums of their results."""
-    parts = [planned[first : first + BATCH] for first in range(0, len(planned), BATCH)]
+    batches = [planned[first : first + BATCH] for first in range(0, len(planned), BATCH)]
     sums: Results = {}
     # Spawned and not forked, because gRPC may run already.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(AT_A_TIME, len(parts)), context) as pool:
-        for results in pool.map(run_batch, parts):
+    with ProcessPoolExecutor(min(AT_A_TIME, len(batches)), context) as pool:
+        for results in pool.map(run_batch, batches):
             sums = total(sums, results)
             if broken(sums, AT_MOST):
                 pool.shutdown(cancel_futures=True)
@@ -99,7 +99,9 @@ def batch_to_server(planned: list[Break]) -> Results:
             account = account_in(service.database_url)
             with (
                 running_proxy(BreakingProxy(service.grpc)) as proxy,
-                part("gateway", own, ROSTER_UPSTREAM=f"ipv4:{proxy.address}") as gateway,
+                running_component(
+                    "gateway", own, ROSTER_UPSTREAM=f"ipv4:{proxy.address}"
+                ) as gateway,
             ):
                 target = Target(account, key, gateway.http, "")
                 return break_under_load(proxy, target, service.database_url, planned)

@@ -60,7 +60,7 @@ def load_until_killed(service: Service, clients: Clients, chance: random.Random)
     """Runs clients, and kills the service meanwhile."""
     with clients.calling():
         wanted = chance.randrange(RESPONSES)
-        while len(clients.load.sent) < wanted:
+        while len(clients.load.exchanges) < wanted:
             time.sleep(0.001)
         time.sleep(chance.uniform(0, SECONDS))
         service.stop(signal.SIGKILL)

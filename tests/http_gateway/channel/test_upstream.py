@@ -20,7 +20,7 @@ from http_gateway.channel.upstream import (
 )
 from server.app import SERVICES
 
-from ...parts import free_port
+from ...components import free_port
 
 GET = "/roster.v1.TagService/GetTag"
 CREATE = "/roster.v1.TagService/CreateTag"

@@ -20,7 +20,7 @@ CONNECTIONS = 32
 SECONDS = 0.3 if SHORT else 2.0
 REPETITIONS = 1 if SHORT else 5
 
-numbers = count()
+unique_numbers = count()
 
 
 class Comparison(NamedTuple):
@@ -37,7 +37,7 @@ class Comparison(NamedTuple):
 def row() -> dict[str, Any]:
     """Returns a subscriber as a client sends it, each with another address."""
     return {
-        "email": f"person{next(numbers)}@example.com",
+        "email": f"person{next(unique_numbers)}@example.com",
         "firstName": "Ada",
         "lastName": "Lovelace",
         "isConfirmed": True,

@@ -1,4 +1,4 @@
-"""Requests per second, compared with bare aiohttp that sends the same responses."""
+"""Requests per second, compared with aiohttp alone, which sends the same responses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from ..processes import Service
-from .measuring import SHORT, Comparison, in_turns, load, program, request, row, send
+from .measurement import SHORT, Comparison, in_turns, load, program, request, row, send
 
 SUBSCRIBERS = 1_000
 MANY = 10_000 if SHORT else 100_000
@@ -23,13 +23,15 @@ def stats(service: Service) -> Iterator[Comparison]:
     path = f"/api/subscribers/{subscriber['id']}"
     single = send(service.http, "GET", path, b"", key)
 
-    with program("bare") as bare:
+    with program("aiohttp_server") as baseline:
 
         def compare(name: str, path: str, body: bytes) -> Comparison:
-            send(bare, "PUT", "/body", body)
+            send(baseline, "PUT", "/body", body)
             requests = [request("GET", path, key)] * MANY
-            measured = in_turns(lambda: load(service.http, requests), lambda: load(bare, requests))
-            return Comparison(name, *measured, unit="requests/s", other="bare aiohttp")
+            measured = in_turns(
+                lambda: load(service.http, requests), lambda: load(baseline, requests)
+            )
+            return Comparison(name, *measured, unit="requests/s", other="aiohttp alone")
 
         yield compare("get_by_id", path, single)
         yield compare("page_of_20", "/api/subscribers", page)
@@ -37,6 +39,8 @@ def stats(service: Service) -> Iterator[Comparison]:
         def creates() -> list[bytes]:
             return [request("POST", "/api/subscribers", key, row()) for _ in range(20_000)]
 
-        send(bare, "PUT", "/body", single)
-        measured = in_turns(lambda: load(service.http, creates()), lambda: load(bare, creates()))
-        yield Comparison("create", *measured, unit="requests/s", other="bare aiohttp")
+        send(baseline, "PUT", "/body", single)
+        measured = in_turns(
+            lambda: load(service.http, creates()), lambda: load(baseline, creates())
+        )
+        yield Comparison("create", *measured, unit="requests/s", other="aiohttp alone")

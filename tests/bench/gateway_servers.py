@@ -1,10 +1,10 @@
 """The servers of the gateway benchmark: aiohttp in front of grpc.aio, with and without the gateway.
 
-    python -m tests.bench.hop_servers backend
-    python -m tests.bench.hop_servers gateway|bare HOST:PORT
+    python -m tests.bench.gateway_servers backend
+    python -m tests.bench.gateway_servers gateway|baseline HOST:PORT
 
 The backend always returns the same subscriber. The gateway calls it over a network channel. So
-does the bare server, which forwards only the API key and returns constant bytes. Each prints
+does the baseline, which forwards only the API key and returns constant bytes. Each prints
 its port and serves until it is terminated.
 """
 
@@ -57,7 +57,7 @@ async def gateway(upstream: str) -> None:
         await serve(web.ServerRunner(Gateway(channel, SERVICES).server()))
 
 
-async def bare(upstream: str) -> None:
+async def baseline(upstream: str) -> None:
     async with aio.insecure_channel(upstream) as channel:
         stub: Any = subscribers_pb2_grpc.SubscriberServiceStub(channel)
         request = subscribers_pb2.GetSubscriberRequest(id=SUBSCRIBER.id)
@@ -82,5 +82,5 @@ async def serve(runner: web.ServerRunner) -> None:
 
 if __name__ == "__main__":
     what, *upstream = sys.argv[1:]
-    servers: dict[str, Any] = {"backend": backend, "gateway": gateway, "bare": bare}
+    servers: dict[str, Any] = {"backend": backend, "gateway": gateway, "baseline": baseline}
     uvloop.run(servers[what](*upstream))

@@ -17,10 +17,10 @@ from xdist.workermanage import WorkerController
 
 # Folders whose files stay together too, because they share a browser, a toolchain or an image
 # that takes many seconds to prepare.
-TOGETHER = ("tests/http_gateway/docs/", "tests/stubs/", "tests/deploy/started/")
+GROUPED_FOLDERS = ("tests/http_gateway/docs/", "tests/stubs/", "tests/deploy/started/")
 # The slowest groups, regardless of their number of tests. They start first.
-LONG = (
-    *TOGETHER,
+SLOWEST = (
+    *GROUPED_FOLDERS,
     "tests/contract/test_schemathesis.py",
     "tests/cli/test_commands.py",
     "tests/faults/test_workers.py",
@@ -31,7 +31,7 @@ LONG = (
 )
 
 
-class Numbered(list[str]):
+class IndexedTests(list[str]):
     """The tests of a run, with a constant-time index()."""
 
     def __init__(self, tests: Sequence[str]) -> None:
@@ -42,25 +42,27 @@ class Numbered(list[str]):
         return self._numbers[test]
 
 
-class Shares(LoadScopeScheduling):
+class FileScheduling(LoadScopeScheduling):
     """Assigns files, and some folders, to processes as these become free."""
 
     def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
         super().add_node_collection(node, collection)
-        self.registered_collections[node] = Numbered(collection)
+        self.registered_collections[node] = IndexedTests(collection)
 
     def _split_scope(self, nodeid: str) -> str:
         """Returns the group that a test belongs to."""
         file = nodeid.partition("::")[0]
-        return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+        return next((folder for folder in GROUPED_FOLDERS if file.startswith(folder)), file)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         """Assigns the first group of the process's end of the queue."""
         waits = self.nodes.index(node) % 2 == 0
-        share = (min if waits else max)(self.workqueue, key=self._rank)
-        self.workqueue.move_to_end(share, last=False)
+        group = (min if waits else max)(self.workqueue, key=self._rank)
+        self.workqueue.move_to_end(group, last=False)
         super()._assign_work_unit(node)
 
-    def _rank(self, share: str) -> int:
+    def _rank(self, group: str) -> int:
         """Returns the rank of a group between those that wait and those that are CPU-bound."""
-        return LONG.index(share) - len(LONG) if share in LONG else len(self.workqueue[share])
+        return (
+            SLOWEST.index(group) - len(SLOWEST) if group in SLOWEST else len(self.workqueue[group])
+        )

@@ -1,4 +1,4 @@
-"""Rows per second of bulks and imports, compared with bare SQLite."""
+"""Rows per second of bulks and imports, compared with apsw alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from ..processes import Service
-from .measuring import SECONDS, Comparison, in_turns, load, numbers, request, row
+from .measurement import SECONDS, Comparison, in_turns, load, request, row, unique_numbers
 from .transfers import IMPORTED, import_rows
 
 
@@ -31,13 +31,13 @@ def stats(service: Service) -> Iterator[Comparison]:
         return import_rows(service, IMPORTED)
 
     for name, ours in (("bulk_of_100", bulk), ("import", imported)):
-        measured = in_turns(ours, lambda: raw_apsw(service.database))
-        yield Comparison(name, *measured, unit="rows/s", other="raw apsw")
+        measured = in_turns(ours, lambda: apsw_rows_per_second(service.database))
+        yield Comparison(name, *measured, unit="rows/s", other="apsw alone")
 
 
-def raw_apsw(database: Path) -> float:
+def apsw_rows_per_second(database: Path) -> float:
     """Inserts the rows of bulks into a copy of the schema and returns rows per second."""
-    copy = database.with_name(f"raw{next(numbers)}.db")
+    copy = database.with_name(f"baseline{next(unique_numbers)}.db")
     source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
     connection = apsw.Connection(str(copy))
     connection.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = full")
@@ -51,7 +51,7 @@ def raw_apsw(database: Path) -> float:
     )
     rows, started = 0, time.perf_counter()
     while time.perf_counter() - started < SECONDS:
-        _raw_bulk(connection)
+        _insert_bulk(connection)
         rows += 100
     elapsed = time.perf_counter() - started
     connection.close()
@@ -60,10 +60,10 @@ def raw_apsw(database: Path) -> float:
     return rows / elapsed
 
 
-def _raw_bulk(connection: apsw.Connection) -> None:
+def _insert_bulk(connection: apsw.Connection) -> None:
     people, links = [], []
     for _ in range(100):
-        number = next(numbers)
+        number = next(unique_numbers)
         person, email = f"01M7Y2MPAQ{number:016}", f"person{number}@example.com"
         names = ("Ada", "Lovelace", 2, 1_700_000_000_000, "ada lovelace", "lovelace", None)
         people.append(("A" * 26, person, email, email, *names))

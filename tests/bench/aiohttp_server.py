@@ -1,6 +1,6 @@
-"""The baseline of the gateway: bare aiohttp that sends the same bytes.
+"""The baseline of the gateway: aiohttp alone, which sends the same bytes.
 
-    python -m tests.bench.bare
+    python -m tests.bench.aiohttp_server
 
 It prints its port and serves until it is terminated. PUT /body sets the body of all later
 responses.

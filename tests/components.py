@@ -1,4 +1,4 @@
-"""Runs workers, servers and gateways, each in its own process."""
+"""Runs Roster and its components (server, gateway, worker), each in its own process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONG = 60.0
 
 
 @dataclass
-class Part:
+class Component:
     """A running process. Its addresses are empty if it has none."""
 
     command: str
@@ -54,7 +54,7 @@ class Part:
         return code
 
 
-def launch(command: str, log: Path, *, program: Sequence[str] = (), **settings: str) -> Part:
+def launch(command: str, log: Path, *, program: Sequence[str] = (), **settings: str) -> Component:
     """Starts a command that serves, by default on free ports, and does not wait for it.
 
     `program` are the arguments of a new interpreter that run the command line.
@@ -62,32 +62,34 @@ def launch(command: str, log: Path, *, program: Sequence[str] = (), **settings: 
     free = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
     env = environment(**{"ROSTER_LOG_LEVEL": "error", **free, **settings})
     arguments = (sys.executable, *program) if program else ()
-    return Part(command, run_command(command, log, env, arguments), log)
+    return Component(command, run_command(command, log, env, arguments), log)
 
 
-def ready(part: Part) -> Part:
-    """Waits until a part serves. Raises AssertionError with its log if it ends instead."""
-    assert part.process.stdout is not None
-    with limited(part.process):
-        for line in part.process.stdout:
-            part.printed.append(line)
+def wait_until_ready(component: Component) -> Component:
+    """Waits until a component serves. Raises AssertionError with its log if it ends instead."""
+    assert component.process.stdout is not None
+    with limited(component.process):
+        for line in component.process.stdout:
+            component.printed.append(line)
             # The addresses are printed between the first empty line and the second.
-            if part.printed.count("\n") == 2:
-                return part
-    code = part.process.wait(timeout=60)
-    raise AssertionError(f"roster {part.command} ended with {code}:\n{part.log.read_text()}")
+            if component.printed.count("\n") == 2:
+                return component
+    code = component.process.wait(timeout=60)
+    raise AssertionError(
+        f"roster {component.command} ended with {code}:\n{component.log.read_text()}"
+    )
 
 
 @contextmanager
-def running(command: str, folder: Path, **settings: Any) -> Iterator[Part]:
-    """Runs a part for the length of a block. It must exit with 0."""
-    part = launch(command, folder / f"{command}.log", **settings)
+def running(command: str, folder: Path, **settings: Any) -> Iterator[Component]:
+    """Runs a component for the length of a block. It must exit with 0."""
+    component = launch(command, folder / f"{command}.log", **settings)
     try:
-        yield ready(part)
+        yield wait_until_ready(component)
     except BaseException:
-        part.stop(signal.SIGKILL)
+        component.stop(signal.SIGKILL)
         raise
-    assert part.stop() == 0, part.log.read_text()
+    assert component.stop() == 0, component.log.read_text()
 
 
 def free_port() -> int:
@@ -96,7 +98,7 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def workers_of(process: int) -> list[int]:
+def child_processes(process: int) -> list[int]:
     """Returns the ids of the child processes of a process, oldest first."""
     found = subprocess.run(
         ["pgrep", "-P", str(process)], stdout=subprocess.PIPE, text=True, timeout=LONG
@@ -120,7 +122,7 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
-def listens(address: str) -> bool:
+def accepts_connections(address: str) -> bool:
     """Whether an address accepts connections."""
     host, _, port = address.rpartition(":")
     try:

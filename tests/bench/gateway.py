@@ -13,8 +13,8 @@ from roster.v1 import subscribers_pb2, subscribers_pb2_grpc
 
 from http_gateway.channel.in_process import InProcessChannel
 
-from .hop_servers import PATH, SUBSCRIBER, Backend
-from .measuring import Comparison, in_turns, load, program, request
+from .gateway_servers import PATH, SUBSCRIBER, Backend
+from .measurement import Comparison, in_turns, load, program, request
 
 REQUESTS = [request("GET", PATH, "rk_key")] * 100_000
 CALLS, REPETITIONS = 20_000, 7
@@ -28,11 +28,11 @@ class EmptyInterceptor(aio.ServerInterceptor):
 def stats() -> Iterator[Comparison]:
     """Yields the gateway over a network channel, compared with stock aiohttp and grpc.aio."""
     with (
-        program("hop_servers", "backend") as backend,
-        program("hop_servers", "gateway", backend) as gateway,
-        program("hop_servers", "bare", backend) as bare,
+        program("gateway_servers", "backend") as backend,
+        program("gateway_servers", "gateway", backend) as gateway,
+        program("gateway_servers", "baseline", backend) as baseline,
     ):
-        measured = in_turns(lambda: load(gateway, REQUESTS), lambda: load(bare, REQUESTS))
+        measured = in_turns(lambda: load(gateway, REQUESTS), lambda: load(baseline, REQUESTS))
     yield Comparison(
         "gateway_over_grpc", *measured, unit="requests/s", other="stock aiohttp and grpc.aio"
     )
