@@ -99,7 +99,7 @@ func events(ctx context.Context, client *roster.APIClient) {
 	webhook.SetEnabled(false)
 	_, _, err := client.WebhooksAPI.CreateWebhook(ctx).CreateWebhookRequest(*webhook).Execute()
 	must(err)
-	tag := roster.NewCreateTagRequest("vip")
+	tag := roster.NewCreateTagRequest("spring")
 	_, _, err = client.TagsAPI.CreateTag(ctx).CreateTagRequest(*tag).Execute()
 	must(err)
 	page, _, err := client.WebhooksAPI.ListEvents(ctx).AfterSequence(0).Type_("tag.*").Execute()
