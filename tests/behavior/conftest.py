@@ -1,10 +1,10 @@
-"""Spreads the cases of large tables over the fronts.
+"""Distributes the cases of parametrized tests over the fronts and databases.
 
-`one_front_per_case` is for rules that are checked above the database, such as validation. Each
-case runs over one front, in turn, so that each front and each database has a part of the table.
+`one_front_per_case` is for rules that do not depend on the database, such as validation. Cases run
+alternately over the fronts, so that every front and database runs some of them.
 
-`each_database_per_case` is for rules that depend on the database. Each case runs on PostgreSQL,
-and on SQLite over one of its two fronts, in turn.
+`each_database_per_case` is for rules that depend on the database. Each case runs on PostgreSQL, and
+on SQLite over alternating fronts.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def _is_selected(item: pytest.Item) -> bool:
         if front == ON_POSTGRES:
             return True
         fronts.remove(ON_POSTGRES)
-    # The sum lets every value of each table meet every front.
+    # The sum combines every value of each parameter with every front.
     case = sum(_index(item, names, cases) for names, cases in tables.items())
     return bool(front == fronts[case % len(fronts)])
 
 
 def _index(item: pytest.Function, names: str | tuple[str, ...], cases: Any) -> int:
-    """Returns the index of an item's case in a table."""
+    """Returns the index of a test case in its parametrization."""
     names = (names,) if isinstance(names, str) else names
     current = [item.callspec.params[name] for name in names]
     for index, case in enumerate(cases):

@@ -30,7 +30,7 @@ def create_webhook(account: Account, url: str, **fields: Any) -> Row:
 
 
 def create_tags(account: Account, *names: str) -> None:
-    """Creates tags, and so one event each."""
+    """Creates tags. Each one records one event."""
     for name in names:
         account.ok("CreateTag", name=name)
 
@@ -46,23 +46,23 @@ def deliveries(account: Account, webhook: Row, **filters: Any) -> list[Row]:
 def wait_for(account: Account, webhook: Row, condition: Callable[[list[Row]], Any]) -> list[Row]:
     """Waits until the deliveries to a webhook fulfill a condition, and returns them."""
     end = time.monotonic() + TIMEOUT
-    while not condition(found := deliveries(account, webhook)):
-        assert time.monotonic() < end, found
+    while not condition(items := deliveries(account, webhook)):
+        assert time.monotonic() < end, items
         time.sleep(0.02)
-    return found
+    return items
 
 
 def wait_for_statuses(account: Account, webhook: Row, *statuses: str) -> list[Row]:
     """Waits until the deliveries to a webhook have these statuses, newest first."""
     return wait_for(
-        account, webhook, lambda found: [each["status"] for each in found] == list(statuses)
+        account, webhook, lambda items: [each["status"] for each in items] == list(statuses)
     )
 
 
-def set_failed(account: Account, *found: Row) -> None:
+def set_failed(account: Account, *items: Row) -> None:
     """Sets deliveries to FAILED, as after the last attempt."""
     with account.service.unit_of_work() as tx:
-        for each in found:
+        for each in items:
             text = (
                 f"UPDATE delivery SET status = {FAILED}, due_at = NULL, finished_at = created_at"
                 f" WHERE account_id = '{account.id}' AND id = '{each['id']}'"

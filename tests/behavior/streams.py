@@ -1,7 +1,7 @@
 """Imports and exports over any front, as rows or as tables.
 
-Rows are NDJSON over HTTP and messages over gRPC. A table is CSV over HTTP and CsvLine messages
-over gRPC. The results are the same.
+Over HTTP, rows are NDJSON and a table is CSV. Over gRPC, rows are messages and a table is a series
+of CsvLine messages. The results are the same.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def send_export(account: Account, **options: Any) -> StreamResult:
 
 
 def written_table(rows: Iterable[Sequence[str]], delimiter: str = ",") -> str:
-    """Returns lines of cells as CSV."""
+    """Returns the cells as CSV."""
     text = io.StringIO()
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
     return text.getvalue()

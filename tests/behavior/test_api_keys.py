@@ -47,7 +47,7 @@ def test_every_key_has_a_unique_secret(account: Account) -> None:
         ("admin", True, True, True),
     ],
 )
-def test_each_scope_includes_the_one_before(
+def test_each_scope_includes_the_lower_scopes(
     account: Account, scope: str, reads: bool, writes: bool, administers: bool
 ) -> None:
     key = account.with_key(create(account, scope)["secret"])
@@ -104,7 +104,7 @@ def test_create_api_key_rejects_an_invalid_body(
 
 @over_http
 @pytest.mark.parametrize("timestamp", ["soon", "2190-01-02", "2190-01-02T03:04:05", 1, True])
-def test_expiry_of_a_key_must_be_a_timestamp(account: Account, timestamp: Any) -> None:
+def test_key_expiry_must_be_a_timestamp(account: Account, timestamp: Any) -> None:
     body = {"name": "ci", "scope": "read", "expiresAt": timestamp}
 
     error = send(account, "POST", "/api/keys", body)

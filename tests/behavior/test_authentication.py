@@ -29,7 +29,7 @@ SCOPE_AND_FORBIDDEN_RPC = [
 
 
 def call_with(account: Account, *headers: tuple[str, str]) -> tuple[int, Any]:
-    """Lists tags with these headers or metadata; returns the status and the result or error."""
+    """Lists tags with these headers or metadata. Returns the status, and the result or error."""
     if isinstance(account.front, HttpFront):
         response = account.front.send("GET", "/api/tags", headers=dict(headers))
         return (
@@ -122,7 +122,7 @@ def test_every_operation_requires_a_key(account: Account, rpc: str) -> None:
 
 
 def request_of(rpc: str) -> dict[str, Any]:
-    """Returns a request with only the variables of its path."""
+    """Returns a request with the path variables only."""
     return dict.fromkeys(path_variables(rpc), MISSING_ID)
 
 
@@ -193,7 +193,7 @@ def test_read_key_of_an_unverified_account_gets_forbidden_first(
     reader.fails("Forbidden", "CreateCustomField", label="Town")
 
 
-def test_spoofed_identity_changes_nothing(account: Account, other_account: Account) -> None:
+def test_spoofed_identity_headers_are_ignored(account: Account, other_account: Account) -> None:
     other_account.ok("CreateTag", name="secret")
     spoofed = [
         (name, other_account.id)
@@ -216,7 +216,7 @@ def test_spoofed_identity_changes_nothing(account: Account, other_account: Accou
 
 
 @over_http
-def test_metadata_of_the_gateway_cannot_be_sent_as_headers(account: Account) -> None:
+def test_gateway_metadata_cannot_be_sent_as_headers(account: Account) -> None:
     spoofed = {"Roster-Fault-Bin": "CAI", "Grpc-Encoding": "gzip", "Grpc-Metadata-Account": "x"}
 
     assert send(account, "GET", "/api/tags", headers=spoofed).status == 200
@@ -227,9 +227,7 @@ def test_metadata_of_the_gateway_cannot_be_sent_as_headers(account: Account) -> 
     [b"", b"\x08\x00", b"\x08\x63", b"\xff"],
     ids=["empty", "no reason", "unknown reason", "malformed"],
 )
-def test_forged_metadata_of_the_gateway_never_leaves_a_call_hanging(
-    grpc_account: Account, forged: bytes
-) -> None:
+def test_forged_gateway_metadata_does_not_hang_a_call(grpc_account: Account, forged: bytes) -> None:
     front = grpc_account.front
     assert isinstance(front, GrpcFront)
     metadata = [("authorization", f"Bearer {grpc_account.key}"), ("roster-fault-bin", forged)]
@@ -252,7 +250,9 @@ def test_forged_metadata_of_the_gateway_never_leaves_a_call_hanging(
     ],
     ids=["scope", "method"],
 )
-def test_spoofed_headers_do_not_raise_a_scope(account: Account, headers: dict[str, str]) -> None:
+def test_spoofed_headers_do_not_grant_a_higher_scope(
+    account: Account, headers: dict[str, str]
+) -> None:
     reader = account.with_key(account.new_key("read"))
 
     error = send(reader, "POST", "/api/tags", {"name": "vip"}, headers=headers)

@@ -99,7 +99,7 @@ def test_matching_etag_returns_not_modified(
     assert get(account, path, Accept_Encoding=other, If_None_Match=tag)[0] == 200
 
 
-def test_page_of_a_list_is_compressed_if_the_client_accepts_it(account: Account) -> None:
+def test_list_page_is_compressed_if_the_client_accepts_it(account: Account) -> None:
     for number in range(20):
         account.ok("CreateSubscriber", email=f"a{number}@example.com", lastName="Lovelace")
 

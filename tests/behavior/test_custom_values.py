@@ -93,8 +93,8 @@ def create_fields(account: Account) -> dict[str, dict[str, Any]]:
     return {key: create_field(account, key, data_type) for key, data_type in TYPES.items()}
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, including the sign of zero; 5 equals 5.0."""
+def are_equal(one: Any, other: Any) -> bool:
+    """Returns whether two values are equal, including the sign of zero. 5 equals 5.0."""
     both_numbers = {type(one), type(other)} <= {int, float}
     return repr(float(one)) == repr(float(other)) if both_numbers else repr(one) == repr(other)
 
@@ -105,9 +105,9 @@ def same(one: Any, other: Any) -> bool:
 def test_value_is_returned_as_it_was_sent(account: Account, key: str, value: Any) -> None:
     created = create_subscriber(account, customFields={key: value})
 
-    assert same(created["customFields"].pop(key), value)
+    assert are_equal(created["customFields"].pop(key), value)
     assert created["customFields"] == {}
-    assert same(stored(account, created)["customFields"][key], value)
+    assert are_equal(stored(account, created)["customFields"][key], value)
 
 
 @over_http
@@ -350,7 +350,7 @@ def test_removing_the_last_value_removes_the_custom_fields_key(account: Account)
 @over_http
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_subscriber_with_values_can_be_sent_back(account: Account, method: str) -> None:
+def test_fetched_subscriber_with_values_can_be_sent_back(account: Account, method: str) -> None:
     ada = create_subscriber(
         account, firstName="Ada", tags=["vip"], customFields={**VALUES, "age": -0.0}
     )
@@ -358,7 +358,7 @@ def test_subscriber_with_values_can_be_sent_back(account: Account, method: str) 
     response = send(account, method, f"/api/subscribers/{ada['id']}", ada)
 
     assert (response.status, response.body) == (200, {"subscriber": ada})
-    assert same(stored(account, ada)["customFields"]["age"], -0.0)
+    assert are_equal(stored(account, ada)["customFields"]["age"], -0.0)
 
 
 @over_http

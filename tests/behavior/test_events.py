@@ -1,4 +1,4 @@
-"""Tests the events of each change and their list, through every front."""
+"""Tests the events that each change publishes, and the event list, over every front."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def types(account: Account) -> list[str]:
 
 
 def new_events(account: Account, change: Callable[[], Any]) -> list[tuple[str, Any, Any]]:
-    """Makes a change and returns the type, data and previous values of each new event."""
+    """Makes a change, and returns the type, data and previous values of each new event."""
     last = len(events(account))
     change()
     new = events(account, afterSequence=last)
@@ -199,7 +199,7 @@ TRANSITIONS = {
 
 
 @pytest.mark.parametrize("after", TRANSITIONS)
-def test_change_of_status_publishes_its_event(account: Account, after: str) -> None:
+def test_status_change_publishes_its_event(account: Account, after: str) -> None:
     before, event_type = TRANSITIONS[after]
     record_events(account)
     subscriber = create_subscriber_in(account, before)
@@ -215,9 +215,7 @@ def test_change_of_status_publishes_its_event(account: Account, after: str) -> N
 
 
 @pytest.mark.parametrize("before", STATUSES)
-def test_change_of_address_and_the_status_it_resets_are_one_event(
-    account: Account, before: str
-) -> None:
+def test_address_change_that_resets_the_status_is_one_event(account: Account, before: str) -> None:
     record_events(account)
     subscriber = create_subscriber_in(account, before)
     resets = before in ("CONFIRMED", "BOUNCED")
@@ -396,7 +394,7 @@ def test_deletion_of_a_custom_field_with_values_is_one_event(account: Account) -
     assert [event_type for event_type, _, _ in published] == ["custom_field.deleted"]
 
 
-def test_changes_of_webhooks_publish_nothing(account: Account) -> None:
+def test_webhook_changes_publish_no_events(account: Account) -> None:
     webhook_id = record_events(account)
 
     account.ok("UpdateWebhook", id=webhook_id, description="x")
@@ -432,7 +430,7 @@ def test_repeated_request_publishes_one_event(account: Account) -> None:
     assert types(account) == ["subscriber.created"]
 
 
-def test_sequence_of_concurrent_writers_has_no_gap(account: Account) -> None:
+def test_concurrent_writers_leave_no_gap_in_the_event_sequence(account: Account) -> None:
     record_events(account)
     calls = [
         lambda number=number: account.call(
@@ -453,7 +451,7 @@ def test_sequence_of_concurrent_writers_has_no_gap(account: Account) -> None:
     assert (len(published), set(published)) == (50, created)
 
 
-def test_events_are_delivered_as_they_are_listed(account: Account, receiver: Receiver) -> None:
+def test_delivered_events_equal_the_listed_events(account: Account, receiver: Receiver) -> None:
     account.ok("CreateWebhook", url=receiver.url)
     for label, data_type in (("Age", "NUMBER"), ("Score", "NUMBER"), ("Paid", "BOOLEAN")):
         create_field(account, label, data_type, fallback="0" if label == "Age" else "")
@@ -469,9 +467,7 @@ def test_events_are_delivered_as_they_are_listed(account: Account, receiver: Rec
 
 
 @over_http
-def test_data_of_an_event_is_the_json_that_the_api_returns(
-    account: Account, receiver: Receiver
-) -> None:
+def test_event_data_equals_the_api_response(account: Account, receiver: Receiver) -> None:
     account.ok("CreateWebhook", url=receiver.url)
     front = account.front
     assert isinstance(front, HttpFront)
@@ -555,7 +551,7 @@ def test_events_are_listed_by_filters(
     assert (body["page"], body["limit"]) == (filters.get("page", 1), filters.get("limit", 20))
 
 
-def test_events_are_filtered_by_their_time(account: Account) -> None:
+def test_events_are_filtered_by_time(account: Account) -> None:
     record_events(account)
     account.ok("CreateTag", name="a")
     time.sleep(0.005)

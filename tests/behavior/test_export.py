@@ -34,7 +34,7 @@ def create_subscribers(account: Account, count: int) -> list[Row]:
 
 
 def exported_emails(account: Account, **filters: Any) -> list[str]:
-    """Returns the addresses of an export, which are the same in both formats."""
+    """Returns the exported addresses, and checks that both formats have the same ones."""
     rows = [row["email"] for row in export(account, **filters)]
     header, *lines = export_table(account, **filters)
     assert [line[header.index("email")] for line in lines] == rows
@@ -253,7 +253,7 @@ def test_export_resumes_after_a_subscriber(account: Account) -> None:
 
     assert exported_emails(account, afterId=created[1]["id"]) == ["p2@b.io", "p3@b.io"]
     assert exported_emails(account, afterId=created[3]["id"]) == []
-    # A deleted subscriber keeps its position.
+    # The id of a deleted subscriber still marks its position.
     account.ok("DeleteSubscriber", id=created[1]["id"])
     assert exported_emails(account, afterId=created[1]["id"]) == ["p2@b.io", "p3@b.io"]
     assert exported_emails(account, afterId=MISSING_ID) == [f"p{n}@b.io" for n in (0, 2, 3)]
@@ -306,25 +306,27 @@ def test_export_has_no_subscribers_of_other_accounts(
 
 
 @pytest.fixture
-def many(account: Account) -> list[str]:
-    """The addresses of subscribers that fill three messages."""
+def many_addresses(account: Account) -> list[str]:
+    """The addresses of enough subscribers for three messages."""
     sent = [f"p{number}@b.io" for number in range(1_100)]
     created = import_rows(account, [{"email": email, "tags": ["all"]} for email in sent])
     assert {result["outcome"] for result in created} == {"CREATED"}
     return sent
 
 
-def test_export_of_several_messages_is_complete(account: Account, many: list[str]) -> None:
-    assert exported_emails(account) == many
-    assert exported_emails(account, tag="all") == many
+def test_export_of_several_messages_is_complete(
+    account: Account, many_addresses: list[str]
+) -> None:
+    assert exported_emails(account) == many_addresses
+    assert exported_emails(account, tag="all") == many_addresses
 
 
 def test_export_that_exactly_fills_its_messages_is_complete(
-    account: Account, many: list[str]
+    account: Account, many_addresses: list[str]
 ) -> None:
     last = export(account)[99]["id"]
 
-    assert exported_emails(account, afterId=last) == many[100:]
+    assert exported_emails(account, afterId=last) == many_addresses[100:]
 
 
 SPECIAL_ROWS: list[Row] = [
@@ -364,14 +366,18 @@ def test_export_can_be_imported_into_another_account(
     if form == "rows":
         # Messages have no fields for output-only keys.
         is_http = isinstance(account.front, HttpFront)
-        results = import_rows(other_account, before if is_http else list(map(content, before)))
+        results = import_rows(
+            other_account, before if is_http else list(map(importable_fields, before))
+        )
     else:
         results = import_table(other_account, written_table(export_table(account)))
 
     assert [result["outcome"] for result in results] == ["CREATED"] * len(SPECIAL_ROWS)
-    assert [content(row) for row in export(other_account)] == [content(row) for row in before]
+    assert [importable_fields(row) for row in export(other_account)] == [
+        importable_fields(row) for row in before
+    ]
 
 
-def content(row: Row) -> Row:
+def importable_fields(row: Row) -> Row:
     """Returns the fields of a subscriber that an import preserves."""
     return {key: row.get(key) for key in ("email", "firstName", "lastName", "tags", "customFields")}

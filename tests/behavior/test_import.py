@@ -43,7 +43,7 @@ def create_fields_of_all_types(account: Account) -> None:
 
 
 def as_table(rows: Sequence[Row]) -> str:
-    """Returns rows as CSV with the columns of all rows."""
+    """Returns rows as CSV. The columns are the keys of all rows."""
     flat = [
         {
             **{name: value for name, value in row.items() if name != "customFields"},
@@ -65,15 +65,15 @@ def as_rows(account: Account, rows: Sequence[Row], **options: Any) -> list[Row]:
     return import_rows(account, rows, **options)
 
 
-def as_lines(account: Account, rows: Sequence[Row], **options: Any) -> list[Row]:
-    """Imports the rows as a table; lines are numbered as if it had no header."""
+def import_as_table(account: Account, rows: Sequence[Row], **options: Any) -> list[Row]:
+    """Imports rows as a table. The header is not counted in line numbers."""
     if "afterLine" in options:
         options["afterLine"] += 1
     results = import_table(account, as_table(rows), **options)
     return [{**result, "line": result["line"] - 1} for result in results]
 
 
-each_form = pytest.mark.parametrize("import_", [as_rows, as_lines], ids=["rows", "table"])
+each_form = pytest.mark.parametrize("import_", [as_rows, import_as_table], ids=["rows", "table"])
 
 
 def line_outcomes(results: Sequence[Row]) -> list[tuple[int, str]]:
@@ -225,7 +225,7 @@ def test_malformed_line_fails_without_affecting_others(
 ) -> None:
     body = f'{{"email": "first@b.io"}}\n{line}\n{{"email": "last@b.io"}}'.encode()
 
-    results = posted(account, body, "application/x-ndjson")
+    results = post_import(account, body, "application/x-ndjson")
 
     assert line_outcomes(results) == [(1, "CREATED"), (2, "FAILED"), (3, "CREATED")]
     assert rejections(results)[1] == (reason, at)
@@ -233,7 +233,7 @@ def test_malformed_line_fails_without_affecting_others(
     assert emails(account) == ["first@b.io", "last@b.io"]
 
 
-def posted(account: Account, body: bytes, content_type: str, query: str = "") -> list[Row]:
+def post_import(account: Account, body: bytes, content_type: str, query: str = "") -> list[Row]:
     """Imports a body over HTTP and returns the results."""
     assert isinstance(account.front, HttpFront)
     status, _, text = account.front.exchange(
@@ -252,7 +252,7 @@ def test_option_values_are_case_insensitive(account: Account) -> None:
     create_subscriber(account)
 
     body = b'{"email": "ada@example.com"}\n'
-    results = posted(account, body, "application/x-ndjson", "?onConflict=skip")
+    results = post_import(account, body, "application/x-ndjson", "?onConflict=skip")
 
     assert line_outcomes(results) == [(1, "SKIPPED")]
 
@@ -464,7 +464,7 @@ def test_import_skips_rows_up_to_a_line(account: Account, import_: Import) -> No
 @each_form
 def test_import_of_several_transactions_is_complete(account: Account, import_: Import) -> None:
     rows: list[Row] = [{"email": f"p{number}@b.io", "tags": ["all"]} for number in range(1_200)]
-    # An invalid row, and one with the address of an earlier transaction.
+    # The lines are invalid, or repeat an address of an earlier transaction.
     rows[700], rows[1_100] = {"email": "none"}, {"email": "p3@b.io"}
 
     results = import_(account, rows)
@@ -483,8 +483,8 @@ def test_empty_import_stores_nothing_and_has_no_results(account: Account) -> Non
     assert import_table(account, "email\n") == []
 
 
-def import_in_both_forms(account: Account) -> list[StreamResult]:
-    """Imports a subscriber as a row and another as a table."""
+def import_as_row_and_as_table(account: Account) -> list[StreamResult]:
+    """Imports one subscriber as a row, and another as a table."""
     rows = send_rows(account, [{"email": "ada@b.io"}])
     return [rows, send_table(account, "email\ngrace@b.io\n")]
 
@@ -492,7 +492,7 @@ def import_in_both_forms(account: Account) -> list[StreamResult]:
 def test_read_key_cannot_import(account: Account) -> None:
     reader = account.with_key(account.new_key("read"))
 
-    for response in import_in_both_forms(reader):
+    for response in import_as_row_and_as_table(reader):
         assert response.records == []
         assert response.error is not None
         assert (response.error.status, response.error.code) == (403, "Forbidden")
@@ -501,7 +501,7 @@ def test_read_key_cannot_import(account: Account) -> None:
 
 @pytest.mark.parametrize("key", ["", "rk_x", make_secret()], ids=["none", "malformed", "unknown"])
 def test_import_requires_a_key(account: Account, key: str) -> None:
-    for response in import_in_both_forms(account.with_key(key)):
+    for response in import_as_row_and_as_table(account.with_key(key)):
         assert response.records == []
         assert response.error is not None
         assert (response.error.status, response.error.code) == (401, "Unauthorized")
@@ -510,7 +510,7 @@ def test_import_requires_a_key(account: Account, key: str) -> None:
 
 def test_unverified_account_can_import(unverified_account: Account) -> None:
     assert [
-        outcomes(response.records) for response in import_in_both_forms(unverified_account)
+        outcomes(response.records) for response in import_as_row_and_as_table(unverified_account)
     ] == [
         ["CREATED"],
         ["CREATED"],

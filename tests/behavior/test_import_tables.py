@@ -9,7 +9,7 @@ import pytest
 from ..conftest import Account
 from .helpers import create_field, emails, over_http
 from .streams import import_table, send_table, written_table
-from .test_import import line_outcomes, listed, outcomes, posted, rejections
+from .test_import import line_outcomes, listed, outcomes, post_import, rejections
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_csv_dialects_of_common_programs_are_imported(
     lines = [["email", "name", "tags"], ["ada@b.io", "Ada King", "vip|press"], ["bob@b.io"]]
     text = mark + line_break.join(delimiter.join(line) for line in lines)
 
-    results = posted(account, text.encode(), "text/csv")
+    results = post_import(account, text.encode(), "text/csv")
 
     assert line_outcomes(results) == [(2, "CREATED"), (3, "CREATED")]
     ada, _ = listed(account)

@@ -1,6 +1,6 @@
 """Isolation of accounts over every front.
 
-The cases are derived from the descriptors, so that they include new rpcs.
+The cases are derived from the proto descriptors, so new rpcs are included.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .helpers import MISSING_ID, emails, error_of, suppress
 
 LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List") and not path_variables(rpc))
 CREATES = sorted(rpc for rpc in UNARY if rpc.startswith(("Create", "BulkCreate")))
-# The field that identifies the resource of every other rpc.
+# The field that identifies the resource, for every other rpc that refers to one.
 REFERENCES = {
     rpc: field.json_name
     for rpc, method in UNARY.items()
     for field in method.input_type.fields
     if field.name in ("id", *path_variables(rpc)) or field.name.endswith("_id")
 }
-# The resource types of rpcs that do not refer to the resource of their service.
+# The resource type of an rpc, if it differs from that of its service.
 RESOURCE_TYPES = {
     "RenderMergeTags": "SubscriberService",
     "GetWebhookDelivery": "delivery",
@@ -32,7 +32,7 @@ RESOURCE_TYPES = {
 }
 MISSING = {"email": "unknown@example.com"}
 
-# A valid request of each rpc that needs more than a reference.
+# A valid request of each rpc that needs more fields than the reference.
 REQUESTS: dict[str, dict[str, Any]] = {
     "CreateSubscriber": {"email": "ada@example.com", "tags": ["on ada"]},
     "BulkCreateSubscribers": {"subscribers": [{"email": "bob@example.com", "tags": ["on bob"]}]},
@@ -54,7 +54,9 @@ REQUESTS: dict[str, dict[str, Any]] = {
 
 
 def resource_type(rpc: str) -> str:
-    """Returns the type of resource that an rpc refers to, by default its service."""
+    """Returns the type of resource that an rpc refers to. By default, this is the type of its
+    service.
+    """
     return RESOURCE_TYPES.get(rpc, str(UNARY[rpc].containing_service.name))
 
 
@@ -72,8 +74,8 @@ def create_all(account: Account) -> dict[str, str]:
     return references
 
 
-def everything(account: Account) -> dict[str, Any]:
-    """Returns every list of the account."""
+def all_lists(account: Account) -> dict[str, Any]:
+    """Returns all lists of the account."""
     return {rpc: account.ok(rpc, limit=100) for rpc in LISTS}
 
 
@@ -91,12 +93,12 @@ def other(front_and_service: tuple[Front, Service]) -> OtherAccount:
     """Another account, which no test changes."""
     front, service = front_and_service
     account = new_account(service, front)
-    return OtherAccount(account, create_all(account), everything(account))
+    return OtherAccount(account, create_all(account), all_lists(account))
 
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize(("rpc", "name"), REFERENCES.items(), ids=REFERENCES)
-def test_resource_of_another_account_returns_the_error_of_a_missing_one(
+def test_resource_of_another_account_and_missing_resource_return_the_same_error(
     account: Account, other: OtherAccount, rpc: str, name: str
 ) -> None:
     theirs, missing = other.references[resource_type(rpc)], MISSING.get(name, MISSING_ID)
@@ -106,7 +108,7 @@ def test_resource_of_another_account_returns_the_error_of_a_missing_one(
 
     assert response.status == 404
     assert error_of(response) == error_of(account.call(rpc, **{name: missing}, **rest))
-    assert everything(other.account) == other.before
+    assert all_lists(other.account) == other.before
 
 
 def test_isolation_cases_cover_every_operation() -> None:
@@ -116,11 +118,11 @@ def test_isolation_cases_cover_every_operation() -> None:
 def test_lists_have_no_resources_of_other_accounts(
     account: Account, other_account: Account
 ) -> None:
-    before = everything(account)
+    before = all_lists(account)
 
     create_all(other_account)
 
-    assert everything(account) == before
+    assert all_lists(account) == before
 
 
 @pytest.mark.each_database_per_case
@@ -132,7 +134,7 @@ def test_names_used_by_another_account_are_available(
 
     assert response.status in (200, 201)
     assert response.body.get("failed", []) == []
-    assert everything(other.account) == other.before
+    assert all_lists(other.account) == other.before
 
 
 @pytest.mark.usefixtures("other")

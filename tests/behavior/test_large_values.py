@@ -31,7 +31,7 @@ TOO_LONG = [("customFields", "TOO_LONG")]
 
 
 def store_directly(account: Account, created: dict[str, Any], text: str = "x" * 1_000) -> None:
-    """Stores values above the maximum size, which earlier versions allowed."""
+    """Stores values above the maximum size, which earlier versions accepted."""
     with account.service.unit_of_work() as tx:
         put_values(account.id, [(created["id"], dict.fromkeys(KEYS, text))], tx)
 

@@ -29,8 +29,8 @@ def render(account: Account, who: dict[str, Any], **template: str) -> Any:
     return account.ok("RenderMergeTags", subscriberId=who["id"], **template)
 
 
-def body_of(account: Account, who: dict[str, Any], template: str) -> str:
-    """Renders a body and checks that no key is unknown."""
+def render_body(account: Account, who: dict[str, Any], template: str) -> str:
+    """Renders a body, and checks that all keys are known."""
     rendered = render(account, who, body=template)
     assert rendered["unknown"] == []
     return str(rendered["body"])
@@ -84,7 +84,7 @@ def test_merge_tag_of_a_field_renders_its_value(account: Account) -> None:
     created = create_field(account, "Größe in cm", "NUMBER")
     bob = create_subscriber(account, "bob@example.com", customFields={created["key"]: 180})
 
-    assert body_of(account, bob, f"{created['mergeTag']} cm") == "180 cm"
+    assert render_body(account, bob, f"{created['mergeTag']} cm") == "180 cm"
 
 
 def test_missing_value_uses_the_fallback_of_the_tag_then_of_the_field(
@@ -94,19 +94,21 @@ def test_missing_value_uses_the_fallback_of_the_tag_then_of_the_field(
     create_field(account, "Street")
     bob = create_subscriber(account, "bob@example.com")
 
-    assert body_of(account, bob, '{{customFields.town | fallback: "home"}}') == "home"
-    assert body_of(account, bob, "{{customFields.town}}") == "somewhere"
-    assert body_of(account, bob, '{{customFields.town | fallback: ""}}') == ""
-    assert body_of(account, bob, '{{customFields.street | fallback: "a road"}}') == "a road"
-    assert body_of(account, bob, "[{{customFields.street}}]") == "[]"
-    assert body_of(account, bob, '{{firstName | fallback: "friend"}}[{{lastName}}]') == "friend[]"
+    assert render_body(account, bob, '{{customFields.town | fallback: "home"}}') == "home"
+    assert render_body(account, bob, "{{customFields.town}}") == "somewhere"
+    assert render_body(account, bob, '{{customFields.town | fallback: ""}}') == ""
+    assert render_body(account, bob, '{{customFields.street | fallback: "a road"}}') == "a road"
+    assert render_body(account, bob, "[{{customFields.street}}]") == "[]"
+    assert (
+        render_body(account, bob, '{{firstName | fallback: "friend"}}[{{lastName}}]') == "friend[]"
+    )
 
 
 def test_removed_value_uses_the_fallback(account: Account, ada: dict[str, Any]) -> None:
     account.ok("UpdateSubscriber", id=ada["id"], customFields={"town": None}, firstName="")
 
     template = '{{customFields.town | fallback: "home"}} {{firstName | fallback: "friend"}}'
-    assert body_of(account, ada, template) == "home friend"
+    assert render_body(account, ada, template) == "home friend"
 
 
 def test_zero_and_false_are_rendered(account: Account) -> None:
@@ -115,7 +117,7 @@ def test_zero_and_false_are_rendered(account: Account) -> None:
     bob = create_subscriber(account, "bob@example.com", customFields={"points": 0, "member": False})
 
     template = '{{customFields.points | fallback: "no"}} {{customFields.member}}'
-    assert body_of(account, bob, template) == "0 false"
+    assert render_body(account, bob, template) == "0 false"
 
 
 @pytest.mark.one_front_per_case
@@ -127,7 +129,7 @@ def test_numbers_are_rendered_without_exponents(account: Account, number: float,
     create_field(account, "Points", "NUMBER")
     bob = create_subscriber(account, "bob@example.com", customFields={"points": number})
 
-    assert body_of(account, bob, "{{customFields.points}}") == text
+    assert render_body(account, bob, "{{customFields.points}}") == text
 
 
 def test_values_are_escaped_only_in_the_body(account: Account) -> None:
@@ -170,7 +172,7 @@ def test_inserted_values_are_not_rendered_again(account: Account) -> None:
     )
 
     template = "{{firstName}} {{lastName}}town}} {{customFields.town}}"
-    assert body_of(account, bob, template) == (
+    assert render_body(account, bob, template) == (
         "{{email}} {{customFields.town}} {{customFields.town}}"
     )
 
@@ -261,20 +263,20 @@ def test_template_of_unclosed_tags_is_unchanged(account: Account, piece: str) ->
     bob = create_subscriber(account)
     template = piece * (100_000 // len(piece))
 
-    assert body_of(account, bob, template) == template
+    assert render_body(account, bob, template) == template
 
 
 def test_long_template_with_many_commas_is_rendered(account: Account) -> None:
     bob = create_subscriber(account)
     prose = "Well, [yes], {no}, " * 8_000
 
-    assert body_of(account, bob, prose) == prose
+    assert render_body(account, bob, prose) == prose
 
 
 def test_read_key_can_render(account: Account, ada: dict[str, Any]) -> None:
     reader = account.with_key(account.new_key("read"))
 
-    assert body_of(reader, ada, "{{firstName}}") == "Ada"
+    assert render_body(reader, ada, "{{firstName}}") == "Ada"
 
 
 @over_http

@@ -1,4 +1,4 @@
-"""JSON null in a request: the same as an absent key, except where a field gives it a meaning."""
+"""JSON null in requests. It equals an absent key, except in fields that define a meaning for it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def a_webhook(account: Account) -> dict[str, Any]:
     return result
 
 
-# The target, HTTP collection and response key of each update, its keys, and the value of those
+# For each update: the target, HTTP collection, response key, request keys, and the value of the
 # keys that null clears.
 UPDATES = {
     "UpdateSubscriber": (
@@ -126,9 +126,7 @@ def test_null_in_an_update_keeps_the_value_unless_it_clears_the_field(
 @over_http
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 @pytest.mark.parametrize("rpc", UPDATES)
-def test_null_for_every_key_at_once_is_a_valid_update(
-    account: Account, rpc: str, method: str
-) -> None:
+def test_update_can_set_every_key_to_null(account: Account, rpc: str, method: str) -> None:
     make, (collection, member), keys, cleared = UPDATES[rpc]
     before = make(account)
 
@@ -154,7 +152,7 @@ def test_null_for_a_custom_value_removes_it(account: Account) -> None:
     ],
     ids=["tags", "event types"],
 )
-def test_null_is_not_a_list_item(
+def test_null_list_item_is_rejected(
     account: Account, method: str, path: str, body: Any, violation: str
 ) -> None:
     error = send(account, method, path, body)

@@ -1,4 +1,6 @@
-"""An export that is imported into another account exports the same bytes there."""
+"""Round trip of exports: importing an export into another account and exporting it again returns
+the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from .streams import Row, import_rows, import_table, send_export, written_table
 
 FIELDS = {"Note": "TEXT", "No te": "TEXT", "Age": "NUMBER", "Paid": "BOOLEAN", "Born": "DATE"}
 FORMATS = ("NDJSON", "CSV")
-# Ids and creation times, which differ between accounts.
+# Ids and creation times differ between accounts.
 _GENERATED = re.compile(rb"\b[0-9A-HJKMNP-TV-Z]{26}\b|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 # Characters that separate, quote or trim cells, formula prefixes, and others.
@@ -68,7 +70,7 @@ EXAMPLES: list[Row] = [
 ]
 
 
-def filled(account: Account, subscribers: list[Row]) -> Account:
+def fill_account(account: Account, subscribers: list[Row]) -> Account:
     """Creates all custom fields and these subscribers, and returns the account."""
     for label, data_type in FIELDS.items():
         create_field(account, label, data_type)
@@ -78,8 +80,8 @@ def filled(account: Account, subscribers: list[Row]) -> Account:
     return account
 
 
-def exported(account: Account, form: str) -> bytes:
-    """Returns an export as text; over gRPC, its records are converted to text."""
+def export_text(account: Account, form: str) -> bytes:
+    """Returns an export as text. Over gRPC, its records are converted to text."""
     if isinstance(account.front, HttpFront):
         path = f"/api/subscribers/export?format={form}"
         return account.front.exchange("GET", path, account.key)[2]
@@ -89,8 +91,8 @@ def exported(account: Account, form: str) -> bytes:
     return "".join(f"{json.dumps(record)}\n" for record in records).encode()
 
 
-def imported(account: Account, text: bytes, form: str) -> list[Row]:
-    """Imports an export; over gRPC, without the fields that messages do not have."""
+def import_text(account: Account, text: bytes, form: str) -> list[Row]:
+    """Imports an export. Over gRPC, fields that the messages do not have are removed."""
     if form == "CSV":
         return import_table(account, text.decode())
     rows = [json.loads(line) for line in text.splitlines()]
@@ -100,16 +102,16 @@ def imported(account: Account, text: bytes, form: str) -> list[Row]:
     return import_rows(account, rows)
 
 
-def check(front: Front, service: Service, subscribers: list[Row], form: str) -> None:
-    """Copies subscribers to another account and compares the exports of both."""
-    source = filled(new_account(service, front), subscribers)
-    target = filled(new_account(service, front), [])
-    before = exported(source, form)
+def check_round_trip(front: Front, service: Service, subscribers: list[Row], form: str) -> None:
+    """Copies subscribers to another account, and compares the exports of both."""
+    source = fill_account(new_account(service, front), subscribers)
+    target = fill_account(new_account(service, front), [])
+    before = export_text(source, form)
 
-    results = imported(target, before, form)
+    results = import_text(target, before, form)
 
     assert {result["outcome"] for result in results} == {"CREATED"}, results
-    assert _GENERATED.sub(b"", exported(target, form)) == _GENERATED.sub(b"", before)
+    assert _GENERATED.sub(b"", export_text(target, form)) == _GENERATED.sub(b"", before)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -120,22 +122,22 @@ def check(front: Front, service: Service, subscribers: list[Row], form: str) -> 
 def test_imported_export_exports_identically(
     front_and_service: tuple[Front, Service], form: str, subscribers: list[Row]
 ) -> None:
-    check(*front_and_service, subscribers, form)
+    check_round_trip(*front_and_service, subscribers, form)
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_special_characters_survive_an_export_and_import(
     front_and_service: tuple[Front, Service], form: str
 ) -> None:
-    check(*front_and_service, EXAMPLES, form)
+    check_round_trip(*front_and_service, EXAMPLES, form)
 
 
 @pytest.mark.parametrize("ending", ["csv", "ndjson"])
 def test_files_of_the_command_line_survive_an_export_and_import(
     http_account: Account, ending: str
 ) -> None:
-    source = filled(http_account, EXAMPLES)
-    target = filled(new_account(source.service, source.front), [])
+    source = fill_account(http_account, EXAMPLES)
+    target = fill_account(new_account(source.service, source.front), [])
     with TemporaryDirectory() as folder:
         there, back = Path(folder, f"there.{ending}"), Path(folder, f"back.{ending}")
 
@@ -148,9 +150,9 @@ def test_files_of_the_command_line_survive_an_export_and_import(
 
 
 def test_exported_example_table_has_no_formulas_or_blank_cells(account: Account) -> None:
-    filled(account, EXAMPLES)
+    fill_account(account, EXAMPLES)
 
-    text = exported(account, "CSV").decode()
+    text = export_text(account, "CSV").decode()
 
     cells = [cell for line in csv.reader(io.StringIO(text, newline="")) for cell in line]
     assert not [cell for cell in cells if cell and not cell.strip()]

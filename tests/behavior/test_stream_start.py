@@ -23,12 +23,12 @@ PATHS = {
     TAIL: "/api/webhook-deliveries/tail",
     IMPORT: "/api/subscribers/import",
 }
-# Only a failing test takes this long.
+# Only a failing test waits this long.
 TIMEOUT = 20
 
 
 @contextmanager
-def requesting(account: Account, method: str, path: str) -> Iterator[http.client.HTTPConnection]:
+def open_request(account: Account, method: str, path: str) -> Iterator[http.client.HTTPConnection]:
     """Sends the headers of a request. The test sends the body and reads the response."""
     assert isinstance(account.front, HttpFront)
     with closing(http.client.HTTPConnection(account.front.address, timeout=TIMEOUT)) as connection:
@@ -44,7 +44,7 @@ def requesting(account: Account, method: str, path: str) -> Iterator[http.client
 def call_over_grpc(
     account: Account, rpc: str, requests: Iterator[Any] | None = None, **fields: Any
 ) -> Any:
-    """Makes a streaming call with one request, or with those of an iterator."""
+    """Makes a streaming call with one request, or with the requests of an iterator."""
     assert isinstance(account.front, GrpcFront)
     method = METHODS[rpc]
     request = json_format.ParseDict(fields, message_factory.GetMessageClass(method.input_type)())
@@ -64,11 +64,11 @@ def test_tail_starts_before_the_first_attempt(account: Account) -> None:
         assert dict(call.initial_metadata())["x-request-id"] == "abc"
         call.cancel()
         return
-    with requesting(account, "GET", PATHS[TAIL]) as connection:
+    with open_request(account, "GET", PATHS[TAIL]) as connection:
         response = connection.getresponse()
         assert response.status == 200
         assert response.headers["content-type"] == "application/x-ndjson"
-    with requesting(account, "HEAD", PATHS[TAIL]) as connection:
+    with open_request(account, "HEAD", PATHS[TAIL]) as connection:
         assert connection.getresponse().status == 200
 
 
@@ -82,7 +82,7 @@ def test_empty_export_starts_immediately(account: Account, form: str, content_ty
         assert dict(call.initial_metadata())["x-request-id"] == "abc"
         assert len(list(call)) == (form == "CSV")
         return
-    with requesting(account, "GET", f"{PATHS[EXPORT]}?format={form}") as connection:
+    with open_request(account, "GET", f"{PATHS[EXPORT]}?format={form}") as connection:
         response = connection.getresponse()
         assert (response.status, response.headers["content-type"]) == (200, content_type)
         response.read()
@@ -99,7 +99,7 @@ def test_import_starts_once_its_header_is_read(account: Account) -> None:
         requests.put(None)
         assert [len(reply.results) for reply in call] == []
         return
-    with requesting(account, "POST", PATHS[IMPORT]) as connection:
+    with open_request(account, "POST", PATHS[IMPORT]) as connection:
         connection.send(b"6\r\nemail\n\r\n")
         response = connection.getresponse()
         assert (response.status, response.headers["content-type"]) == (200, "application/x-ndjson")
@@ -124,7 +124,7 @@ def test_rejected_stream_has_the_status_of_its_error(
         assert call.code() is code
         return
     ((name, value),) = fields.items()
-    with requesting(account, "GET", f"{PATHS[rpc]}?{name}={value}") as connection:
+    with open_request(account, "GET", f"{PATHS[rpc]}?{name}={value}") as connection:
         response = connection.getresponse()
         assert response.status == (404 if code is grpc.StatusCode.NOT_FOUND else 400)
         assert json.loads(response.read())["error"]["details"] is not None
@@ -138,7 +138,7 @@ def test_import_with_an_invalid_header_has_the_status_of_its_error(account: Acco
         assert call.initial_metadata() == ()
         assert call.code() is grpc.StatusCode.INVALID_ARGUMENT
         return
-    with requesting(account, "POST", PATHS[IMPORT]) as connection:
+    with open_request(account, "POST", PATHS[IMPORT]) as connection:
         connection.send(b"6\r\nother\n\r\n")
         response = connection.getresponse()
         assert (response.status, response.headers["content-type"]) == (400, "application/json")

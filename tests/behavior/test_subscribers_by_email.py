@@ -10,8 +10,8 @@ from ..conftest import Account
 from ..fronts import METHODS
 from .helpers import MISSING_ID, create_subscriber, create_subscriber_in, over_http, send, stored
 
-# The field that identifies the subscriber, the rest of the request, and the changed fields of
-# the subscriber; None if it is deleted.
+# The field that identifies the subscriber, the other request fields, and the fields that the
+# operation changes (None if it deletes the subscriber).
 Change = dict[str, Any] | None
 OPERATIONS: dict[str, tuple[str, dict[str, Any], Change]] = {
     "GetSubscriber": ("id", {}, {}),

@@ -98,7 +98,7 @@ def test_create_subscriber_requires_an_email(account: Account, body: dict[str, A
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
-    ("sent", "kept"),
+    ("sent", "stored"),
     [
         (" \tAda@Example.COM\u00a0 ", "Ada@Example.COM"),
         ("a+b.c@x.example", "a+b.c@x.example"),
@@ -128,9 +128,9 @@ def test_create_subscriber_requires_an_email(account: Account, body: dict[str, A
     ],
 )
 def test_email_is_stored_as_sent_without_surrounding_whitespace(
-    account: Account, sent: str, kept: str
+    account: Account, sent: str, stored: str
 ) -> None:
-    assert account.ok("CreateSubscriber", email=sent)["subscriber"]["email"] == kept
+    assert account.ok("CreateSubscriber", email=sent)["subscriber"]["email"] == stored
 
 
 @pytest.mark.parametrize("other", ["ada+news@example.com", "a.da@example.com"])

@@ -298,7 +298,7 @@ def test_created_after_and_before_are_exclusive(account: Account) -> None:
         ("createdBefore", "999999", True),
     ],
 )
-def test_timestamps_are_compared_below_the_millisecond(
+def test_timestamps_are_compared_with_submillisecond_precision(
     account: Account, parameter: str, digits: str, is_in: bool
 ) -> None:
     ada = create_subscriber(account)
@@ -308,7 +308,7 @@ def test_timestamps_are_compared_below_the_millisecond(
 
 
 @over_http
-def test_timestamps_can_have_another_offset(account: Account) -> None:
+def test_timestamps_can_have_any_utc_offset(account: Account) -> None:
     create_subscriber(account)
 
     for zone, result in (("-23:59", []), ("+23:59", ["ada"])):

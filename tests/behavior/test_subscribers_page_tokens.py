@@ -16,9 +16,9 @@ from .helpers import create_subscriber, over_http
 
 
 def fill(account: Account, count: int) -> list[str]:
-    """Creates subscribers and returns their addresses, oldest first, in no alphabetical order.
+    """Creates subscribers and returns their addresses, oldest first. The order is not alphabetical.
 
-    All have one tag, and every third has a second one.
+    All have one tag. Every third has a second tag.
     """
     body = [f"{count - number:03}@example.com" for number in range(count)]
     rows = [
@@ -100,7 +100,7 @@ def test_paging_skips_and_repeats_no_subscriber_during_concurrent_changes(
 
 
 def next_unseen(ahead: list[str], seen: list[str], gone: list[str]) -> str:
-    """Returns the second subscriber that is still to be listed, or an empty string."""
+    """Returns the second subscriber that is not listed yet, or an empty string."""
     coming = [email for email in ahead if email not in seen and email not in gone]
     return coming[1] if len(coming) > 1 else ""
 
@@ -146,7 +146,7 @@ def test_last_page_has_no_token(account: Account, filters: dict[str, Any]) -> No
     assert page(account, **filters).next == ""
 
 
-def test_page_token_after_which_everything_was_deleted_gives_an_empty_page(
+def test_page_is_empty_if_all_subscribers_after_its_token_were_deleted(
     account: Account,
 ) -> None:
     fill(account, 4)
@@ -201,7 +201,7 @@ def decoded(token: str) -> list[str]:
     return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode().split(".")
 
 
-# Changes of the three parts of a token, or of its text.
+# Changes to the three fields of a token, or to its encoding.
 TAMPERED = {
     "another digest": lambda a, b, c: encoded(f"{a[::-1]}.{b}.{c}"),
     "no digest": lambda _, b, c: encoded(f".{b}.{c}"),

@@ -57,7 +57,7 @@ def test_at_sign_in_the_path_can_be_unencoded(account: Account) -> None:
 @pytest.mark.parametrize(
     "unknown", [MISSING_ID, "bob@example.com", "ada", "ada@", "da@example.com", "%@example.com"]
 )
-def test_get_subscriber_does_not_find_an_unknown_subscriber(account: Account, unknown: str) -> None:
+def test_unknown_subscriber_is_not_found(account: Account, unknown: str) -> None:
     account.ok("CreateSubscriber", email="ada@example.com")
 
     assert account.fails("SubscriberNotFound", "GetSubscriber", id=unknown).status == 404
@@ -70,7 +70,7 @@ def test_list_subscribers_of_a_new_account_is_empty(account: Account) -> None:
     assert response.body == {"subscribers": [], "total": 0, "page": 1, "limit": 20}
 
 
-def test_list_subscribers_returns_each_as_get_does(account: Account) -> None:
+def test_list_and_get_return_the_same_subscriber(account: Account) -> None:
     created = [
         account.ok("CreateSubscriber", email="b@example.com", tags=["x", "y"])["subscriber"],
         account.ok("CreateSubscriber", email="a@example.com", lastName="A")["subscriber"],

@@ -18,8 +18,7 @@ from .helpers import (
     stored,
 )
 
-# The transitions from the status of a line to that of a column, in the order of STATUSES.
-# w: allowed with scope write; a: only with scope admin; -: not allowed.
+# Rows are the old status and columns the new one, both in the order of STATUSES.
 TABLE = {
     "UNCONFIRMED": "w w w w w",
     "CONFIRMED": "- w w w w",
@@ -79,7 +78,7 @@ def test_status_change_appears_in_lists_and_changes_no_other_subscriber(account:
     ],
     ids=["absent", "null", "unspecified", "unknown number"],
 )
-def test_change_of_status_validates_before_the_lookup(
+def test_status_change_validates_before_the_lookup(
     account: Account, body: dict[str, Any], code: str, of: str
 ) -> None:
     ada = create_subscriber(account)
@@ -93,7 +92,7 @@ def test_change_of_status_validates_before_the_lookup(
 
 @over_http
 @pytest.mark.parametrize("word", ["confirmed", "GONE", "", " CONFIRMED", True, ["CONFIRMED"], {}])
-def test_change_of_status_rejects_unknown_values(account: Account, word: Any) -> None:
+def test_status_change_rejects_unknown_values(account: Account, word: Any) -> None:
     ada = create_subscriber(account)
 
     error = account.fails("ValidationError", "ChangeSubscriberStatus", id=ada["id"], status=word)
@@ -103,7 +102,7 @@ def test_change_of_status_rejects_unknown_values(account: Account, word: Any) ->
 
 
 @over_http
-def test_change_of_status_rejects_an_unknown_key(account: Account) -> None:
+def test_status_change_rejects_an_unknown_key(account: Account) -> None:
     ada = create_subscriber(account)
     body = {"status": "CONFIRMED", "firstName": "B"}
 

@@ -1,4 +1,4 @@
-"""Only a change of status or address changes the status of a subscriber."""
+"""Only status changes and address changes can change the status of a subscriber."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SubscribersByStatus:
         }
 
     def statuses(self) -> dict[str, str]:
-        """Returns the current status of each subscriber by its initial one."""
+        """Returns the current status of each subscriber by its initial status."""
         listed = self.account.ok("ListSubscribers", limit=100)["subscribers"]
         now = {row["id"]: row["status"] for row in listed}
         return {initial: now[row["id"]] for initial, row in self.all.items()}
@@ -56,7 +56,7 @@ class SubscribersByStatus:
 
 Operation = Callable[[SubscribersByStatus, Subscriber], Response]
 
-# A status that is not allowed from each status.
+# For each status, a status that it cannot change to.
 FORBIDDEN_STATUS = {
     "UNCONFIRMED": "GONE",
     "CONFIRMED": "UNCONFIRMED",
@@ -101,7 +101,7 @@ def delete_another(subscribers: SubscribersByStatus, target: Subscriber) -> Resp
     return response
 
 
-# The statuses of the responses for the subscribers in turn, and the operation.
+# The expected response status for each subscriber, and the operation.
 OPERATIONS: dict[str, tuple[set[int], Operation]] = {
     "create the address again": ({409}, create("{}", isConfirmed=True, tags=["new"])),
     "create it in another spelling": ({409}, create(" {}\t", isConfirmed=True)),
@@ -182,7 +182,7 @@ def test_no_other_operation_changes_the_status(
     assert subscribers.statuses() == UNCHANGED
 
 
-def test_different_address_never_undoes_an_opt_out_or_a_complaint(account: Account) -> None:
+def test_address_change_never_resets_an_opt_out_or_complaint(account: Account) -> None:
     writer = account.with_key(account.new_key("write"))
     before = {
         status: create_subscriber_in(account, status, f"{status}@x.io") for status in STATUSES
@@ -195,7 +195,7 @@ def test_different_address_never_undoes_an_opt_out_or_a_complaint(account: Accou
     assert after == RESET
 
 
-# Includes values, whose field may have been deleted before.
+# Values are included because their field may be deleted before.
 ALL_OPERATIONS = {name: operation for name, (_, operation) in OPERATIONS.items()} | {
     "update values": update(customFields={"town": "Rome"}),
     "remove values": update(customFields={"town": None}),

@@ -137,7 +137,7 @@ def test_removing_every_tag_leaves_none(account: Account) -> None:
     ids=["absent", "null", "no tags", "blank", "empty", "101 characters", "NUL", "101 tags"],
 )
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID])
-def test_edit_of_tags_validates_before_the_lookup(
+def test_tag_edit_validates_before_the_lookup(
     account: Account, rpc: str, body: dict[str, Any], violation: tuple[str, str], of: str
 ) -> None:
     ada = create_subscriber(account, tags=["vip"])
@@ -154,7 +154,7 @@ def test_edit_of_tags_validates_before_the_lookup(
 @over_http
 @pytest.mark.parametrize("tags", ["vip", {"0": "vip"}, [1], [None], [["vip"]]], ids=repr)
 @pytest.mark.parametrize("path", ["tags", "tags/remove"])
-def test_edit_of_tags_requires_an_array_of_strings(account: Account, path: str, tags: Any) -> None:
+def test_tag_edit_requires_an_array_of_strings(account: Account, path: str, tags: Any) -> None:
     ada = create_subscriber(account, tags=["vip"])
 
     error = send(account, "POST", f"/api/subscribers/{ada['id']}/{path}", {"tags": tags})

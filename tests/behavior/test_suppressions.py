@@ -65,7 +65,9 @@ def test_deleting_an_opted_out_subscriber_creates_a_suppression(
 
 
 @pytest.mark.parametrize("status", ["UNCONFIRMED", "CONFIRMED"])
-def test_deleting_another_subscriber_creates_no_suppression(account: Account, status: str) -> None:
+def test_deleting_a_subscriber_without_an_opt_out_creates_no_suppression(
+    account: Account, status: str
+) -> None:
     suppress(account, "ada@example.com", status)
 
     assert account.ok("ListSuppressions")["total"] == 0
@@ -230,7 +232,7 @@ def test_list_suppressions_pages_oldest_first(account: Account) -> None:
 
     assert [len(page["suppressions"]) for page in pages] == [2, 2, 1, 0]
     listed = [row for page in pages for row in page["suppressions"]]
-    # Suppressions of the same millisecond are ordered by hash.
+    # Suppressions created in the same millisecond are ordered by hash.
     assert listed == sorted(one_by_one, key=lambda row: (row["createdAt"], row["emailHash"]))
     assert [(page["total"], page["page"], page["limit"]) for page in pages] == [
         (5, number, 2) for number in (1, 2, 3, 4)
@@ -293,8 +295,8 @@ def test_changing_the_address_of_an_opted_out_subscriber_suppresses_the_old_one(
 
     after = account.ok("UpdateSubscriber", id=ada["id"], email="ada@example.org")["subscriber"]
 
-    kept = "UNCONFIRMED" if reason == "BOUNCED" else reason
-    assert after == {**ada, "email": "ada@example.org", "status": kept}
+    expected_status = "UNCONFIRMED" if reason == "BOUNCED" else reason
+    assert after == {**ada, "email": "ada@example.org", "status": expected_status}
     left = account.ok("GetSuppression", email="ada@example.com")["suppression"]
     assert left["reason"] == reason
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="ada@example.com")

@@ -32,11 +32,13 @@ def test_create_tag_requires_a_name(account: Account, name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("taken", ["vip", "VIP", " Vip "])
-def test_create_tag_rejects_a_name_that_differs_only_in_case(account: Account, taken: str) -> None:
+@pytest.mark.parametrize("existing", ["vip", "VIP", " Vip "])
+def test_create_tag_rejects_a_name_that_differs_only_in_case(
+    account: Account, existing: str
+) -> None:
     account.ok("CreateTag", name="vip")
 
-    assert account.fails("TagAlreadyExists", "CreateTag", name=taken).status == 409
+    assert account.fails("TagAlreadyExists", "CreateTag", name=existing).status == 409
 
 
 def test_create_tag_accepts_a_name_of_at_most_100_characters(account: Account) -> None:

@@ -1,4 +1,4 @@
-"""Tests the deliveries of webhooks, through every front."""
+"""Tests webhook deliveries over every front."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_failed_attempt_includes_the_time_of_the_next_attempt(
     receiver.replies = [BROKEN]
     create_tags(account, "vip")
 
-    (delivery,) = wait_for(account, webhook, lambda found: found and found[0]["attempts"] == 1)
+    (delivery,) = wait_for(account, webhook, lambda items: items and items[0]["attempts"] == 1)
 
     assert delivery["status"] == "PENDING"
     assert "finishedAt" not in delivery
@@ -135,14 +135,14 @@ def test_page_token_of_another_list_is_rejected(account: Account, receiver: Rece
         assert error.violations == [("pageToken", "INVALID_VALUE")]
 
 
-def test_filters_of_deliveries_are_combined(account: Account, receiver: Receiver) -> None:
+def test_delivery_filters_are_combined(account: Account, receiver: Receiver) -> None:
     webhook = create_webhook(account, receiver.url)
     tag = account.ok("CreateTag", name="vip")["tag"]
     wait_for_statuses(account, webhook, "SUCCEEDED")
     receiver.replies = [BROKEN]
     account.ok("DeleteTag", id=tag["id"])
     deleted, created = wait_for(
-        account, webhook, lambda found: [f["attempts"] for f in found] == [1, 1]
+        account, webhook, lambda items: [f["attempts"] for f in items] == [1, 1]
     )
 
     expected: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
@@ -189,11 +189,11 @@ def test_delivery_list_rejects_invalid_filters(
     assert [field for field, _ in error.violations] == list(filters)
 
 
-def test_retried_delivery_is_sent_now(account: Account, receiver: Receiver) -> None:
+def test_retried_delivery_is_sent_immediately(account: Account, receiver: Receiver) -> None:
     webhook = create_webhook(account, receiver.url)
     receiver.replies = [BROKEN]
     create_tags(account, "vip")
-    (before,) = wait_for(account, webhook, lambda found: found and found[0]["attempts"] == 1)
+    (before,) = wait_for(account, webhook, lambda items: items and items[0]["attempts"] == 1)
 
     response = account.call("RetryWebhookDelivery", id=before["id"])
 

@@ -1,4 +1,4 @@
-"""Tests replays of events, through every front."""
+"""Tests replays of events over every front."""
 
 from __future__ import annotations
 
@@ -40,13 +40,15 @@ def received_tags(receiver: Receiver) -> list[str]:
 
 
 def replayed(account: Account, webhook: dict[str, Any], started: dict[str, Any]) -> list[str]:
-    """Waits until all deliveries have finished; returns the events of a replay, oldest first."""
+    """Waits until all deliveries have finished, and returns the event ids of a replay, oldest
+    first.
+    """
     while replays_left(account):
         time.sleep(0.02)
     done = wait_for(
         account,
         webhook,
-        lambda found: {each["status"] for each in found} <= {"SUCCEEDED", "FAILED"},
+        lambda items: {each["status"] for each in items} <= {"SUCCEEDED", "FAILED"},
     )
     return events_of([each for each in reversed(done) if each.get("replayId") == started["id"]])
 
@@ -126,16 +128,16 @@ def test_replay_of_failed_events_excludes_delivered_and_pending_ones(
 
     started = replay(account, webhook, onlyFailed=True)
 
-    assert wait_for(account, webhook, lambda found: len(found) == 4)
+    assert wait_for(account, webhook, lambda items: len(items) == 4)
     assert replayed(account, webhook, started) == [first["eventId"]]
-    # It was delivered in the meantime.
+    # The event is no longer failed, because the replay delivered it.
     again = replay(account, webhook, onlyFailed=True)
     create_tags(account, "later")
-    wait_for(account, webhook, lambda found: len(found) == 5 and found[0]["status"] == "SUCCEEDED")
+    wait_for(account, webhook, lambda items: len(items) == 5 and items[0]["status"] == "SUCCEEDED")
     assert replayed(account, webhook, again) == []
 
 
-def test_test_events_are_not_replayed(account: Account, receiver: Receiver) -> None:
+def test_events_of_test_deliveries_are_not_replayed(account: Account, receiver: Receiver) -> None:
     webhook = create_webhook(account, receiver.url)
     tested = account.ok("TestWebhook", id=webhook["id"])["delivery"]
     create_tags(account, "a")
@@ -146,7 +148,7 @@ def test_test_events_are_not_replayed(account: Account, receiver: Receiver) -> N
         started = replay(account, webhook, onlyFailed=only_failed)
         replayed(account, webhook, started)
 
-    wait_for(account, webhook, lambda found: len(found) == 3)
+    wait_for(account, webhook, lambda items: len(items) == 3)
     assert sorted(request.event["type"] for request in receiver.wait_for(3)) == [
         "tag.created",
         "tag.created",
@@ -176,7 +178,7 @@ def test_webhook_has_at_most_10_running_replays(account: Account, receiver: Rece
     account.ok("BulkCreateSubscribers", subscribers=others[:100])
     account.ok("BulkCreateSubscribers", subscribers=others[100:])
     replay(account, webhook)
-    # Now more deliveries are due than a replay waits for.
+    # More than MAX_DUE deliveries are now due, so later replays wait.
     while replays_left(account):
         time.sleep(0.02)
     for _ in range(MAX_REPLAYS):

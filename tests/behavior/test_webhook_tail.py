@@ -1,4 +1,4 @@
-"""Tests tails, the streams of attempts as they finish, through every front."""
+"""Tests tails, which stream delivery attempts as they finish, over every front."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests webhooks, their secrets and test deliveries, through every front."""
+"""Tests webhooks, their secrets and test deliveries over every front."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_account_has_at_most_20_webhooks(account: Account) -> None:
     create_webhook(account)
 
 
-def test_limit_holds_for_concurrent_creations(account: Account) -> None:
+def test_webhook_limit_holds_for_concurrent_creations(account: Account) -> None:
     for _ in range(19):
         create_webhook(account)
 
@@ -220,7 +220,7 @@ def test_read_key_can_list_webhooks_but_not_change_them(account: Account) -> Non
         reader.fails("Forbidden", rpc, id=webhook["id"])
 
 
-def test_test_sends_a_signed_event_and_returns_the_result(
+def test_test_delivery_sends_a_signed_event_and_returns_the_result(
     account: Account, receiver: Receiver
 ) -> None:
     created = account.ok("CreateWebhook", url=receiver.url)
@@ -249,7 +249,7 @@ def test_test_sends_a_signed_event_and_returns_the_result(
     assert stored_delivery == {"delivery": delivery, "attempts": [attempt]}
 
 
-def test_failed_test_is_not_retried_and_does_not_change_the_health_of_the_webhook(
+def test_failed_test_delivery_is_not_retried_and_does_not_change_the_webhook_health(
     account: Account, receiver: Receiver
 ) -> None:
     webhook = create_webhook(account, receiver.url)
@@ -263,7 +263,7 @@ def test_failed_test_is_not_retried_and_does_not_change_the_health_of_the_webhoo
     assert body["attempt"]["responseBody"] == "gone \\xff\\x00"
     assert stored(account, webhook) == webhook
     account.ok("CreateTag", name="vip")
-    # Requests arrive in order, so there was no second attempt in between.
+    # Requests arrive in order, so no second attempt was made in between.
     assert [request.event["type"] for request in receiver.wait_for(2)] == [
         "webhook.test",
         "tag.created",
@@ -306,7 +306,7 @@ def test_test_delivery_reaches_no_other_webhook(account: Account, receiver: Rece
     assert account.ok("ListWebhookDeliveries", webhookId=other["id"])["total"] == 1
 
 
-def test_webhook_that_is_deleted_during_its_test_is_not_found(
+def test_webhook_deleted_during_its_test_delivery_is_not_found(
     account: Account, receiver: Receiver
 ) -> None:
     webhook = create_webhook(account, receiver.url)
@@ -398,7 +398,7 @@ def test_repeated_creation_returns_one_webhook_and_secret(account: Account) -> N
 
 
 @over_http
-def test_repeated_test_sends_one_request(account: Account, receiver: Receiver) -> None:
+def test_repeated_test_delivery_sends_one_request(account: Account, receiver: Receiver) -> None:
     webhook = create_webhook(account, receiver.url)
     assert isinstance(account.front, HttpFront)
 
@@ -418,7 +418,7 @@ def test_repeated_test_sends_one_request(account: Account, receiver: Receiver) -
 
 
 @over_http
-def test_repeated_test_fails_while_the_first_is_running(
+def test_repeated_test_delivery_fails_while_the_first_is_running(
     account: Account, receiver: Receiver
 ) -> None:
     webhook = create_webhook(account, receiver.url)
@@ -435,7 +435,7 @@ def test_repeated_test_fails_while_the_first_is_running(
     assert len(receiver.received) == 1
 
 
-def test_fifth_running_test_of_a_webhook_is_rate_limited(
+def test_fifth_concurrent_test_delivery_of_a_webhook_is_rate_limited(
     account: Account, receiver: Receiver
 ) -> None:
     webhook = create_webhook(account, receiver.url)
@@ -444,7 +444,7 @@ def test_fifth_running_test_of_a_webhook_is_rate_limited(
     def run_test() -> None:
         responses.append(account.call("TestWebhook", id=webhook["id"]))
 
-    # Each test starts the next one before it gets its response.
+    # Each test delivery starts the next one before it receives its response.
     receiver.replies = [Reply(before=run_test)] * 4
     run_test()
 
@@ -465,7 +465,9 @@ def final_status(account: Account, webhook: dict[str, Any]) -> str:
     return str(delivery()["status"])
 
 
-def test_test_continues_after_its_deadline(grpc_account: Account, receiver: Receiver) -> None:
+def test_test_delivery_continues_after_its_deadline(
+    grpc_account: Account, receiver: Receiver
+) -> None:
     webhook, canceled = create_webhook(grpc_account, receiver.url), threading.Event()
     receiver.replies = [Reply(before=canceled.wait)]
     assert isinstance(grpc_account.front, GrpcFront)
@@ -482,7 +484,9 @@ def test_test_continues_after_its_deadline(grpc_account: Account, receiver: Rece
 
 
 @over_http
-def test_test_continues_after_the_client_disconnects(account: Account, receiver: Receiver) -> None:
+def test_test_delivery_continues_after_the_client_disconnects(
+    account: Account, receiver: Receiver
+) -> None:
     webhook, canceled = create_webhook(account, receiver.url), threading.Event()
     receiver.replies = [Reply(before=canceled.wait)]
     assert isinstance(account.front, HttpFront)
@@ -501,7 +505,7 @@ def test_test_continues_after_the_client_disconnects(account: Account, receiver:
     assert len(receiver.received) == 1
 
 
-def test_missing_and_foreign_webhooks_return_the_same_error(
+def test_missing_webhook_and_webhook_of_another_account_return_the_same_error(
     account: Account, other_account: Account
 ) -> None:
     theirs = create_webhook(other_account)

@@ -25,13 +25,13 @@ from ..processes import environment, limited
 Done = subprocess.CompletedProcess[str]
 
 FREE = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
-# Commands that run event loops, handle signals and log. They get a process.
+# Commands that run event loops, handle signals or configure logging. They run in a new process.
 SERVING = {"serve", "server", "gateway", "worker"}
 SECONDS = 60.0
 
 
 def roster(*arguments: str, **settings: str) -> Done:
-    """Runs a command to its end; `settings` are environment variables."""
+    """Runs a command until it exits. `settings` are environment variables."""
     env = environment(**{"COLUMNS": "200", **settings})
     if arguments[0] not in SERVING:
         return in_this_process(list(arguments), env)
@@ -59,7 +59,7 @@ def in_new_process(*arguments: str, program: str = "-mserver", **settings: str) 
 
 
 def in_this_process(arguments: list[str], env: dict[str, str]) -> Done:
-    """Runs a command in the test process, which takes a tenth of the time of a new one."""
+    """Runs a command in the test process, which takes a tenth of the time of a new process."""
     output, errors = (TextIOWrapper(BytesIO(), "utf-8", newline="\n") for _ in range(2))
     with (
         patch.object(sys, "argv", ["roster", *arguments]),
@@ -100,7 +100,7 @@ def printed(url: str, *arguments: str) -> Any:
 
 
 def error_line(done: Done, code: ExitCode) -> str:
-    """Returns the one line with which a command failed."""
+    """Returns the single line that a failed command printed."""
     assert done.returncode == code, done.stderr
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 CHUNK_BYTES = 1 << 16
-# A client that receives data and the end of the connection together may ignore the data.
+# If data and the end of the connection arrive together, a client may ignore the data.
 SECONDS_TO_READ = 0.2
 
 
 class InterruptingProxy:
-    """A port that forwards everything to `address` and back, and interrupts one response.
+    """Forwards all data to `address` and back, and interrupts one response.
 
-    Of the next response with more than `after` bytes, only that many are forwarded. Then `then` is
-    called, and the connection is closed. Without `then`, the rest of the response is read, so that
-    the service completes the request.
+    Of the next response longer than `after` bytes, it forwards only the first `after` bytes. Then
+    it calls `then` and closes the connection. Without `then`, it reads the rest of the response, so
+    that the service completes the request.
     """
 
     def __init__(self, address: str, after: int, then: Callable[[], object] | None) -> None:
@@ -82,7 +82,7 @@ def read_rest(service: socket.socket) -> None:
 def interrupting(
     address: str, after: int, then: Callable[[], object] | None = None
 ) -> Iterator[InterruptingProxy]:
-    """Runs a proxy for the length of the block."""
+    """Runs a proxy for the duration of the block."""
     proxy = InterruptingProxy(address, after, then)
     try:
         yield proxy

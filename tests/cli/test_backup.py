@@ -76,12 +76,12 @@ def test_backup_of_a_served_database_is_one_file_for_its_owner_only(
 ) -> None:
     file = tmp_path / "one.db"
 
-    made = printed(service.database_url, "backup", str(file))
+    result = printed(service.database_url, "backup", str(file))
 
     assert names(tmp_path) == {"one.db"}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert set(made) == {"file", "bytes", "takenAt", "keyFingerprint"}
-    assert (made["file"], made["bytes"]) == (str(file), file.stat().st_size)
+    assert set(result) == {"file", "bytes", "takenAt", "keyFingerprint"}
+    assert (result["file"], result["bytes"]) == (str(file), file.stat().st_size)
     assert accounts(file) == accounts(service.database)
 
 
@@ -200,9 +200,9 @@ def test_restore_can_be_undone_with_the_printed_command(url: str, path: Path, fi
     assert (done.returncode, done.stderr) == (0, "")
     assert accounts(path) == ["first@example.com"]
     (hint,) = [line for line in done.stdout.splitlines() if "roster restore " in line]
-    kept = hint.partition("roster restore ")[2]
-    assert accounts(Path(kept)) == ["first@example.com", "second@example.com"]
-    roster("restore", kept, ROSTER_DATABASE_URL=url)
+    replaced = hint.partition("roster restore ")[2]
+    assert accounts(Path(replaced)) == ["first@example.com", "second@example.com"]
+    roster("restore", replaced, ROSTER_DATABASE_URL=url)
     assert accounts(path) == ["first@example.com", "second@example.com"]
 
 
@@ -293,7 +293,7 @@ def test_restore_reports_the_path_of_a_missing_key(file: Path, tmp_path: Path) -
     assert accounts(new) == ["first@example.com"]
 
 
-def test_damaged_database_is_kept_with_its_write_ahead_log(
+def test_damaged_database_is_preserved_with_its_write_ahead_log(
     url: str, path: Path, file: Path
 ) -> None:
     with closing(apsw.Connection(str(path))) as other:
@@ -306,9 +306,9 @@ def test_damaged_database_is_kept_with_its_write_ahead_log(
 
     assert done.returncode == 0
     assert "could not be read" in done.stdout
-    (kept,) = path.parent.glob("roster.db.replaced-*Z")
-    assert kept.read_bytes() == b"no database" * 1_000
-    assert kept.with_name(f"{kept.name}-wal").read_bytes() == log
+    (replaced,) = path.parent.glob("roster.db.replaced-*Z")
+    assert replaced.read_bytes() == b"no database" * 1_000
+    assert replaced.with_name(f"{replaced.name}-wal").read_bytes() == log
     assert accounts(path) == ["first@example.com"]
 
 

@@ -35,7 +35,7 @@ from ..processes import Service, environment, start
 from .commands import FREE, error_line, in_new_process, in_this_process, printed, roster
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-# Root can write every file. This gives up that capability and runs the command line.
+# Root can write to every file. This drops that capability and runs the command line.
 WITHOUT_CAPABILITY = """
 import ctypes, os, sys
 if sys.platform == "linux":
@@ -59,7 +59,7 @@ def account(url: str) -> str:
 
 @pytest.fixture
 def used_address() -> Iterator[str]:
-    """An address on which another program listens."""
+    """An address in use by another program."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
@@ -78,15 +78,15 @@ def is_accepted(service: Service, key: str) -> bool:
     ("flags", "verified"), [([], True), (["--unverified"], False)], ids=["verified", "unverified"]
 )
 def test_accounts_create_prints_account_and_key(url: str, flags: list[str], verified: bool) -> None:
-    made = printed(url, "accounts", "create", "--email", " Ada@Example.com ", *flags)
+    created = printed(url, "accounts", "create", "--email", " Ada@Example.com ", *flags)
 
-    assert set(made) == {"account", "apiKey"}
-    account = made["account"]
+    assert set(created) == {"account", "apiKey"}
+    account = created["account"]
     assert set(account) == {"id", "email", "emailVerified", "createdAt"}
     assert (account["email"], account["emailVerified"]) == ("Ada@Example.com", verified)
     assert len(account["id"]) == 26
     assert TIMESTAMP.fullmatch(account["createdAt"])
-    assert is_well_formed(made["apiKey"])
+    assert is_well_formed(created["apiKey"])
 
 
 @pytest.mark.parametrize("again", ["ada@example.com", " ADA@Example.COM "])
@@ -111,8 +111,8 @@ def test_accounts_create_compares_international_domains_in_idna_form(url: str) -
 
 
 def test_command_line_can_revoke_the_last_admin_key(url: str) -> None:
-    made = printed(url, "accounts", "create", "--email", "ada@example.com")
-    account = made["account"]["id"]
+    created = printed(url, "accounts", "create", "--email", "ada@example.com")
+    account = created["account"]["id"]
     (key,) = printed(url, "keys", "list", "--account", account)["apiKeys"]
 
     assert printed(url, "keys", "revoke", key["id"]) == {"revoked": key["id"]}
@@ -127,13 +127,15 @@ def test_accounts_verify_shows_in_the_list(url: str, account: str) -> None:
 
 
 def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
-    made = printed(url, "keys", "create", "--account", account, "--scope", "read", "--name", "ci")
+    created = printed(
+        url, "keys", "create", "--account", account, "--scope", "read", "--name", "ci"
+    )
 
-    assert set(made) == {"apiKey", "secret"}
-    key = made["apiKey"]
+    assert set(created) == {"apiKey", "secret"}
+    key = created["apiKey"]
     assert set(key) == {"id", "name", "scope", "createdAt"}
     assert (key["name"], key["scope"]) == ("ci", "read")
-    assert is_well_formed(made["secret"])
+    assert is_well_formed(created["secret"])
     assert printed(url, "keys", "list", "--account", account) == {"apiKeys": [key]}
     printed(url, "keys", "revoke", key["id"])
     again = roster("keys", "revoke", key["id"], ROSTER_DATABASE_URL=url)
@@ -154,12 +156,12 @@ def test_key_with_a_name_that_the_api_rejects_is_not_created(
 def test_account_and_keys_take_effect_in_a_running_service(service: Service) -> None:
     url = service.database_url
 
-    made = printed(url, "accounts", "create", "--email", "ada@example.com")
-    account = made["account"]["id"]
+    created = printed(url, "accounts", "create", "--email", "ada@example.com")
+    account = created["account"]["id"]
     revoked = printed(url, "keys", "create", "--account", account, "--scope", "write")
     printed(url, "keys", "revoke", revoked["apiKey"]["id"])
 
-    assert is_accepted(service, made["apiKey"])
+    assert is_accepted(service, created["apiKey"])
     assert not is_accepted(service, revoked["secret"])
 
 
@@ -197,7 +199,7 @@ def test_migrate_prints_the_applied_migrations(url: str) -> None:
     ],
     ids=["create account", "verify account", "create key", "list keys", "revoke key"],
 )
-def test_error_names_what_was_not_found(
+def test_error_names_the_missing_resource(
     url: str, account: str, arguments: tuple[str, ...], code: ExitCode
 ) -> None:
     line = error_line(roster(*arguments, ROSTER_DATABASE_URL=url), code)
@@ -216,7 +218,7 @@ EXISTING = [
 
 
 @pytest.mark.parametrize("arguments", EXISTING, ids=" ".join)
-def test_command_for_an_existing_database_creates_none(
+def test_command_for_an_existing_database_does_not_create_a_database(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     path = tmp_path / "data" / "roster.db"
@@ -228,7 +230,7 @@ def test_command_for_an_existing_database_creates_none(
 
 
 @pytest.mark.parametrize("arguments", EXISTING, ids=" ".join)
-def test_command_for_an_existing_database_creates_no_tables_on_postgres(
+def test_command_for_an_existing_database_does_not_create_tables_on_postgres(
     postgres: Postgres, arguments: tuple[str, ...]
 ) -> None:
     url = postgres.new_database()
@@ -350,7 +352,7 @@ def commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("path", [*commands(get_command(cli.app))], ids=" ".join)
-def test_h_prints_the_help_of_every_command(path: tuple[str, ...]) -> None:
+def test_short_help_flag_prints_the_help_of_every_command(path: tuple[str, ...]) -> None:
     done = in_this_process([*path, "-h"], environment())
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -499,7 +501,7 @@ def test_stopped_service_exits_with_0(tmp_path: Path) -> None:
     assert service.traces() == []
 
 
-# Runs the command line, and sends SIGINT when it imports its modules.
+# Runs the command line, and sends SIGINT while it imports its modules.
 INTERRUPTED = """
 import os, signal, sys
 
@@ -536,7 +538,7 @@ def test_served_file_is_rejected_with_the_process_id(service: Service) -> None:
 
 
 def serve(url: str) -> str:
-    """Returns the error of a service that does not start."""
+    """Returns the error of a service that fails to start."""
     return error_line(roster("serve", ROSTER_DATABASE_URL=url, **FREE), ExitCode.DATABASE)
 
 

@@ -66,10 +66,10 @@ def id_of(account: Account, email: str) -> str:
 
 def subscribers_of(account: Account) -> list[dict[str, Any]]:
     """Returns the subscribers of an account, without their IDs and timestamps."""
-    found = account.ok("ListSubscribers", limit=100)["subscribers"]
+    listed = account.ok("ListSubscribers", limit=100)["subscribers"]
     return [
         {name: value for name, value in each.items() if name not in ("id", "createdAt")}
-        for each in found
+        for each in listed
     ]
 
 
@@ -141,7 +141,7 @@ class KeepAliveService(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Logs nothing."""
+        """Disables logging."""
 
 
 def test_keep_alive_lines_are_not_written(http_account: Account, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ TAB = "Email\tFirst name\tTags\nada@example.com\tAda\tvip;early\n"
 
 
 def failure_rows(path: Path) -> list[tuple[str, ...]]:
-    """Returns the rows of a file of failures, and checks its header."""
+    """Returns the rows of a failures file, and checks its header."""
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     assert header == ["line", "email", "reason", "field"]
@@ -106,7 +106,7 @@ def test_failed_rows_are_counted_and_listed(http_account: Account, tmp_path: Pat
     ("on_conflict", "code", "outcome"),
     [("fail", 1, "failed"), ("skip", 0, "skipped"), ("update", 0, "updated")],
 )
-def test_row_with_an_existing_address_follows_on_conflict(
+def test_on_conflict_determines_the_result_of_a_row_with_an_existing_address(
     http_account: Account, tmp_path: Path, on_conflict: str, code: int, outcome: str
 ) -> None:
     http_account.ok("CreateSubscriber", email="P0@example.com", firstName="Old")
@@ -126,8 +126,8 @@ def test_row_with_an_existing_address_follows_on_conflict(
         "resumedAfterLine": 0,
     }
     assert listed.exists() == failed
-    kept = http_account.ok("GetSubscriber", id="p0@example.com")["subscriber"]["firstName"]
-    assert kept == ("P0" if on_conflict == "update" else "Old")
+    first_name = http_account.ok("GetSubscriber", id="p0@example.com")["subscriber"]["firstName"]
+    assert first_name == ("P0" if on_conflict == "update" else "Old")
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_server_that_is_not_roster_is_reported(http_account: Account, tmp_path: 
     file = write_ndjson(tmp_path / "people.ndjson", people(1))
     (tmp_path / "api").mkdir()
     (tmp_path / "api" / "subscribers").write_text("<html></html>")
-    handler = partial(QuietFiles, directory=str(tmp_path))
+    handler = partial(QuietFileServer, directory=str(tmp_path))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()
         code, line = failed_import(http_account, file, url=f"http://127.0.0.1:{other.server_port}")
@@ -356,11 +356,11 @@ def test_server_that_is_not_roster_is_reported(http_account: Account, tmp_path: 
     assert (code, "is not Roster" in line) == (7, True)
 
 
-class QuietFiles(SimpleHTTPRequestHandler):
-    """A server of files, which does not log."""
+class QuietFileServer(SimpleHTTPRequestHandler):
+    """A file server that does not log."""
 
     def log_message(self, *_: object) -> None:
-        """Logs nothing."""
+        """Disables logging."""
 
 
 def test_unreachable_service_is_reported(
@@ -386,7 +386,7 @@ def test_unknown_column_is_reported(http_account: Account, tmp_path: Path) -> No
     assert os.listdir(tmp_path) == ["people.csv"]
 
 
-def test_error_in_the_middle_of_a_file_reports_what_was_imported(
+def test_error_in_the_middle_of_a_file_reports_the_imported_rows(
     http_account: Account, tmp_path: Path
 ) -> None:
     lines = ["email", *(f"p{number}@example.com" for number in range(1_500)), '"open']
@@ -405,7 +405,7 @@ def test_error_in_the_middle_of_a_file_reports_what_was_imported(
 # Resuming
 
 
-def test_resumed_import_counts_rows_once_that_were_stored_without_a_result(
+def test_resumed_import_counts_rows_stored_without_a_result_once(
     http_account: Account, tmp_path: Path
 ) -> None:
     for number in (1, 700, 2_900):

@@ -1,4 +1,4 @@
-"""Processes that are stopped during and after their start."""
+"""Processes that are stopped during or after startup."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from server.serving.ready import Ready
 
 @pytest.fixture(autouse=True)
 def garbage_collection() -> Iterator[None]:
-    """Restores the garbage collector, which a serving process tunes."""
+    """Restores the garbage collector settings, which a serving process changes."""
     before = gc.get_threshold()
     yield
     gc.unfreeze()

@@ -1,4 +1,4 @@
-"""Tables on the terminal."""
+"""Tables in terminal output."""
 
 from __future__ import annotations
 

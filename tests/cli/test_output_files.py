@@ -1,4 +1,4 @@
-"""Output files of commands: which are replaced, and which are opened and written."""
+"""Output files of commands: which ones are replaced, and which ones are opened for writing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INVALID = [{"email": "ada@example.com"}, {"email": "invalid"}]
 
 
 class Reader:
-    """The reader of a FIFO, in a thread, which reads everything (size -1) or nothing (size 0)."""
+    """Reads a FIFO in a thread, either completely (size -1) or not at all (size 0)."""
 
     def __init__(self, path: Path, size: int = -1) -> None:
         os.mkfifo(path)
@@ -47,7 +47,7 @@ class Reader:
         self._thread.start()
 
     def read(self) -> bytes:
-        """Returns all that was written, once the writer has closed the FIFO."""
+        """Returns all data once the writer has closed the FIFO."""
         self._thread.join(LONG)
         assert not self._thread.is_alive()
         return self._read
@@ -63,7 +63,7 @@ def is_fifo(path: Path) -> bool:
 
 
 def failed(table: str | bytes) -> list[str]:
-    """Returns the addresses in a file of failures."""
+    """Returns the addresses in a failures file."""
     text = table if isinstance(table, str) else table.decode()
     return [row["email"] for row in csv.DictReader(io.StringIO(text))]
 
@@ -231,12 +231,12 @@ class FailingService(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Logs nothing."""
+        """Disables logging."""
 
 
 @contextmanager
 def failing_service() -> Iterator[str]:
-    """Returns the URL of such a service."""
+    """Returns the URL of a FailingService."""
     with ThreadingHTTPServer(("127.0.0.1", 0), FailingService) as service:
         threading.Thread(target=service.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{service.server_port}"
@@ -364,7 +364,7 @@ def test_export_that_waits_for_the_reader_of_a_fifo_can_be_interrupted(
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    """A database with an account, in a separate folder."""
+    """A database with an account, in its folder."""
     path = tmp_path / "data" / "roster.db"
     with unit_of_work(f"sqlite:///{path}") as tx:
         store.create_account("ada@example.com", tx, verified=True)

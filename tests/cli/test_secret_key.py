@@ -34,14 +34,14 @@ def file(path: Path) -> Path:
 
 @pytest.fixture
 def no_umask() -> Iterator[None]:
-    """A process whose new files are readable by all users by default."""
+    """Sets a umask that makes new files readable by all users."""
     before = os.umask(0)
     yield
     os.umask(before)
 
 
 def opened(path: Path, setting: str = "") -> Encryption:
-    """Opens the encryption of a database as a service does."""
+    """Opens the encryption of a database as the service does."""
 
     async def run() -> Encryption:
         database = SqliteDatabase(path)
@@ -55,7 +55,7 @@ def opened(path: Path, setting: str = "") -> Encryption:
 
 
 def stored_fingerprint(path: Path) -> str | None:
-    """Returns the fingerprint that is stored in a database."""
+    """Returns the fingerprint stored in a database."""
 
     async def run() -> str | None:
         database = SqliteDatabase(path)
@@ -69,7 +69,7 @@ def stored_fingerprint(path: Path) -> str | None:
 
 
 def key_error(path: Path, setting: str = "") -> str:
-    """Returns the error of a rejected key. The stored fingerprint must not change."""
+    """Returns the error of a rejected key, and checks that the stored fingerprint is unchanged."""
     before = stored_fingerprint(path)
     with pytest.raises(StorageError) as caught:
         opened(path, setting)
@@ -145,7 +145,7 @@ def test_key_can_be_moved_from_the_file_to_the_setting(path: Path, file: Path) -
     assert not file.exists()
 
 
-def test_missing_key_is_an_error_and_no_other_is_created(path: Path, file: Path) -> None:
+def test_missing_key_is_an_error_and_no_new_key_is_created(path: Path, file: Path) -> None:
     opened(path)
     file.unlink()
 
@@ -157,7 +157,7 @@ def test_missing_key_is_an_error_and_no_other_is_created(path: Path, file: Path)
 
 
 @pytest.mark.parametrize("source", ["file", "setting"])
-def test_another_key_is_rejected_and_not_repeated(path: Path, file: Path, source: str) -> None:
+def test_different_key_is_rejected_and_not_printed(path: Path, file: Path, source: str) -> None:
     opened(path)
     key, other = file.read_text(), make_key()
     if source == "file":
@@ -220,7 +220,7 @@ def test_database_without_its_key_is_not_served(path: Path, file: Path) -> None:
     assert "ROSTER_SECRET_KEY" in line
 
 
-def test_malformed_key_is_rejected_and_not_repeated(path: Path, file: Path) -> None:
+def test_malformed_key_is_rejected_and_not_printed(path: Path, file: Path) -> None:
     settings = {"ROSTER_DATABASE_URL": f"sqlite:///{path}", **FREE}
 
     done = roster("serve", **{**settings, "ROSTER_SECRET_KEY": "mistyped"})

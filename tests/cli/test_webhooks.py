@@ -27,11 +27,11 @@ from .transfers import command, transfer
 
 @contextmanager
 def tailing(
-    account: Account, made: dict[str, Any], *arguments: str, key: str = ""
+    account: Account, webhook: dict[str, Any], *arguments: str, key: str = ""
 ) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
-    """Runs `roster webhooks tail` and yields its lines, after it printed the first one.
+    """Runs `roster webhooks tail`, and yields its lines after the first one is printed.
 
-    Test deliveries are sent until then; their lines are omitted.
+    It sends test deliveries until then. Their lines are omitted.
     """
     words, settings = command(account.with_key(key or account.key), "webhooks", "tail", *arguments)
     process = subprocess.Popen(
@@ -42,7 +42,7 @@ def tailing(
 
     def test() -> None:
         while not has_printed.wait(0.05):
-            account.ok("TestWebhook", id=made["id"])
+            account.ok("TestWebhook", id=webhook["id"])
 
     testing = threading.Thread(target=test)
     testing.start()
@@ -60,9 +60,9 @@ def tailing(
 
 
 def test_tail_prints_a_line_for_each_attempt(http_account: Account, receiver: Receiver) -> None:
-    made = create_webhook(http_account, receiver.url)
+    webhook = create_webhook(http_account, receiver.url)
 
-    with tailing(http_account, made) as (_, lines):
+    with tailing(http_account, webhook) as (_, lines):
         create_tags(http_account, "a")
         success = next(lines)
         receiver.replies = [Reply(503)]
@@ -73,45 +73,45 @@ def test_tail_prints_a_line_for_each_attempt(http_account: Account, receiver: Re
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", timestamp)
     assert (status, event_type, url, unit) == ("200", "tag.created", receiver.url, "ms")
     assert duration.isdigit()
-    again = deliveries(http_account, made)[0]["nextAttemptAt"]
+    again = deliveries(http_account, webhook)[0]["nextAttemptAt"]
     assert failure.split(" ms  ")[1] == f"answered 503  again at {again}\n"
 
 
 def test_tail_prints_records_for_scripts(http_account: Account, receiver: Receiver) -> None:
-    made = create_webhook(http_account, receiver.url)
+    webhook = create_webhook(http_account, receiver.url)
     create_webhook(http_account, f"{receiver.url}/other")
 
-    with tailing(http_account, made, "--json", "--webhook", made["id"]) as (_, lines):
+    with tailing(http_account, webhook, "--json", "--webhook", webhook["id"]) as (_, lines):
         create_tags(http_account, "a")
         record = json.loads(next(lines))
 
-    (delivery,) = deliveries(http_account, made, eventType="tag.created")
+    (delivery,) = deliveries(http_account, webhook, eventType="tag.created")
     shown = http_account.ok("GetWebhookDelivery", id=delivery["id"])
     assert record == {"delivery": delivery, "attempt": shown["attempts"][0]}
 
 
 def test_tail_ends_when_it_is_interrupted(http_account: Account, receiver: Receiver) -> None:
-    made = create_webhook(http_account, receiver.url)
+    webhook = create_webhook(http_account, receiver.url)
 
-    with tailing(http_account, made) as (process, _):
+    with tailing(http_account, webhook) as (process, _):
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, error_output = process.communicate(timeout=20)
 
-    assert (process.returncode, said) == (130, "")
+    assert (process.returncode, error_output) == (130, "")
 
 
 def test_tail_reports_that_its_key_was_revoked(http_account: Account, receiver: Receiver) -> None:
-    made = create_webhook(http_account, receiver.url)
+    webhook = create_webhook(http_account, receiver.url)
     key = http_account.new_key("read")
 
-    with tailing(http_account, made, key=key) as (process, _):
+    with tailing(http_account, webhook, key=key) as (process, _):
         keys = http_account.ok("ListApiKeys")["apiKeys"]
         http_account.ok("RevokeApiKey", id=next(k["id"] for k in keys if k["scope"] == "read"))
-        _, said = process.communicate(timeout=20)
+        _, error_output = process.communicate(timeout=20)
 
     assert process.returncode == 7
     assert (
-        said
+        error_output
         == "roster: The service ended the response with an error: A valid API key is required.\n"
     )
 
@@ -137,11 +137,11 @@ def test_commands_report_errors_in_one_line(http_account: Account) -> None:
 
 def test_list_is_not_truncated_without_a_terminal(http_account: Account) -> None:
     url = f"https://example.com/{'a' * 200}"
-    made = create_webhook(http_account, url)
+    webhook = create_webhook(http_account, url)
 
     done = transfer(http_account, "webhooks", "list")
 
-    assert done.stdout.splitlines()[1].split() == [made["id"], "enabled", url, "all"]
+    assert done.stdout.splitlines()[1].split() == [webhook["id"], "enabled", url, "all"]
 
 
 def test_list_prints_webhooks_and_their_state(http_account: Account) -> None:

@@ -28,8 +28,8 @@ from ..processes import environment, limited
 from ..webhooks.receiver import Receiver
 from .commands import error_line, roster
 
-# Runs the command line with continuous maintenance, and without polling for deliveries after the
-# start, so that later ones depend on notifications.
+# Runs the command line with continuous maintenance. Deliveries are polled only at startup, so that
+# later ones depend on notifications.
 WITHOUT_POLLING = """
 from server.maintenance import tasks
 from server.webhooks.delivery import dispatcher
@@ -46,9 +46,9 @@ def url(postgres: Postgres) -> str:
     """A PostgreSQL database with an expired response."""
     url = postgres.new_database()
     with unit_of_work(url) as tx:
-        own = accounts.create_account("ada@example.com", tx, verified=True).id
+        account_id = accounts.create_account("ada@example.com", tx, verified=True).id
         tx.now -= RETENTION_MILLISECONDS
-        put(own, "key", StoredResponseRow("fingerprint", b"response"), tx)
+        put(account_id, "key", StoredResponseRow("fingerprint", b"response"), tx)
     return url
 
 
@@ -85,16 +85,18 @@ def stop_all(*workers: subprocess.Popen[str]) -> list[tuple[int, str]]:
 
 
 def create_webhook(url: str, key: str, receiver: Receiver) -> tuple[str, str]:
-    """Creates a webhook. Returns the account ID and the secret."""
+    """Creates a webhook. Returns the account id and the secret."""
     secret, secrets = make_secret(), Secrets(Encryption(parse_key(key) or b""))
     with unit_of_work(url) as tx:
-        (own,) = [row.id for row in accounts.list_accounts(tx)]
+        (account_id,) = [row.id for row in accounts.list_accounts(tx)]
         new = NewWebhook(receiver.url, "", ("tag.*",), enabled=True)
-        webhooks.create(own, new, lambda webhook: secrets.encrypt(own, webhook, secret), tx)
-    return own, secret
+        webhooks.create(
+            account_id, new, lambda webhook: secrets.encrypt(account_id, webhook, secret), tx
+        )
+    return account_id, secret
 
 
-async def create_tags_until(url: str, own: str, holds: Callable[[], bool]) -> None:
+async def create_tags_until(url: str, account_id: str, holds: Callable[[], bool]) -> None:
     """Creates tags, with notifications, until a condition holds."""
     database = PostgresDatabase(url, 4)
     await database.open()
@@ -105,7 +107,7 @@ async def create_tags_until(url: str, own: str, holds: Callable[[], bool]) -> No
                 if holds():
                     return
                 name = f"notified {number}"
-                await database.write(lambda tx, name=name: tags.create(own, name, "", tx))
+                await database.write(lambda tx, name=name: tags.create(account_id, name, "", tx))
                 await asyncio.sleep(0.05)
     finally:
         await database.close()
@@ -129,14 +131,14 @@ def test_workers_purge_expired_data_and_exit_with_0(url: str, postgres: Postgres
 def test_worker_delivers_backlog_and_notified_events(
     url: str, postgres: Postgres, receiver: Receiver
 ) -> None:
-    own, secret = create_webhook(url, postgres.secret_key, receiver)
+    account_id, secret = create_webhook(url, postgres.secret_key, receiver)
 
     with unit_of_work(url) as tx:
-        tags.create(own, "found", "", tx)
+        tags.create(account_id, "found", "", tx)
     worker = start(url, postgres)
     try:
         receiver.wait_for(1)
-        asyncio.run(create_tags_until(url, own, lambda: len(receiver.received) > 1))
+        asyncio.run(create_tags_until(url, account_id, lambda: len(receiver.received) > 1))
     finally:
         ((code, log),) = stop_all(worker)
 

@@ -1,4 +1,4 @@
-"""Runs `roster import` and `roster export` against a service, and creates their input."""
+"""Runs `roster import` and `roster export` against a service, and creates input files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .commands import Done, in_this_process
 
 
 def first_account(service: Service) -> Account:
-    """Returns the first account of a service, through HTTP."""
+    """Returns the first account of a service, with HTTP access."""
     return Account("", service.first_key, HttpFront("http", service.http), service)
 
 
@@ -28,7 +28,7 @@ def command(account: Account, *arguments: str, url: str = "") -> tuple[list[str]
 
 
 def transfer(account: Account, *arguments: str, url: str = "", stdin: str | None = None) -> Done:
-    """Runs a command to its end, in a new process if it reads standard input."""
+    """Runs a command until it exits, in a new process if it reads standard input."""
     words, settings = command(account, *arguments, url=url)
     if stdin is None:
         return in_this_process(words[2:], settings)

@@ -1,10 +1,10 @@
-"""Writes `http_gateway/openapi/errors.json`: the errors that a running service sends.
+"""Writes `http_gateway/openapi/errors.json`: the errors that a running service returns.
 
     python -m tests.contract.error_examples
 
-It triggers each documented error of each operation, and records its message and details. Errors
-that cannot be triggered quickly come from the code that raises them. A test compares the file with
-the errors of a service.
+It triggers each documented error of each operation, and records the message and details. Errors
+that cannot be triggered quickly are copied from the code that raises them. A test compares the file
+with the errors of a service.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from ..fronts import METHODS, HttpFront, Response, binding
 from ..processes import Service, start
 
 FILE = Path(__file__).parents[2] / "http_gateway/openapi/errors.json"
-# An id and an email without a resource.
+# An id and an email of no resource.
 MISSING = "01M7Y2MPAQ036JVMBN3RCKGA5K"
 MISSING_EMAIL = "missing@example.com"
-# An idempotency key of another request.
+# An idempotency key that another request used.
 USED_KEY = "used"
 LONG_AGO = 1
 DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
-# Errors that require time, load or a fault of the service.
+# Errors that need time, load or a fault of the service.
 NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "REQUEST_TIMEOUT": body.timeout_error(Options().body_seconds),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
@@ -62,7 +62,7 @@ Example = dict[str, Any]
 
 
 class Operation(NamedTuple):
-    """An operation, and a valid request about a missing resource."""
+    """An operation, and a valid request for a missing resource."""
 
     rpc: str
     method: str
@@ -139,7 +139,7 @@ class Recorder:
     read_key: str
 
     def error(self, operation: Operation, reason: str) -> Example:
-        """Returns the error that an operation sends for a reason."""
+        """Returns the error that the operation returns for a reason."""
         not_triggered = NOT_TRIGGERED.get(f"{operation.rpc} {reason}") or NOT_TRIGGERED.get(reason)
         if not_triggered is not None:
             return _example_of(not_triggered)
@@ -155,7 +155,7 @@ class Recorder:
         return {"message": error["message"], "details": error["details"]}
 
     def _rejected(self, operation: Operation, reason: str) -> Response:
-        """Sends a request that is rejected for a reason in any account."""
+        """Sends a request that is rejected with a reason in every account."""
         send, account = operation.send, self.account
         match reason:
             case "UNAUTHORIZED":
@@ -213,7 +213,7 @@ def _example_of(failure: errors.RosterError | RequestError) -> Example:
 
 
 def _duplicate(field: str, value: str) -> Callable[[Account, str], Any]:
-    """Returns a function that creates or updates a resource with a value of another one."""
+    """Returns a function that creates or updates a resource with a value that another one uses."""
 
     def conflict(account: Account, rpc: str) -> Any:
         resource = rpc.removeprefix("Create").removeprefix("Update")
@@ -279,7 +279,9 @@ CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
 
 
 def _serialized(by_rpc: dict[str, dict[str, Example]]) -> bytes:
-    """Returns the file: the most frequent example of each reason, and those that differ by rpc."""
+    """Returns the file content: the most frequent example of each reason, and the examples of rpcs
+    that differ from it.
+    """
     counters: dict[str, Counter[bytes]] = {}
     for examples in by_rpc.values():
         for reason, example in examples.items():

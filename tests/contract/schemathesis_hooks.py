@@ -14,11 +14,11 @@ import schemathesis
 from hypothesis import strategies
 from schemathesis import Case, GenerationMode, HookContext, SerializationContext
 
-# The key of the run, which must not be revoked.
+# The API key of the run, which must not be revoked.
 OWN_KEY = os.environ["ROSTER_API_KEY_ID"]
-# The lowest maximum length of a text that is trimmed.
+# The lowest maximum length of a trimmed text.
 SHORTEST_BOUND = 80
-# Enums and booleans, whose schemas do not include all forms that ProtoJSON accepts.
+# Enums and booleans. Their schemas do not contain all forms that ProtoJSON accepts.
 LENIENT = ("status", "dataType", "format", "onConflict", "isConfirmed", "onlyFailed")
 OTHER_FORM = re.compile(r"-?[0-9]+(\.0)?|(?i:true|false|yes|no)")
 _TIMEOUT = re.compile("[0-9]{1,8}[HMSmun]")
@@ -36,11 +36,11 @@ def as_text(_context: SerializationContext, value: Any) -> bytes:
 
 @schemathesis.hook
 def before_call(_context: HookContext, case: Case, _kwargs: dict[str, Any]) -> None:
-    """Protects the key of the run, and adapts the request."""
+    """Protects the API key of the run, and adapts the request."""
     if case.path.startswith("/api/keys/") and case.path_parameters.get("id") == OWN_KEY:
         case.path_parameters["id"] = "another"
     if _TIMEOUT.fullmatch(str(dict(case.headers or ()).get("Grpc-Timeout", ""))):
-        case.headers["Grpc-Timeout"] = "20S"  # a shorter one could cause a 504
+        case.headers["Grpc-Timeout"] = "20S"  # A shorter timeout could cause a 504.
     if case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE:
         make_acceptable(case)
     else:
@@ -49,9 +49,10 @@ def before_call(_context: HookContext, case: Case, _kwargs: dict[str, Any]) -> N
 
 
 def without_whitespace(value: Any) -> Any:
-    """Replaces the surrounding whitespace of long texts by letters.
+    """Replaces the surrounding whitespace of long texts with letters.
 
-    Whitespace is trimmed, so a text that is too long because of it is valid.
+    The server trims whitespace, so a text that exceeds the maximum length only by whitespace is
+    valid.
     """
     if isinstance(value, dict):
         return {key: without_whitespace(item) for key, item in value.items()}
@@ -64,7 +65,9 @@ def without_whitespace(value: Any) -> Any:
 
 
 def without_other_forms(value: Any) -> Any:
-    """Replaces the forms of enums and booleans that are accepted but not in the schema."""
+    """Replaces the forms of enums and booleans that the server accepts but the schema does not
+    contain.
+    """
     if not isinstance(value, dict):
         return value
     return {

@@ -31,7 +31,7 @@ TIMEOUT = 6 * 3600
 
 
 def run_schemathesis(account: Account, folder: Path, examples: str) -> Result:
-    """Tests the service of an account with a number of examples per operation."""
+    """Tests the service with an account, and a number of examples per operation."""
     key_id = account.ok("ListApiKeys")["apiKeys"][0]["id"]
     report = folder / "report.json"
     run = subprocess.run(
@@ -45,7 +45,7 @@ def run_schemathesis(account: Account, folder: Path, examples: str) -> Result:
         text=True,
         check=False,
         timeout=TIMEOUT,
-        cwd=folder,  # it creates a folder there
+        cwd=folder,  # The command creates a folder there.
         env=environment(ROSTER_API_KEY=account.key, ROSTER_API_KEY_ID=key_id, PYTHONPATH=str(ROOT)),
     )
     return Result(run.returncode, run.stdout, json.loads(report.read_text()))

@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
 
 class Has(dict[str, Any]):
-    """Expected keys of an object that can have others."""
+    """Expected keys of an object that may contain others."""
 
 
 def string(value: Any) -> bool:

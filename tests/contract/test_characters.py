@@ -1,4 +1,4 @@
-"""Tests that the server and the OpenAPI document allow the same characters in text."""
+"""Tests that the server and the OpenAPI document allow the same characters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from server.texts import has_control_characters, trim
 
 from ..fronts import METHODS
 
-# The basic multilingual plane without surrogates; JSON Schema patterns cannot name others.
+# The basic multilingual plane without surrogates. JSON Schema patterns cannot match other planes.
 CHARACTERS = [chr(number) for number in range(0x10000) if not 0xD800 <= number <= 0xDFFF]
 
 

@@ -1,4 +1,4 @@
-"""Tests that the documented errors are those that a running service sends."""
+"""Tests that the documented errors match those of a running service."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def stored(**fields: Any) -> Step:
     return Step("GET", "/api/subscribers/bob%40example.com", 200, Has(subscriber=Has(fields)))
 
 
-# The operations in part 4, with those whose details are open: method, path, body.
+# All operations in part 4, including those without specified details: method, path, body.
 OPERATIONS: dict[str, tuple[str, str, Any]] = {
     "update a subscriber": ("PUT", PERSON, PERSON_BODY),
     "get all subscribers": ("GET", "/api/subscribers", None),

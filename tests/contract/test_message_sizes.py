@@ -37,7 +37,7 @@ def wide(length: int) -> str:
 
 
 def values() -> dict[str, Any]:
-    """Returns values of the maximum size; numbers need most space in protobuf."""
+    """Returns values of the maximum size, as numbers, which need the most space in protobuf."""
     values: dict[str, Any] = {f"k{number:02}": 1 for number in range(MAX_FIELDS - 9)}
     for number in range(MAX_FIELDS - 9, MAX_FIELDS):
         values[f"k{number:02}"] = wide(887)

@@ -1,4 +1,5 @@
-"""Tests the operations beyond the documented interface over HTTP: methods, paths, statuses, keys.
+"""Tests operations over HTTP that the documented interface does not cover: methods, paths,
+statuses, keys.
 
 steps.py describes the steps and their placeholders. tests/behavior tests the effects in detail.
 """
@@ -55,7 +56,7 @@ HOOKS, HOOK, EVENTS = "/api/webhooks", "/api/webhooks/{webhook}", "/api/events"
 DELIVERY = "/api/webhook-deliveries/{delivery}"
 NEW_HOOK = {"url": "https://example.com/hook", "enabled": False}
 WEBHOOK = {"webhook": WEBHOOK_FIELDS}
-# Its schedule restarts, and it is pending because its webhook is disabled.
+# The retry restarts the schedule. The delivery stays pending because its webhook is disabled.
 RETRIED = {
     **{name: value for name, value in DELIVERY_FIELDS.items() if name != "finishedAt"},
     "status": "PENDING",
@@ -155,7 +156,7 @@ OPERATIONS: dict[str, tuple[str, str, Any, int, Any]] = {
     "list events": ("GET", EVENTS, None, 200, {"events": [EVENT_FIELDS], **PAGE}),
 }
 
-# Bulk rows that fail: the reason, the email, and the rest of the row.
+# Bulk rows that fail: the reason, the email, and the other fields of the row.
 FAILING_ROWS: list[tuple[str, str, dict[str, Any]]] = [
     ("SUPPRESSED", "gone@example.com", {}),
     ("UNKNOWN_CUSTOM_FIELD", "bob@example.com", {"customFields": {"size": "x"}}),

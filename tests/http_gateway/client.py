@@ -1,4 +1,4 @@
-"""A low-level HTTP client that sends a request in any pieces."""
+"""A low-level HTTP client that can send a request in arbitrary pieces."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Client:
         return int(status.split()[1]), {name.lower(): value for name, value in headers.items()}
 
     async def chunk(self) -> bytes:
-        """Returns the next chunk of the response; empty at its end."""
+        """Returns the next chunk of the response, or an empty one at its end."""
         size = int(await self.reader.readuntil(b"\r\n"), 16)
         return (await self.reader.readexactly(size + 2))[:-2]
 
@@ -94,7 +94,9 @@ class Client:
         return ReceivedResponse(status, headers, body, is_whole=True)
 
     async def is_closed(self) -> bool:
-        """Waits until the server closes the connection. Returns whether it sent nothing more."""
+        """Waits until the server closes the connection. Returns whether it closed it without
+        sending more data.
+        """
         try:
             return await self.reader.read(1) == b""
         except ConnectionError:

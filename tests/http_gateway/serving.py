@@ -1,4 +1,4 @@
-"""Runs a gateway in front of the handlers of a test, over either channel."""
+"""Runs a gateway in front of the handlers of a test, over either kind of channel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from http_gateway.options import Options
 from .client import OPEN
 from .stream_service import SERVICE
 
-# The metadata in which servers of these tests accept errors of requests.
+# The metadata in which the servers of these tests accept request errors.
 REQUEST_ERROR = "request-error-bin"
 OPTIONS = Options(request_error_metadata=REQUEST_ERROR, lingering_seconds=0.1)
 

@@ -95,7 +95,7 @@ def test_retried_call_without_a_connection_is_an_unknown_outcome(
     assert isinstance(error, RequestError)
 
 
-def test_rejection_by_the_server_is_passed_on() -> None:
+def test_rejection_by_the_server_is_forwarded() -> None:
     packed = any_pb2.Any()
     packed.Pack(error_details_pb2.ErrorInfo(reason="UNAVAILABLE", domain="roster"))
     status = status_pb2.Status(code=14, message="busy", details=[packed])
@@ -109,7 +109,7 @@ def test_rejection_by_the_server_is_passed_on() -> None:
     ("code", "method"),
     [(StatusCode.UNAVAILABLE, GET), (StatusCode.DEADLINE_EXCEEDED, CREATE)],
 )
-def test_other_failures_are_passed_on(code: StatusCode, method: MethodDescriptor) -> None:
+def test_other_failures_are_forwarded(code: StatusCode, method: MethodDescriptor) -> None:
     failed = failure(code, "Socket closed")
 
     assert classify_failure(failed, method, ()) is failed

@@ -30,7 +30,7 @@ LIMIT_HEADERS = {"RateLimit": '"default";r=1;t=1', "RateLimit-Policy": '"default
 
 
 class Tags(tags_pb2_grpc.TagServiceServicer):
-    """Sends trailing metadata and records the metadata of its calls."""
+    """Sends trailing metadata, and records the metadata of its calls."""
 
     def __init__(self, trailing: Sequence[tuple[str, str | bytes]] = ()) -> None:
         self.trailing = tuple(trailing)
@@ -142,7 +142,7 @@ def test_idempotency_key_is_forwarded_unchanged(kind: str) -> None:
     assert ("idempotency-key", 'a "b"; c') in tags.received
 
 
-# Headers that would identify the caller, or imitate metadata of the gateway or the server.
+# Headers that could identify the caller, or spoof metadata of the gateway or the server.
 SPOOFED = [
     ("Cookie", "a=b"),
     ("X-Account-Id", "1"),

@@ -28,17 +28,18 @@ F = FieldDescriptor
 
 
 def service_of(
-    *, asks: str = "page_token", leads: tuple[str, ...] = ("next",)
+    *, token_field: str = "page_token", next_fields: tuple[str, ...] = ("next",)
 ) -> ServiceDescriptor:
-    """Returns made.Service, which lists under /a/{id}.
+    """Returns made.Service with a list method at /a/{id}.
 
-    Its request has a token named `asks`, its reply the fields `leads`, which lead on.
+    The request has the page token field `token_field`. The fields `next_fields` of the response are
+    marked as the next page token.
     """
     file = descriptor_pb2.FileDescriptorProto(name="links.proto", package="made", syntax="proto3")
     request, reply = file.message_type.add(name="Request"), file.message_type.add(name="Reply")
-    for number, name in enumerate(("id", "page", "q", asks), start=1):
+    for number, name in enumerate(("id", "page", "q", token_field), start=1):
         request.field.add(name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
-    for number, name in enumerate(leads, start=1):
+    for number, name in enumerate(next_fields, start=1):
         field = reply.field.add(
             name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL
         )
@@ -136,17 +137,17 @@ def test_link_is_always_one_header_value(path: str, query: str, token: str) -> N
 @pytest.mark.parametrize(
     "service",
     [
-        pytest.param({"asks": "token"}, id="no request field"),
-        pytest.param({"leads": ("next", "other")}, id="two response fields"),
+        pytest.param({"token_field": "token"}, id="no request field"),
+        pytest.param({"next_fields": ("next", "other")}, id="two response fields"),
     ],
 )
-def test_ambiguous_page_token_fields_stop_the_start(service: dict[str, Any]) -> None:
+def test_ambiguous_page_token_fields_fail_startup(service: dict[str, Any]) -> None:
     with pytest.raises(InvalidBinding, match=r"made\.Service\.List"):
         Routes([service_of(**service)])
 
 
 def test_response_without_a_page_token_field_has_no_link() -> None:
-    match = Routes([service_of(leads=())]).match("GET", "/a/x")
+    match = Routes([service_of(next_fields=())]).match("GET", "/a/x")
 
     assert match is not None
     assert match.binding.next_link is None

@@ -23,14 +23,14 @@ GIVE = b"GET /give HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 class OverloadedGateway:
-    """A gateway with a capacity of one call, which runs until `release`."""
+    """A gateway that accepts one call at a time. Calls run until `release`."""
 
     def __init__(self, runner: web.ServerRunner, gate: asyncio.Event) -> None:
         self.runner, self._gate = runner, gate
         self.started = asyncio.Semaphore(0)
 
     async def occupy(self) -> Client:
-        """Makes a call that uses the capacity, and returns its client."""
+        """Makes a call that uses the whole capacity, and returns its client."""
         client = await self.client()
         await client.raw(WHOLE)
         await self.started.acquire()
@@ -200,7 +200,7 @@ def test_rejection_keeps_the_start_of_the_next_request() -> None:
     assert run(main()) == [503] * 2
 
 
-def test_clients_that_retry_at_once_are_read_in_turn() -> None:
+def test_clients_that_retry_immediately_are_read_one_after_another() -> None:
     read_from: list[int] = []
 
     async def hammer(client: Client, number: int) -> None:

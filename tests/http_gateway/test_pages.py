@@ -1,4 +1,4 @@
-"""Pages that the gateway serves itself."""
+"""Pages that the gateway serves without a call."""
 
 from __future__ import annotations
 

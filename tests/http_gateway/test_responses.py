@@ -22,7 +22,7 @@ COMMON = {b"server", b"x-content-type-options", b"date", b"x-request-id"}
 
 
 def exchange(service: Service, request: str, responses: int = 1) -> bytes:
-    """Sends requests in one piece and returns the bytes of their responses."""
+    """Sends requests in one piece, and returns the bytes of the responses."""
     host, _, port = service.http.rpartition(":")
     data = b""
     with socket.create_connection((host, int(port)), timeout=10) as connection:
@@ -33,7 +33,7 @@ def exchange(service: Service, request: str, responses: int = 1) -> bytes:
 
 
 def parts(data: bytes) -> tuple[bytes, dict[bytes, bytes], bytes]:
-    """Returns the status line, the headers and the rest."""
+    """Returns the status line, the headers, and the rest of a response."""
     head, _, body = data.partition(b"\r\n\r\n")
     status, *lines = head.split(b"\r\n")
     return status, dict(line.lower().split(b": ", 1) for line in lines), body

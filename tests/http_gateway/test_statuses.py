@@ -80,7 +80,7 @@ def test_stream_canceled_by_the_server_ends_with_an_error(kind: str) -> None:
 
 
 @each_channel
-def test_reason_of_the_server_is_kept(kind: str) -> None:
+def test_reason_of_the_server_is_preserved(kind: str) -> None:
     async def once(request: Any, context: Any) -> Any:
         await reject(context, request.name)
 
@@ -98,7 +98,7 @@ def test_reason_of_the_server_is_kept(kind: str) -> None:
     assert error_of(unknown)["message"] == "No."
 
 
-class Statuses:
+class StatusObserver:
     """An observer that records the status of each request."""
 
     trace = ()
@@ -107,14 +107,14 @@ class Statuses:
         self.received: list[int] = []
         self.has_seen = asyncio.Event()
 
-    def start(self, *_: Any) -> Statuses:
+    def start(self, *_: Any) -> StatusObserver:
         return self
 
     def set_route(self, *_: Any) -> None:
-        """Not noted."""
+        """Ignored."""
 
     def set_page(self, *_: Any) -> None:
-        """Not noted."""
+        """Ignored."""
 
     def end(self, status: int, *_: Any) -> None:
         self.received.append(status)
@@ -125,8 +125,8 @@ class Statuses:
 @pytest.mark.parametrize(
     ("code", "status"), [(StatusCode.CANCELLED, 499), (StatusCode.UNAVAILABLE, 503)]
 )
-def test_observed_status_is_the_one_that_was_sent(kind: str, code: StatusCode, status: int) -> None:
-    statuses = Statuses()
+def test_observed_status_equals_the_sent_status(kind: str, code: StatusCode, status: int) -> None:
+    statuses = StatusObserver()
 
     async def once(_request: Any, context: Any) -> Any:
         await context.abort(code)
@@ -142,7 +142,7 @@ def test_observed_status_is_the_one_that_was_sent(kind: str, code: StatusCode, s
 
 @each_channel
 def test_disconnected_client_is_observed_as_499(kind: str) -> None:
-    statuses = Statuses()
+    statuses = StatusObserver()
     started = asyncio.Event()
 
     async def once(_request: Any, _context: Any) -> Any:
@@ -169,7 +169,7 @@ def test_disconnected_client_is_observed_as_499(kind: str) -> None:
 async def response_of(
     address: str, method: str, path: str, body: bytes = b"{}"
 ) -> ReceivedResponse:
-    """Returns the response of a gateway over a channel with gRPC's default limits."""
+    """Returns the response of a gateway over a channel with the default limits of gRPC."""
     async with (
         aio.insecure_channel(address) as channel,
         running(Gateway(channel, [SERVICE])) as runner,
@@ -215,8 +215,8 @@ def varint(number: int) -> list[int]:
     return [number & 0x7F | 0x80, *varint(number >> 7)] if number > 0x7F else [number]
 
 
-def relaying(port: int, writers: list[asyncio.StreamWriter]) -> Any:
-    """Returns a relay between a client and a port that collects both writers."""
+def relay_to(port: int, writers: list[asyncio.StreamWriter]) -> Any:
+    """Returns a handler that relays between a client and a port, and collects both writers."""
 
     async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65536):
@@ -257,7 +257,7 @@ def test_lost_connection_is_an_unknown_outcome_for_changes_and_unavailable_for_r
         register_handlers(SERVICE, {"Once": lose, "Collect": lose, "Give": give})(server)
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
-        relay = await asyncio.start_server(relaying(port, writers), "127.0.0.1", 0)
+        relay = await asyncio.start_server(relay_to(port, writers), "127.0.0.1", 0)
         host, relayed = relay.sockets[0].getsockname()
         try:
             return await response_of(f"{host}:{relayed}", method, path)

@@ -57,7 +57,7 @@ class Both(RuleBasedStateMachine):
         undo(self.postgres)
 
     def same(self, work: Work) -> Any:
-        """Runs the work on both databases and returns the equal result or error."""
+        """Runs the work on both databases and returns the result or error, which must be equal."""
         (one, accounts_to_notify), other = (self._one(tx, work) for tx in self.both)
         assert (one, accounts_to_notify) == other
         return one
@@ -70,6 +70,6 @@ class Both(RuleBasedStateMachine):
             return work(tx), tx.accounts_to_notify
         except RosterError as error:
             tx._database.execute_sql("ROLLBACK TO SAVEPOINT step")
-            # The cache may contain rows that were rolled back.
+            # The cache may contain rolled-back rows.
             tx.cache.clear()
             return (type(error).__name__, list(error.details)), set()

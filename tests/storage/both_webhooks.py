@@ -40,12 +40,12 @@ KEYS = {
 
 
 class BothWithWebhooks(Both):
-    """Both databases with webhooks, whose deliveries are dispatched in separate steps."""
+    """Both databases with webhooks. Dispatching their deliveries is a separate step."""
 
     def __init__(self) -> None:
         super().__init__()
         self.in_flight: list[LeasedDelivery] = []
-        # The number of events after the last step, and whether this step creates any.
+        # The number of events after the last step, and whether the current step creates any.
         self.events, self.is_new = 0, False
 
     @initialize(has_webhook=st.sampled_from([True, True, True, False]))

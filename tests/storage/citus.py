@@ -15,27 +15,27 @@ from ..postgres import Postgres
 STAND_IN = """
 CREATE SCHEMA stand_in;
 
-CREATE TABLE stand_in.spread (
+CREATE TABLE stand_in.distribution (
     name regclass PRIMARY KEY, kind text, col text, colocation int
 );
-CREATE TABLE stand_in.asked (number serial, text text);
+CREATE TABLE stand_in.calls (number serial, text text);
 
 CREATE VIEW public.citus_tables AS
     SELECT name AS table_name, kind AS citus_table_type, coalesce(col, '<none>') AS
-        distribution_column, colocation AS colocation_id FROM stand_in.spread;
+        distribution_column, colocation AS colocation_id FROM stand_in.distribution;
 
-CREATE FUNCTION stand_in.refuse_distributed(wanted regclass) RETURNS void AS $$
+CREATE FUNCTION stand_in.reject_distributed(checked regclass) RETURNS void AS $$
 BEGIN
-    IF EXISTS (SELECT FROM stand_in.spread WHERE name = wanted) THEN
-        RAISE 'table % is already distributed', wanted;
+    IF EXISTS (SELECT FROM stand_in.distribution WHERE name = checked) THEN
+        RAISE 'table % is already distributed', checked;
     END IF;
 END $$ LANGUAGE plpgsql;
 
 CREATE FUNCTION public.create_reference_table(table_name regclass) RETURNS void AS $$
 BEGIN
-    PERFORM stand_in.refuse_distributed(table_name);
-    INSERT INTO stand_in.spread VALUES (table_name, 'reference', NULL, 1);
-    INSERT INTO stand_in.asked (text) VALUES ('reference ' || table_name);
+    PERFORM stand_in.reject_distributed(table_name);
+    INSERT INTO stand_in.distribution VALUES (table_name, 'reference', NULL, 1);
+    INSERT INTO stand_in.calls (text) VALUES ('reference ' || table_name);
 END $$ LANGUAGE plpgsql;
 
 CREATE FUNCTION public.create_distributed_table(
@@ -43,9 +43,9 @@ CREATE FUNCTION public.create_distributed_table(
     colocate_with text DEFAULT 'default'
 ) RETURNS void AS $$
 DECLARE
-    number smallint; missing text; own int;
+    number smallint; missing text; colocation_group int;
 BEGIN
-    PERFORM stand_in.refuse_distributed(table_name);
+    PERFORM stand_in.reject_distributed(table_name);
     SELECT attnum INTO STRICT number FROM pg_attribute
         WHERE attrelid = table_name AND attname = distribution_column;
     SELECT max(indexrelid::regclass::text) INTO missing FROM pg_index
@@ -55,35 +55,36 @@ BEGIN
         RAISE 'cannot create constraint on "%": % leaves the column out', table_name, missing;
     END IF;
     IF colocate_with = 'none' THEN
-        SELECT coalesce(max(s.colocation), 1) + 1 INTO own FROM stand_in.spread s;
+        SELECT coalesce(max(s.colocation), 1) + 1 INTO colocation_group
+            FROM stand_in.distribution s;
     ELSE
-        SELECT s.colocation INTO STRICT own FROM stand_in.spread s
+        SELECT s.colocation INTO STRICT colocation_group FROM stand_in.distribution s
             WHERE name = colocate_with::regclass;
     END IF;
     SELECT max(conname) INTO missing FROM pg_constraint
-        LEFT JOIN stand_in.spread s ON s.name = confrelid
+        LEFT JOIN stand_in.distribution s ON s.name = confrelid
         WHERE conrelid = table_name AND contype = 'f' AND s.kind IS DISTINCT FROM 'reference'
-        AND (s.colocation IS DISTINCT FROM own OR NOT number = ANY (conkey));
+        AND (s.colocation IS DISTINCT FROM colocation_group OR NOT number = ANY (conkey));
     IF missing IS NOT NULL THEN
         RAISE 'cannot create foreign key constraint %', missing;
     END IF;
-    INSERT INTO stand_in.spread VALUES
-        (table_name, 'distributed', distribution_column, own);
-    INSERT INTO stand_in.asked (text) VALUES
+    INSERT INTO stand_in.distribution VALUES
+        (table_name, 'distributed', distribution_column, colocation_group);
+    INSERT INTO stand_in.calls (text) VALUES
         (format('distributed %s by %s with %s', table_name, distribution_column, colocate_with));
 END $$ LANGUAGE plpgsql;
 
 CREATE FUNCTION public.truncate_local_data_after_distributing_table(function_table_name regclass)
 RETURNS void AS $$
 BEGIN
-    PERFORM FROM stand_in.spread WHERE name = function_table_name;
+    PERFORM FROM stand_in.distribution WHERE name = function_table_name;
     IF NOT FOUND OR EXISTS (
         SELECT FROM pg_constraint WHERE confrelid = function_table_name AND contype = 'f'
-        AND conrelid NOT IN (SELECT name FROM stand_in.spread)
+        AND conrelid NOT IN (SELECT name FROM stand_in.distribution)
     ) THEN
         RAISE 'cannot truncate %', function_table_name;
     END IF;
-    INSERT INTO stand_in.asked (text) VALUES ('truncated ' || function_table_name);
+    INSERT INTO stand_in.calls (text) VALUES ('truncated ' || function_table_name);
 END $$ LANGUAGE plpgsql;
 """
 

@@ -30,7 +30,7 @@ def postgres_connection(postgres: Postgres) -> Iterator[Psycopg3Database]:
 
 @contextmanager
 def fresh(request: pytest.FixtureRequest) -> Iterator[Transaction]:
-    """A transaction on an empty database: a copied file, or a server, where it is rolled back."""
+    """A transaction on an empty database: a copied file, or a server that rolls it back."""
     if request.param == "sqlite":
         with (
             copied(request.getfixturevalue("empty_file")) as path,

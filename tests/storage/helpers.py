@@ -32,12 +32,12 @@ EVERYONE = Filter()
 
 
 def email(name: str) -> Email:
-    """Returns an address whose key is its lower case."""
+    """Returns an address whose key is its lowercase form."""
     return Email(f"{name}@example.com", f"{name.lower()}@example.com")
 
 
 def profile(first_name: str = "Ada", last_name: str = "Love") -> dict[str, str]:
-    """The profile of a subscriber whose other fields are empty."""
+    """Returns a profile with empty values for all other fields."""
     names = {"first_name": first_name, "last_name": last_name}
     return {**dict.fromkeys(PROFILE, ""), **names}
 
@@ -48,7 +48,7 @@ def new(
     status: Status = Status.CONFIRMED,
     values: Mapping[str, Any] | None = None,
 ) -> NewSubscriber:
-    """A subscriber with this address and these tags."""
+    """Returns a new subscriber with this address and these tags."""
     return NewSubscriber(email(name), profile(), status, distinct(list(names)), values or {})
 
 

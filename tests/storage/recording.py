@@ -13,7 +13,7 @@ from server.storage.transaction import Transaction
 
 
 class Step(NamedTuple):
-    """A statement that was run, its query plan, and its number of virtual machine steps."""
+    """A completed statement, its query plan, and its number of virtual machine steps."""
 
     sql: str
     plan: list[str]

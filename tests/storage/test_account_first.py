@@ -27,7 +27,7 @@ def public_functions(store: ModuleType) -> dict[str, list[str]]:
     }
 
 
-# Functions for all accounts, besides those with `_any_` in the name.
+# Functions for all accounts, in addition to those with `_any_` in their name.
 OF_ALL = {"create_account", "list_accounts"}
 
 

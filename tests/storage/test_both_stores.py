@@ -1,4 +1,4 @@
-"""Random operations on both databases give equal results, which match a model."""
+"""Random operations return equal results on both databases, and these match a model."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ STATUSES = st.sampled_from(list(Status))
 
 
 class BothStores(BothWithWebhooks):
-    """An account whose subscribers, tags and suppressions are also in a model."""
+    """An account whose subscribers, tags and suppressions are mirrored in a model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,61 +62,74 @@ class BothStores(BothWithWebhooks):
         ids = sorted(self.model.values())
         return ids[number % len(ids)] if ids else "0" * 26
 
-    def learn(self, outcome: Any) -> None:
+    def update_model(self, outcome: Any) -> None:
         """Updates the address of a subscriber in the model."""
         if isinstance(outcome, SubscriberRow):
             self.is_new = self.model.get(outcome.email_key) != outcome.id
-            self.model = {key: own for key, own in self.model.items() if own != outcome.id}
+            self.model = {
+                key: subscriber_id
+                for key, subscriber_id in self.model.items()
+                if subscriber_id != outcome.id
+            }
             self.model[outcome.email_key] = outcome.id
 
     @rule(name=NAMES, names=TAGS, status=STATUSES, values=VALUES)
     def create(self, name: str, names: list[str], status: Status, values: dict[str, Any]) -> None:
-        given = made(name, names, status, values)
-        outcome = self.same(lambda tx: SUBSCRIBERS.create(OURS, given, tx))
-        assert not (given.email.key in self.model and isinstance(outcome, SubscriberRow))
-        self.learn(outcome)
+        new_row = new_subscriber(name, names, status, values)
+        outcome = self.same(lambda tx: SUBSCRIBERS.create(OURS, new_row, tx))
+        assert not (new_row.email.key in self.model and isinstance(outcome, SubscriberRow))
+        self.update_model(outcome)
 
-    @rule(names=st.lists(NAMES, max_size=4, unique_by=str.lower), own=TAGS, values=VALUES)
-    def create_many(self, names: list[str], own: list[str], values: dict[str, Any]) -> None:
-        rows = {at: made(name, own, Status.CONFIRMED, values) for at, name in enumerate(names)}
-        taken = self.same(lambda tx: SUBSCRIBERS.create_many(OURS, rows, tx))
-        self.is_new = bool(taken.ids)
-        for at, own_id in taken.ids.items():
+    @rule(names=st.lists(NAMES, max_size=4, unique_by=str.lower), tag_names=TAGS, values=VALUES)
+    def create_many(self, names: list[str], tag_names: list[str], values: dict[str, Any]) -> None:
+        rows = {
+            at: new_subscriber(name, tag_names, Status.CONFIRMED, values)
+            for at, name in enumerate(names)
+        }
+        result = self.same(lambda tx: SUBSCRIBERS.create_many(OURS, rows, tx))
+        self.is_new = bool(result.ids)
+        for at, subscriber_id in result.ids.items():
             assert rows[at].email.key not in self.model
-            self.model[rows[at].email.key] = own_id
+            self.model[rows[at].email.key] = subscriber_id
 
     @rule(number=NUMBERS, name=st.none() | NAMES, word=st.none() | WORDS, values=VALUES)
     def update(
         self, number: int, name: str | None, word: str | None, values: dict[str, Any]
     ) -> None:
-        own_id = self.subscriber(number)
+        subscriber_id = self.subscriber(number)
         names = {"first_name": word} if word is not None else {}
         changes = Changes(email(name) if name else None, names, values=values or None)
-        self.learn(self.same(lambda tx: SUBSCRIBERS.update(OURS, own_id, changes, tx)))
+        self.update_model(
+            self.same(lambda tx: SUBSCRIBERS.update(OURS, subscriber_id, changes, tx))
+        )
 
     @rule(number=NUMBERS, status=STATUSES, by_admin=st.booleans())
     def change_status(self, number: int, status: Status, by_admin: bool) -> None:
-        own_id = self.subscriber(number)
-        self.same(lambda tx: change_status(OURS, own_id, status, tx, by_admin=by_admin))
+        subscriber_id = self.subscriber(number)
+        self.same(lambda tx: change_status(OURS, subscriber_id, status, tx, by_admin=by_admin))
 
     @rule(number=NUMBERS, names=TAGS, adds=st.booleans())
     def edit_tags(self, number: int, names: list[str], adds: bool) -> None:
-        own_id, filters = self.subscriber(number), distinct(names)
+        subscriber_id, filters = self.subscriber(number), distinct(names)
         edit = add_tags if adds else remove_tags
-        self.same(lambda tx: edit(OURS, own_id, filters, tx))
+        self.same(lambda tx: edit(OURS, subscriber_id, filters, tx))
 
     @rule(number=NUMBERS)
     def delete(self, number: int) -> None:
-        own_id = self.subscriber(number)
-        self.same(lambda tx: SUBSCRIBERS.delete(OURS, own_id, tx))
-        self.is_new = own_id in self.model.values()
-        self.model = {key: own for key, own in self.model.items() if own != own_id}
+        subscriber_id = self.subscriber(number)
+        self.same(lambda tx: SUBSCRIBERS.delete(OURS, subscriber_id, tx))
+        self.is_new = subscriber_id in self.model.values()
+        self.model = {
+            key: subscriber_id
+            for key, subscriber_id in self.model.items()
+            if subscriber_id != subscriber_id
+        }
 
     @rule(name=st.sampled_from(["vip", "ñ"]), other=st.sampled_from(["VIP", "new", "Ñ"]))
     def rename_tag(self, name: str, other: str) -> None:
         def work(tx: Transaction) -> object:
-            own = tags.ensure(OURS, {name_key(name): name}, tx)[name_key(name)]
-            return tags.update(OURS, own.id, {"name": other}, tx)
+            tag = tags.ensure(OURS, {name_key(name): name}, tx)[name_key(name)]
+            return tags.update(OURS, tag.id, {"name": other}, tx)
 
         self.same(work)
 
@@ -142,7 +155,9 @@ class BothStores(BothWithWebhooks):
         self.same(lambda tx: SUPPRESSIONS.page(OURS, Page(1, 100), tx))
 
 
-def made(name: str, names: list[str], status: Status, values: dict[str, Any]) -> NewSubscriber:
+def new_subscriber(
+    name: str, names: list[str], status: Status, values: dict[str, Any]
+) -> NewSubscriber:
     return NewSubscriber(email(name), profile(name), status, distinct(names), values)
 
 

@@ -35,7 +35,7 @@ DATABASE, DIALECT = Psycopg3Database("roster"), PostgresDialect()
 # Distributed tables. The others are reference tables.
 OWNED = {model._meta.table_name for model in models()} - set(REFERENCE_TABLES)
 
-# Statements without an account, and the reason.
+# Statements that do not bind the account, and the reason.
 UNBOUND = {
     "accounts.store._IDENTIFY": "resolves a key to its account; reference table",
     "accounts.store._ACCOUNT_OF_KEY": "operator command by key id; reference table",
@@ -57,7 +57,7 @@ UNBOUND = {
     "storage.installation._FIND": "one row per installation; reference table",
     "storage.installation._INSERT": "one row per installation; reference table",
 }
-# Functions that build statements. The functions below call all of them.
+# Functions that build statements. All of them are called below.
 MAKERS = {
     "subscribers.store_paging._page",
     "subscribers.store_paging._counting",
@@ -88,18 +88,18 @@ def modules() -> Iterator[str]:
             yield ".".join(file.relative_to(ROOT).with_suffix("").parts)
 
 
-def written() -> dict[str, Statement]:
-    """Returns the statements that a module assigns to a name."""
+def statements_named() -> dict[str, Statement]:
+    """Returns the statements that are module attributes, by qualified name."""
     return {
-        f"{name}.{own}": item
+        f"{name}.{attribute}": item
         for name in modules()
-        for own, item in vars(import_module(f"server.{name}")).items()
+        for attribute, item in vars(import_module(f"server.{name}")).items()
         if isinstance(item, Statement)
     }
 
 
-def made() -> dict[str, Statement]:
-    """Returns the page statements of subscribers for all combinations of filters and orders."""
+def subscriber_page_statements() -> dict[str, Statement]:
+    """Returns the subscriber page statements for all combinations of filters and orders."""
     every = {"status": 2, "tag_key": "t", "email_key": "e", "first_id": OURS, "end_id": OURS}
     names = (*every, "prefix")
     found = {}
@@ -120,8 +120,8 @@ def made() -> dict[str, Statement]:
     return found
 
 
-def made_of_deliveries() -> dict[str, Statement]:
-    """Returns the page statements of deliveries for all statuses and combinations of filters."""
+def delivery_page_statements() -> dict[str, Statement]:
+    """Returns the delivery page statements for all statuses and combinations of filters."""
     every = {"event_types": ["tag.deleted"], "event_id": OURS, "first_id": OURS, "end_id": OURS}
     found = {}
     for status in (None, *DeliveryStatus):
@@ -137,10 +137,10 @@ def made_of_deliveries() -> dict[str, Statement]:
     return found
 
 
-STATEMENTS = {**written(), **made(), **made_of_deliveries()}
+STATEMENTS = {**statements_named(), **subscriber_page_statements(), **delivery_page_statements()}
 
 
-def parsed(statement: Statement) -> tuple[Any, tuple[str, ...]]:
+def parse(statement: Statement) -> tuple[Any, tuple[str, ...]]:
     """Returns the syntax tree of a statement, and its parameter names by number."""
     prepared = statement.prepared(DIALECT, DATABASE)
     first, *rest = prepared.sql.split("%s")
@@ -160,15 +160,15 @@ def walk(node: Any) -> Iterator[Any]:
             yield from walk(getattr(node, name))
 
 
-def read_from(item: Any) -> tuple[list[Any], list[Any]]:
-    """Returns the tables of an item of FROM, and its join conditions."""
+def tables_in_from(item: Any) -> tuple[list[Any], list[Any]]:
+    """Returns the tables and the join conditions of a FROM item."""
     if isinstance(item, tree.RangeVar):
         return [item], []
     if isinstance(item, tree.JoinExpr):
-        sides = [read_from(side) for side in (item.larg, item.rarg)]
-        own = [item.quals] if item.jointype == JoinType.JOIN_INNER else []
+        sides = [tables_in_from(side) for side in (item.larg, item.rarg)]
+        join_conditions = [item.quals] if item.jointype == JoinType.JOIN_INNER else []
         return [t for tables, _ in sides for t in tables], [
-            *own,
+            *join_conditions,
             *(c for _, conditions in sides for c in conditions),
         ]
     return [], []
@@ -181,7 +181,7 @@ def is_account(node: Any, names: tuple[str, ...]) -> bool:
 
 
 def bound_by(condition: Any, names: tuple[str, ...]) -> set[str]:
-    """Returns the tables whose account_id must equal the account for a condition to be true."""
+    """Returns the tables whose account_id must equal the account if a condition is true."""
     if isinstance(condition, tree.BoolExpr) and condition.boolop != BoolExprType.NOT_EXPR:
         each = [bound_by(argument, names) for argument in condition.args]
         is_and = condition.boolop == BoolExprType.AND_EXPR
@@ -199,13 +199,15 @@ def bound_by(condition: Any, names: tuple[str, ...]) -> set[str]:
     return {table[0] if table else ""}
 
 
-def owned(node: Any) -> bool:
+def account_tables(node: Any) -> bool:
     assert node.relname in OWNED | set(REFERENCE_TABLES), f"{node.relname} is no table"
     return node.relname in OWNED
 
 
 def unbound_tables(node: Any, names: tuple[str, ...]) -> list[str]:
-    """Returns the tables that one level of a statement reads or changes without an account."""
+    """Returns the tables that one level of a statement reads or changes without binding the
+    account.
+    """
     if isinstance(node, tree.InsertStmt):
         return is_unbound_insert(node, names)
     sources = {
@@ -219,23 +221,23 @@ def unbound_tables(node: Any, names: tuple[str, ...]) -> list[str]:
         items += item if isinstance(item, tuple) else [item] if item else []
     if not items:
         return []
-    read = [read_from(item) for item in items]
-    conditions = [node.whereClause, *(c for _, own in read for c in own)]
+    read = [tables_in_from(item) for item in items]
+    conditions = [node.whereClause, *(c for _, clauses in read for c in clauses)]
     bound = set().union(*(bound_by(condition, names) for condition in conditions))
-    tables = [table for own, _ in read for table in own]
+    tables = [table for names, _ in read for table in names]
     return [
         table.relname
         for table in tables
-        if owned(table)
+        if account_tables(table)
         and (table.alias.aliasname if table.alias else table.relname) not in bound
         and not ("" in bound and len(tables) == 1)
     ]
 
 
 def is_unbound_insert(node: Any, names: tuple[str, ...]) -> list[str]:
-    """Returns the table into which rows of other accounts could be inserted."""
+    """Returns the table if the INSERT statement could add rows of other accounts."""
     columns = [column.name for column in node.cols]
-    if not owned(node.relation):
+    if not account_tables(node.relation):
         return []
     at = columns.index("account_id")
     query = node.selectStmt
@@ -244,17 +246,17 @@ def is_unbound_insert(node: Any, names: tuple[str, ...]) -> list[str]:
 
 
 def tables_of(statement: Statement) -> set[str]:
-    stmt, _ = parsed(statement)
+    stmt, _ = parse(statement)
     return {node.relname for node in walk(stmt) if isinstance(node, tree.RangeVar)}
 
 
 def unbound(statement: Statement) -> list[str]:
     """Returns the account tables that a statement does not bind to the account."""
-    stmt, names = parsed(statement)
+    stmt, names = parse(statement)
     return [table for node in walk(stmt) for table in unbound_tables(node, names)]
 
 
-# One test for hundreds of statements: each is parsed in a millisecond.
+# One test covers hundreds of statements, because parsing one takes a millisecond.
 def test_every_account_table_in_a_statement_is_bound_to_the_account() -> None:
     tables = {name: unbound(STATEMENTS[name]) for name in STATEMENTS.keys() - UNBOUND.keys()}
 
@@ -263,13 +265,13 @@ def test_every_account_table_in_a_statement_is_bound_to_the_account() -> None:
 
 
 def test_unbound_statements_are_listed() -> None:
-    nameless = {name for name, it in STATEMENTS.items() if "account_id" not in parsed(it)[1]}
+    nameless = {name for name, it in STATEMENTS.items() if "account_id" not in parse(it)[1]}
 
     assert nameless == set(UNBOUND)
 
 
 @pytest.mark.parametrize("name", sorted(UNBOUND))
-def test_unbound_statements_read_reference_tables_or_each_node_by_itself(name: str) -> None:
+def test_unbound_statements_use_only_reference_tables_or_only_distributed_tables(name: str) -> None:
     tables = tables_of(STATEMENTS[name])
 
     # A reference table cannot reference a distributed table.

@@ -1,4 +1,4 @@
-"""Counters of subscribers, compared with a model and after concurrent writes."""
+"""Subscriber counters, compared with a model and after concurrent writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .helpers import OURS, SUBSCRIBERS, new, select
 
 
 class ScriptedIds(Ids):
-    """Returns ids set by a test, like those of processes with other clocks."""
+    """Returns ids that the test sets, like those of processes with other clocks."""
 
     def __init__(self) -> None:
         super().__init__(system_clock)
@@ -55,7 +55,7 @@ def ranges_by_level(tx: Transaction, account: str = OURS) -> dict[int, list[tupl
 
 
 class CountersAgainstModel(RuleBasedStateMachine):
-    """Adds and removes subscribers, and reads every page of some size."""
+    """Adds and removes subscribers, and reads every page of a random size."""
 
     tx: Transaction
 
@@ -97,7 +97,7 @@ class CountersAgainstModel(RuleBasedStateMachine):
 
     @rule(age=st.integers(0, 500), count=st.integers(1, 15), gap=st.integers(1, 40))
     def create_late(self, age: int, count: int, gap: int) -> None:
-        """Stores ids of a process with a slow clock, which may lie between existing ids."""
+        """Stores ids of a process with a slow clock, which can lie between existing ids."""
         numbers = [max(self.newest - age, 0) + gap * number for number in range(count)]
         unused = [number for number in numbers if id_of(number) not in self.model]
         if unused:
@@ -152,7 +152,7 @@ class CountersAgainstModel(RuleBasedStateMachine):
 
 @pytest.fixture
 def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes buckets and groups small, so that there are many."""
+    """Reduces the sizes of buckets and groups, so that there are many."""
     monkeypatch.setattr(store_counting, "BUCKET_SIZE", 4)
     monkeypatch.setattr(store_counting, "GROUP_SIZE", 3)
 

@@ -45,7 +45,7 @@ REFUSED = {
     "inheritance": "SELECT inhrelid::regclass FROM pg_inherits",
     "generated columns": "SELECT attname FROM pg_attribute JOIN pg_class ON oid = attrelid"
     " WHERE relnamespace = 'public'::regnamespace AND attgenerated <> ''",
-    # Row identification must not depend on a collation.
+    # Row identity must not depend on a collation.
     "collations that are not deterministic": "SELECT attname FROM pg_attribute"
     " JOIN pg_collation c ON c.oid = attcollation WHERE NOT c.collisdeterministic",
     "actions that set a column": "SELECT conname FROM pg_constraint WHERE contype = 'f'"
@@ -76,15 +76,15 @@ def rows(url: str, sql: str) -> list[tuple[str, ...]]:
         return cursor.fetchall() if cursor.description else []
 
 
-def asked(url: str) -> list[str]:
-    """Returns the calls of the stand-in in order. Skips the test with the real Citus."""
-    if rows(url, "SELECT to_regclass('stand_in.asked')") == [(None,)]:
-        pytest.skip("the real Citus notes nothing")
-    return [text for (text,) in rows(url, "SELECT text FROM stand_in.asked ORDER BY number")]
+def stand_in_calls(url: str) -> list[str]:
+    """Returns the recorded calls of the stand-in, in order. Skips the test with the real Citus."""
+    if rows(url, "SELECT to_regclass('stand_in.calls')") == [(None,)]:
+        pytest.skip("the real Citus does not record calls")
+    return [text for (text,) in rows(url, "SELECT text FROM stand_in.calls ORDER BY number")]
 
 
-def owned(database: Psycopg3Database) -> set[str]:
-    """Returns the tables with data of accounts."""
+def account_tables(database: Psycopg3Database) -> set[str]:
+    """Returns the tables that contain account data."""
     return set(database.get_tables()) - {*REFERENCE_TABLES, HISTORY}
 
 
@@ -92,10 +92,12 @@ def test_every_key_and_foreign_key_contains_the_account(
     migrated: Psycopg3Database,
 ) -> None:
     found = [
-        row for row in migrated.execute_sql(CONSTRAINTS).fetchall() if row[0] in owned(migrated)
+        row
+        for row in migrated.execute_sql(CONSTRAINTS).fetchall()
+        if row[0] in account_tables(migrated)
     ]
 
-    assert {table for table, *_ in found} == owned(migrated)
+    assert {table for table, *_ in found} == account_tables(migrated)
     assert [
         (name, columns)
         for _, name, to, columns in found
@@ -108,13 +110,15 @@ def test_reference_tables_have_no_foreign_keys_to_distributed_tables(
 ) -> None:
     found = migrated.execute_sql(CONSTRAINTS).fetchall()
 
-    assert [row for row in found if row[0] in REFERENCE_TABLES and row[2] in owned(migrated)] == []
+    assert [
+        row for row in found if row[0] in REFERENCE_TABLES and row[2] in account_tables(migrated)
+    ] == []
 
 
 def test_every_account_id_column_has_the_same_type(migrated: Psycopg3Database) -> None:
     types = {
         (column.data_type, column.null)
-        for table in owned(migrated)
+        for table in account_tables(migrated)
         for column in migrated.get_columns(table)
         if column.name == "account_id"
     }
@@ -151,7 +155,7 @@ def test_tables_are_distributed_by_account_except_three_reference_tables(url: st
     } == set(REFERENCE_TABLES)
     others = {table: of for table, of in table_types.items() if table not in REFERENCE_TABLES}
     with closing(connect(url)) as database:
-        assert set(others) == owned(database)
+        assert set(others) == account_tables(database)
     assert set(others.values()) == {(TableKind.DISTRIBUTED, "account_id")}
     assert (
         len(
@@ -172,14 +176,14 @@ def test_tables_are_distributed_by_account_except_three_reference_tables(url: st
 def test_tables_are_colocated_and_local_data_is_truncated_last(url: str) -> None:
     list(distributed(url))
 
-    texts = asked(url)
+    texts = stand_in_calls(url)
     spread = [text for text in texts if text.startswith("distributed")]
     first = spread[0].split()[1]
     assert [text.split(" with ")[1] for text in spread] == ["none", *[first] * (len(spread) - 1)]
     table_types = [text.split()[0] for text in texts]
     assert table_types == sorted(table_types, key=lambda kind: kind == "truncated")
     assert {text.split()[1] for text in texts if text.startswith("truncated")} == {
-        name for (name,) in rows(url, "SELECT name::text FROM stand_in.spread")
+        name for (name,) in rows(url, "SELECT name::text FROM stand_in.distribution")
     }
 
 
@@ -216,14 +220,14 @@ def test_interrupted_distribution_is_resumed(url: str) -> None:
 
 def test_table_of_a_new_migration_is_colocated_with_the_others(url: str) -> None:
     list(distributed(url))
-    before = asked(url)
+    before = stand_in_calls(url)
     first = next(text.split()[1] for text in before if text.startswith("distributed"))
-    rows(url, f"DELETE FROM stand_in.spread WHERE name = '{first}'::regclass")
+    rows(url, f"DELETE FROM stand_in.distribution WHERE name = '{first}'::regclass")
 
     added = [table for table in distributed(url) if not table.before]
 
     assert [table.table for table in added] == [first]
-    (again,) = [t for t in asked(url)[len(before) :] if t.startswith("distributed")]
+    (again,) = [t for t in stand_in_calls(url)[len(before) :] if t.startswith("distributed")]
     assert not again.endswith(" with none")
 
 
@@ -238,32 +242,32 @@ def test_table_of_a_new_migration_is_colocated_with_the_others(url: str) -> None
 def test_table_with_another_distribution_is_named(
     url: str, table: str, kind: str, column: str
 ) -> None:
-    asked(url)
-    rows(url, f"INSERT INTO stand_in.spread VALUES ('{table}', '{kind}', '{column}', 7)")
+    stand_in_calls(url)
+    rows(url, f"INSERT INTO stand_in.distribution VALUES ('{table}', '{kind}', '{column}', 7)")
 
     with pytest.raises(StorageError, match=table):
         list(distributed(url))
 
 
 def test_citus_local_table_is_distributed(url: str) -> None:
-    asked(url)
-    rows(url, "INSERT INTO stand_in.spread VALUES ('tag', 'local', NULL, 0)")
-    # The state after Citus distributed the table.
-    rows(url, "DROP FUNCTION stand_in.refuse_distributed CASCADE")
+    stand_in_calls(url)
+    rows(url, "INSERT INTO stand_in.distribution VALUES ('tag', 'local', NULL, 0)")
+    # The state after Citus has distributed the table.
+    rows(url, "DROP FUNCTION stand_in.reject_distributed CASCADE")
     rows(
         url,
-        "CREATE FUNCTION stand_in.refuse_distributed(wanted regclass) RETURNS void AS"
-        " 'DELETE FROM stand_in.spread WHERE name = wanted' LANGUAGE sql",
+        "CREATE FUNCTION stand_in.reject_distributed(checked regclass) RETURNS void AS"
+        " 'DELETE FROM stand_in.distribution WHERE name = checked' LANGUAGE sql",
     )
 
     assert not any(table.before for table in distributed(url))
 
 
 def test_tables_that_are_not_colocated_are_rejected(url: str) -> None:
-    asked(url)
+    stand_in_calls(url)
     for group, table in enumerate(("tag", "suppression")):
         spread = f"('{table}', 'distributed', 'account_id', {group})"
-        rows(url, f"INSERT INTO stand_in.spread VALUES {spread}")
+        rows(url, f"INSERT INTO stand_in.distribution VALUES {spread}")
 
     with pytest.raises(StorageError, match="not co-located"):
         list(distributed(url))

@@ -32,8 +32,8 @@ _FORGET = Statement(
 )
 
 
-def happen(account: str, count: int, tx: Transaction) -> None:
-    """Records this many events in one transaction, of several types in turn."""
+def record_events(account: str, count: int, tx: Transaction) -> None:
+    """Records this many events, with alternating types, in one transaction."""
     changes = [
         created(KINDS[number % len(KINDS)], TagRow(str(number), "vip", "", tx.now))
         for number in range(count)
@@ -41,7 +41,7 @@ def happen(account: str, count: int, tx: Transaction) -> None:
     record(account, changes, tx)
 
 
-def forget(account: str, until: int, tx: Transaction) -> None:
+def delete_events_until(account: str, until: int, tx: Transaction) -> None:
     """Deletes the oldest events."""
     tx.run(_FORGET, account_id=account, last=until)
 
@@ -55,8 +55,8 @@ def test_sequence_continues_across_transactions(tx: Transaction) -> None:
     count_webhooks(THEIRS, 1, tx)
 
     for count in (1, 3, 0, 2):
-        happen(OURS, count, tx)
-    happen(THEIRS, 2, tx)
+        record_events(OURS, count, tx)
+    record_events(THEIRS, 2, tx)
 
     rows, total = page(OURS, Filter(), Page(1, 100), tx, descending=False)
     assert (sequences(rows), total) == ([1, 2, 3, 4, 5, 6], 6)
@@ -66,14 +66,14 @@ def test_sequence_continues_across_transactions(tx: Transaction) -> None:
 
 
 def test_no_event_is_recorded_without_webhooks(tx: Transaction) -> None:
-    happen(OURS, 2, tx)
+    record_events(OURS, 2, tx)
     assert not has_webhooks(OURS, tx)
     assert count_webhooks(OURS, 2, tx) == 0
-    happen(OURS, 2, tx)
+    record_events(OURS, 2, tx)
     assert has_webhooks(OURS, tx)
 
     assert count_webhooks(OURS, 0, tx) == 2
-    happen(OURS, 2, tx)
+    record_events(OURS, 2, tx)
 
     assert page(OURS, Filter(), Page(1, 100), tx, descending=False)[1] == 2
     assert not has_webhooks(OURS, tx)
@@ -83,7 +83,7 @@ def test_recording_any_number_of_events_costs_two_statements(tx: Transaction) ->
     count_webhooks(OURS, 1, tx)
 
     for count in (1, 100):
-        assert statements_of(tx, lambda count=count: happen(OURS, count, tx)) == 2
+        assert statements_of(tx, lambda count=count: record_events(OURS, count, tx)) == 2
 
 
 def test_last_event_is_the_newest_recorded(tx: Transaction) -> None:
@@ -91,8 +91,8 @@ def test_last_event_is_the_newest_recorded(tx: Transaction) -> None:
         last(OURS, tx)
     for account in (OURS, THEIRS):
         count_webhooks(account, 1, tx)
-    happen(OURS, 3, tx)
-    happen(THEIRS, 5, tx)
+    record_events(OURS, 3, tx)
+    record_events(THEIRS, 5, tx)
 
     assert last(OURS, tx).sequence == 3
 
@@ -101,7 +101,7 @@ def test_last_event_is_the_newest_recorded(tx: Transaction) -> None:
 def test_pages_equal_the_filtered_list(tx: Transaction, forgotten: int) -> None:
     for account in (OURS, THEIRS):
         count_webhooks(account, 1, tx)
-        happen(account, 12, tx)
+        record_events(account, 12, tx)
     ids = [
         own_id.removeprefix(PREFIX)
         for (own_id,) in select(
@@ -110,7 +110,7 @@ def test_pages_equal_the_filtered_list(tx: Transaction, forgotten: int) -> None:
         )
     ]
     event_types = [KINDS[number % len(KINDS)] for number in range(12)]
-    forget(OURS, forgotten, tx)
+    delete_events_until(OURS, forgotten, tx)
 
     every = product(
         (0, 3, 12, 99),
@@ -133,11 +133,11 @@ def test_pages_equal_the_filtered_list(tx: Transaction, forgotten: int) -> None:
             and (end_id is None or ids[number - 1] < end_id)
         ]
         expected = expected[::-1] if descending else expected
-        asked = Filter(after, filters, first_id, end_id)
+        limits = Filter(after, filters, first_id, end_id)
         for number in (1, 2, 3):
-            rows, total = page(OURS, asked, Page(number, 4), tx, descending=descending)
+            rows, total = page(OURS, limits, Page(number, 4), tx, descending=descending)
             there = expected[4 * (number - 1) : 4 * number]
-            assert (sequences(rows), total) == (there, len(expected)), (asked, descending)
+            assert (sequences(rows), total) == (there, len(expected)), (limits, descending)
 
 
 ROWS = 2_000
@@ -145,12 +145,12 @@ ROWS = 2_000
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transaction]:
-    """A transaction on a file with many events of two accounts, for reading."""
+    """A read-only transaction on a file with many events of two accounts."""
     path: Path = tmp_path_factory.mktemp("events")
     with unit_of_work(f"sqlite:///{path}/roster.db") as transaction:
         for account in (OURS, THEIRS):
             count_webhooks(account, 1, transaction)
-            happen(account, ROWS, transaction)
+            record_events(account, ROWS, transaction)
         yield transaction
 
 

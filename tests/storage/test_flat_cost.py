@@ -44,8 +44,8 @@ def deliver(tx: Transaction, error: str = "") -> None:
 def account_with_history(rows: int, tx: Transaction) -> str:
     """Creates an account with this number of tags, events and deliveries. Returns its webhook."""
     webhook = store.create(OURS, store.NewWebhook(URL, "", (), enabled=True), str.encode, tx)
-    # Half of them wait for a retry. The endpoint is not paused, because deliveries due during a
-    # pause are sent after it.
+    # Half of the deliveries wait for a retry. The endpoint is not paused, because deliveries that
+    # become due during a pause are sent after it.
     for half, error in enumerate(("", "answered 503")):
         for number in range(rows // 2):
             tags.create(OURS, f"{half}-{number}", "", tx)
@@ -56,18 +56,18 @@ def account_with_history(rows: int, tx: Transaction) -> str:
     return webhook.id
 
 
-def event(webhook_id: str, tx: Transaction) -> None:
+def record_event(webhook_id: str, tx: Transaction) -> None:
     tags.create(OURS, "one more", "", tx)
     (leased,) = run_cycle(OURS, [], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1].deliveries
     finished = FinishedAttempt(leased.delivery, tx.now, 5, 204, "", "", None, 0.5, URL)
     assert run_cycle(OURS, [finished], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[0].accepted == 1
 
 
-def names(webhook_id: str, tx: Transaction) -> None:
+def ensure_tags(webhook_id: str, tx: Transaction) -> None:
     tags.ensure(OURS, {"0-1": "0-1", "1-1": "1-1", "new": "new"}, tx)
 
 
-def trial(webhook_id: str, tx: Transaction) -> None:
+def begin_test_delivery(webhook_id: str, tx: Transaction) -> None:
     store_test_deliveries.begin(OURS, webhook_id, tx)
 
 
@@ -79,7 +79,7 @@ def replay(webhook_id: str, tx: Transaction) -> None:
     deliver(tx)
 
 
-def start(webhook_id: str, tx: Transaction) -> None:
+def find_startup_leases(webhook_id: str, tx: Transaction) -> None:
     assert find_leases(OURS, tx) == []
 
 
@@ -98,7 +98,9 @@ def steps(path: Path, rows: int, work: Callable[[str, Transaction], None]) -> in
         return sum(step.machine_steps for step in recording.recorded)
 
 
-@pytest.mark.parametrize("work", [event, names, trial, replay, start, purge])
+@pytest.mark.parametrize(
+    "work", [record_event, ensure_tags, begin_test_delivery, replay, find_startup_leases, purge]
+)
 def test_cost_is_independent_of_the_number_of_rows(
     tmp_path: Path, work: Callable[[str, Transaction], None]
 ) -> None:

@@ -40,8 +40,8 @@ SECRET = "rk_a_secret_that_is_stored_nowhere"
 
 
 @pytest.fixture(autouse=True)
-def stopped(tx: Transaction) -> None:
-    """Stops the clock of the transaction. A test advances it."""
+def set_clock(tx: Transaction) -> None:
+    """Sets the time of the transaction, which a test advances."""
     tx.now = NOW
 
 
@@ -169,7 +169,9 @@ def run_scenario(database: Database, scenario: Scenario) -> Any:
 
 
 @pytest.fixture(params=STORES)
-def play(request: pytest.FixtureRequest, clock: ManualClock) -> Callable[[Scenario], Any]:
+def run_on_database(
+    request: pytest.FixtureRequest, clock: ManualClock
+) -> Callable[[Scenario], Any]:
     """Runs a scenario on an empty database of each type."""
     if request.param == "sqlite":
         return partial(
@@ -184,7 +186,7 @@ def request(key: str = "key", fingerprint: str = "first", account: str = OURS) -
 
 
 def work(name: str) -> Callable[[Transaction], pb.CreateApiKeyResponse]:
-    """Work that creates a tag and returns a secret."""
+    """Returns work that creates a tag and returns a secret."""
 
     def create(tx: Transaction) -> pb.CreateApiKeyResponse:
         tag = tags.create(OURS, name, "", tx)
@@ -203,9 +205,11 @@ def running(database: IdempotentDatabase, request: Request) -> Iterator[None]:
         database.leave(request)
 
 
-async def call(database: IdempotentDatabase, name: str, own: Request) -> pb.CreateApiKeyResponse:
-    """Does the work for a request."""
-    with running(database, own):
+async def call(
+    database: IdempotentDatabase, name: str, current_request: Request
+) -> pb.CreateApiKeyResponse:
+    """Executes the work of a request."""
+    with running(database, current_request):
         return await database.write(work(name))
 
 
@@ -214,7 +218,7 @@ async def number_of_tags(database: IdempotentDatabase) -> int:
 
 
 def test_repeated_request_has_one_effect_and_one_response(
-    play: Callable[[Scenario], Any],
+    run_on_database: Callable[[Scenario], Any],
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         first, second = request(), request()
@@ -224,7 +228,7 @@ def test_repeated_request_has_one_effect_and_one_response(
         assert (first.replayed, second.replayed) == (False, True)
         assert await number_of_tags(database) == 1
 
-    play(scenario)
+    run_on_database(scenario)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +237,7 @@ def test_repeated_request_has_one_effect_and_one_response(
     ids=["other key", "other account"],
 )
 def test_request_with_another_key_or_account_has_its_own_effect(
-    play: Callable[[Scenario], Any], other: Request
+    run_on_database: Callable[[Scenario], Any], other: Request
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         await call(database, "a", request())
@@ -242,11 +246,11 @@ def test_request_with_another_key_or_account_has_its_own_effect(
         assert not other.replayed
         assert await number_of_tags(database) == 2
 
-    play(scenario)
+    run_on_database(scenario)
 
 
 def test_key_with_another_request_is_rejected_for_24_hours(
-    play: Callable[[Scenario], Any], clock: ManualClock
+    run_on_database: Callable[[Scenario], Any], clock: ManualClock
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         await call(database, "a", request())
@@ -258,11 +262,11 @@ def test_key_with_another_request_is_rejected_for_24_hours(
         await call(database, "b", request(fingerprint="another"))
         assert await number_of_tags(database) == 2
 
-    play(scenario)
+    run_on_database(scenario)
 
 
 def test_failed_request_stores_no_response_and_can_be_retried(
-    play: Callable[[Scenario], Any],
+    run_on_database: Callable[[Scenario], Any],
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         await database.write(work("a"))
@@ -273,11 +277,11 @@ def test_failed_request_stores_no_response_and_can_be_retried(
         await call(database, "b", again)
         assert not again.replayed
 
-    play(scenario)
+    run_on_database(scenario)
 
 
 def test_key_of_a_running_request_is_in_use_until_it_ends(
-    play: Callable[[Scenario], Any],
+    run_on_database: Callable[[Scenario], Any],
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         with running(database, request()):
@@ -290,11 +294,11 @@ def test_key_of_a_running_request_is_in_use_until_it_ends(
         await call(database, "a", request())
         assert await number_of_tags(database) == 3
 
-    play(scenario)
+    run_on_database(scenario)
 
 
 def create_and_return_id(name: str) -> Callable[[Transaction], str]:
-    """Work that precedes an effect outside of the database."""
+    """Returns the work that precedes an effect outside of the database."""
 
     def begin(tx: Transaction) -> str:
         return tags.create(OURS, name, "", tx).id
@@ -304,12 +308,12 @@ def create_and_return_id(name: str) -> Callable[[Transaction], str]:
 
 @pytest.mark.parametrize("fingerprint", ["first", "another"])
 def test_key_is_in_use_for_every_process_between_begin_and_conclude(
-    play: Callable[[Scenario], Any], clock: ManualClock, fingerprint: str
+    run_on_database: Callable[[Scenario], Any], clock: ManualClock, fingerprint: str
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         with running(database, request()):
             await database.begin(create_and_return_id("a"))
-        # The process knows nothing of the request any more.
+        # The process no longer tracks the request.
         with (
             running(database, request(fingerprint=fingerprint)),
             pytest.raises(IdempotencyKeyInUse),
@@ -318,20 +322,20 @@ def test_key_is_in_use_for_every_process_between_begin_and_conclude(
         assert await number_of_tags(database) == 1
 
         with running(database, request()):
-            answer = await database.conclude(work("c"))
+            response = await database.conclude(work("c"))
         again = request()
         with running(database, again):
-            assert await database.begin(create_and_return_id("d")) == answer
+            assert await database.begin(create_and_return_id("d")) == response
         assert again.replayed
         clock.now += 24 * HOUR - 1
         with pytest.raises(IdempotencyKeyReused):
             await call(database, "e", request(fingerprint="another"))
 
-    play(scenario)
+    run_on_database(scenario)
 
 
 def test_key_of_a_request_in_an_ended_process_is_free_after_a_minute(
-    play: Callable[[Scenario], Any], clock: ManualClock
+    run_on_database: Callable[[Scenario], Any], clock: ManualClock
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         with running(database, request()):
@@ -343,10 +347,10 @@ def test_key_of_a_request_in_an_ended_process_is_free_after_a_minute(
         with running(database, request()):
             assert isinstance(await database.begin(create_and_return_id("c")), str)
 
-    play(scenario)
+    run_on_database(scenario)
 
 
-def test_key_is_free_after_a_failed_conclusion(play: Callable[[Scenario], Any]) -> None:
+def test_key_is_free_after_a_failed_conclusion(run_on_database: Callable[[Scenario], Any]) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         with running(database, request()):
             await database.begin(create_and_return_id("a"))
@@ -355,10 +359,10 @@ def test_key_is_free_after_a_failed_conclusion(play: Callable[[Scenario], Any]) 
 
         await call(database, "b", request(fingerprint="another"))
 
-    play(scenario)
+    run_on_database(scenario)
 
 
-def test_write_without_a_key_stores_no_response(play: Callable[[Scenario], Any]) -> None:
+def test_write_without_a_key_stores_no_response(run_on_database: Callable[[Scenario], Any]) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         await database.write(work("a"))
         with running(database, request()):
@@ -367,15 +371,15 @@ def test_write_without_a_key_stores_no_response(play: Callable[[Scenario], Any])
 
         assert await database.read(keys) == set()
 
-    play(scenario)
+    run_on_database(scenario)
 
 
 def test_stored_response_is_not_readable_without_the_key(
     tmp_path: Path, clock: ManualClock
 ) -> None:
     file = SqliteDatabase(tmp_path / "once.db", clock=clock)
-    answer: pb.CreateApiKeyResponse = run_scenario(file, lambda once: call(once, "a", request()))
-    assert answer.secret.startswith(SECRET)
+    response: pb.CreateApiKeyResponse = run_scenario(file, lambda once: call(once, "a", request()))
+    assert response.secret.startswith(SECRET)
 
     connection = apsw.Connection(str(tmp_path / "once.db"))
     (row,) = connection.execute("SELECT * FROM kept_answer").fetchall()
@@ -383,14 +387,14 @@ def test_stored_response_is_not_readable_without_the_key(
 
     assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []
     encrypted = next(value for value in row if isinstance(value, bytes))
-    place = (str(row[0]), str(row[1]))
-    opened = ENCRYPTION.open("kept answer", encrypted, *place)
-    assert pb.CreateApiKeyResponse.FromString(opened) == answer
+    purpose_arguments = (str(row[0]), str(row[1]))
+    opened = ENCRYPTION.open("kept answer", encrypted, *purpose_arguments)
+    assert pb.CreateApiKeyResponse.FromString(opened) == response
     for purpose, encryption in (
         ("kept answer", Encryption(bytes(32))),
         ("suppression", ENCRYPTION),
     ):
         with pytest.raises(DecryptionError):
-            encryption.open(purpose, encrypted, *place)
+            encryption.open(purpose, encrypted, *purpose_arguments)
     with pytest.raises(DecryptionError):
-        ENCRYPTION.open("kept answer", encrypted, place[0], "another key")
+        ENCRYPTION.open("kept answer", encrypted, purpose_arguments[0], "another key")

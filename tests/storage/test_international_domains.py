@@ -1,4 +1,4 @@
-"""The migration after which a search finds international domains."""
+"""The migration that makes international domains searchable."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def slow_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
 
 
 async def cancel_during_migration(database: SqliteDatabase | PostgresDatabase, sign: Path) -> None:
-    """Opens a database and cancels that while its migration runs."""
+    """Opens a database, and cancels the call while its migration runs."""
     opening = asyncio.create_task(database.open())
     await asyncio.to_thread(wait_until, sign.exists, "nothing is migrated")
     opening.cancel()
@@ -96,14 +96,14 @@ def test_cancelled_migration_of_a_server_leaves_no_changes(
 
 def test_interrupt_is_repeated_until_the_work_ends() -> None:
     async def main() -> None:
-        begun, asked = asyncio.Event(), threading.Semaphore(0)
+        begun, interrupted = asyncio.Event(), threading.Semaphore(0)
         loop = asyncio.get_running_loop()
 
         def work(interrupted_by: InterruptedBy) -> None:
-            interrupted_by(asked.release)
+            interrupted_by(interrupted.release)
             loop.call_soon_threadsafe(begun.set)
-            asked.acquire(timeout=20)
-            asked.acquire(timeout=20)
+            interrupted.acquire(timeout=20)
+            interrupted.acquire(timeout=20)
             raise RuntimeError
 
         task = asyncio.create_task(interruptible(work))

@@ -97,7 +97,7 @@ def test_second_run_applies_nothing_and_changes_nothing(database: APSWDatabase) 
     assert schema(database) == before
 
 
-def test_pending_changes_nothing(database: APSWDatabase) -> None:
+def test_listing_pending_migrations_changes_nothing(database: APSWDatabase) -> None:
     assert pending(database)[0] == FIRST
     assert schema(database) == set()
 
@@ -190,6 +190,6 @@ def test_interrupted_migration_is_resumed(database: APSWDatabase, left: str) -> 
 
 def test_history_records_every_migration(database: APSWDatabase) -> None:
     applied = migrate(database)
-    kept: list[Any] = database.execute_sql(f"SELECT name FROM {HISTORY} ORDER BY id").fetchall()
+    stored: list[Any] = database.execute_sql(f"SELECT name FROM {HISTORY} ORDER BY id").fetchall()
 
-    assert [name for (name,) in kept] == applied
+    assert [name for (name,) in stored] == applied

@@ -1,4 +1,4 @@
-"""The greatest stored id, after which new ids continue."""
+"""The greatest stored id. New ids are greater than it."""
 
 from __future__ import annotations
 

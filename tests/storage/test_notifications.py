@@ -1,4 +1,4 @@
-"""Notifications of changed accounts: after a commit of any process, and only then."""
+"""Notifications of changed accounts, which are sent only after a commit, by any process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATIENCE = 20.0
 
 
 class Received:
-    """Records notified accounts, and what a read found at that time."""
+    """Records the notified accounts, and the result of a read at that time."""
 
     def __init__(self, database: Database) -> None:
         self.accounts: list[str] = []
@@ -145,13 +145,13 @@ def test_rolled_back_write_notifies_no_listener(url: str, postgres: Postgres) ->
 def test_notification_waits_for_the_commit(server: str, postgres: Postgres) -> None:
     reached, opened = threading.Event(), threading.Event()
 
-    def slow(tx: Transaction) -> None:
+    def slow_write(tx: Transaction) -> None:
         create_and_notify(OURS, "slow", tx)
         reached.set()
         assert opened.wait(PATIENCE)
 
     async def scenario(database: Database, received: Received) -> None:
-        writing = asyncio.create_task(database.write(slow))
+        writing = asyncio.create_task(database.write(slow_write))
         await asyncio.to_thread(reached.wait, PATIENCE)
         await database.write(partial(create_and_notify, THEIRS, "quick"))
         await received.until(THEIRS)

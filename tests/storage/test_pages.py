@@ -50,16 +50,16 @@ TAG_SETS = [names for size in range(4) for names in combinations(TAGS, size)]
 
 @pytest.fixture(scope="module", params=STORES)
 def tx(request: pytest.FixtureRequest) -> Iterator[Transaction]:
-    """A transaction with many subscribers of two accounts, for reading."""
+    """A read-only transaction with many subscribers of two accounts."""
     with fresh(request) as transaction:
         for account in (OURS, THEIRS):
             field(account, transaction)
-            SUBSCRIBERS.create_many(account, made(Random(account)), transaction)
+            SUBSCRIBERS.create_many(account, random_subscribers(Random(account)), transaction)
         yield transaction
 
 
-def made(random: Random) -> dict[int, NewSubscriber]:
-    """Returns subscribers with few different values."""
+def random_subscribers(random: Random) -> dict[int, NewSubscriber]:
+    """Returns subscribers with few distinct values."""
     return {
         number: NewSubscriber(
             Email(f"{address}@x.de", f"{address}@x.de".lower()),
@@ -84,7 +84,7 @@ def prefix_filter(text: str) -> dict[str, Any]:
     return {"prefix": text.lower(), "folded_prefix": search_text(text)}
 
 
-# The arguments of each filter, given all subscribers of the account.
+# The arguments of each filter, computed from all subscribers of the account.
 FILTERS: dict[str, Callable[[list[SubscriberRow]], dict[str, Any]]] = {
     "status": lambda rows: {"status": Status.BOUNCED},
     "tag": lambda rows: {"tag_key": name_key("VIP")},
@@ -109,7 +109,7 @@ def matching(rows: list[SubscriberRow], filters: Filter) -> list[SubscriberRow]:
 
 
 def matches(row: SubscriberRow, filters: Filter) -> bool:
-    """Whether a subscriber matches the filter, implemented in Python."""
+    """Returns whether a subscriber matches the filter, computed in Python."""
     first, last = search_text(row.first_name), search_text(row.last_name)
     names = [" ".join(filter(None, [first, last])), last]
     return all(
@@ -141,11 +141,11 @@ def test_pages_contain_the_matches_in_order_by_offset_and_by_cursor(
             found = page(OURS, filters, PagePosition(limit, offset, descending=descending), tx)
             by_offset += found.rows
             position = PagePosition(limit, after=after, descending=descending)
-            sought = page(OURS, filters, position, tx)
-            assert page_without_total(OURS, filters, position, tx) == sought.rows
-            by_id += sought.rows
-            after = sought.rows[-1].id if sought.rows else None
-            assert found == sought
+            cursor_rows = page(OURS, filters, position, tx)
+            assert page_without_total(OURS, filters, position, tx) == cursor_rows.rows
+            by_id += cursor_rows.rows
+            after = cursor_rows.rows[-1].id if cursor_rows.rows else None
+            assert found == cursor_rows
             assert (found.total, found.more) == (len(expected), offset + limit < len(expected))
         assert by_offset == by_id == expected
 

@@ -33,14 +33,14 @@ from .helpers import (
 from .recording import RecordingTransaction, Step
 
 ROWS = 2_500
-# One of this number of subscribers has a rare status.
+# One in this many subscribers has a rare status.
 RARE = 250
 TAGS = 7
 LIMIT = 10
 
 
-def made() -> dict[int, NewSubscriber]:
-    """Returns thousands of subscribers: many of each tag and of each status except one."""
+def many_subscribers() -> dict[int, NewSubscriber]:
+    """Returns thousands of subscribers. Each tag and each status except one is frequent."""
     common = [Status.UNCONFIRMED, Status.CONFIRMED, Status.UNSUBSCRIBED]
     return {
         number: NewSubscriber(
@@ -65,12 +65,12 @@ def small_buckets() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def tx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transaction]:
-    """A transaction on a file with many subscribers of two accounts, for reading."""
+    """A read-only transaction on a file with many subscribers of two accounts."""
     path: Path = tmp_path_factory.mktemp("plans")
     with unit_of_work(f"sqlite:///{path}/roster.db") as transaction, small_buckets():
         for account in (OURS, THEIRS):
             field(account, transaction)
-            SUBSCRIBERS.create_many(account, made(), transaction)
+            SUBSCRIBERS.create_many(account, many_subscribers(), transaction)
         yield transaction
 
 
@@ -90,7 +90,7 @@ FILTERS: dict[str, dict[str, Any]] = {
 }
 SINGLE = list(combinations(FILTERS, 1))
 ALL = [(), *SINGLE, *combinations(FILTERS, 2)]
-# Filters whose index is in list order, so that a cursor is found by a search.
+# Filters with an index in list order, so that an index search finds the cursor.
 IN_ORDER = [names for names in ALL if not {"email", "prefix"} & set(names)]
 
 
@@ -243,7 +243,7 @@ def test_unfiltered_page_by_offset_is_cheap_at_every_offset(
 
     costs = [cost(offset) for offset in range(0, ROWS, 7 * LIMIT)]
 
-    # Skipping all subscribers takes at least one step each.
+    # Reading past all subscribers takes at least one step per subscriber.
     assert max(costs) < costs[0] + ROWS // 2, costs
 
 
@@ -258,7 +258,7 @@ def test_page_of_a_rare_status_takes_few_steps(
 
     of_page, of_count, *_ = steps(tx, filters, PagePosition(LIMIT, descending=descending))
 
-    # Reading all subscribers takes at least one step each.
+    # Reading all subscribers takes at least one step per subscriber.
     assert of_page.machine_steps < ROWS
     assert of_count.machine_steps < 20 * ROWS // RARE
 

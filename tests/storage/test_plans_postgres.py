@@ -35,7 +35,7 @@ from .test_plans import (
     each_ordered_filter,
     each_pagination,
     filter_of,
-    made,
+    many_subscribers,
     middle,
     small_buckets,
 )
@@ -54,7 +54,7 @@ COPIES = {
 
 
 class Step(NamedTuple):
-    """A statement that was run: its text, plan nodes and blocks read."""
+    """A completed statement: its text, plan nodes and blocks read."""
 
     sql: str
     nodes: list[Mapping[str, Any]]
@@ -91,9 +91,9 @@ def database(postgres: Postgres) -> Iterator[Psycopg3Database]:
     bring_up_to_date(url)
     with unit_of_work(url) as tx, small_buckets():
         field(OURS, tx)
-        SUBSCRIBERS.create_many(OURS, made(), tx)
+        SUBSCRIBERS.create_many(OURS, many_subscribers(), tx)
     with closing(connect(url)) as opened:
-        # The statements that fill the tables are not those of a service.
+        # Statements that fill the tables are not statements of the service.
         opened.execute_sql("SET statement_timeout = 0")
         for table, columns in COPIES.items():
             opened.execute_sql(

@@ -1,4 +1,4 @@
-"""PostgresDatabase: retries, acknowledgement, bounds, isolation and checks at start."""
+"""PostgresDatabase: retries, acknowledgment, limits, isolation and startup checks."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ Scenario = Callable[[PostgresDatabase], Awaitable[None]]
 @pytest.fixture(scope="module")
 def url(postgres: Postgres) -> str:
     """A database with a short deadlock_timeout."""
-    made = postgres.new_database()
-    bring_up_to_date(made)
-    postgres.run(f"ALTER DATABASE {conninfo_to_dict(made)['dbname']} SET deadlock_timeout = '20ms'")
-    return made
+    url = postgres.new_database()
+    bring_up_to_date(url)
+    postgres.run(f"ALTER DATABASE {conninfo_to_dict(url)['dbname']} SET deadlock_timeout = '20ms'")
+    return url
 
 
 @pytest.fixture(autouse=True)
@@ -84,20 +84,20 @@ def create(name: str, account: str = OURS) -> Callable[[Transaction], str]:
 
 def raise_sqlstate(tx: Transaction, state: str) -> None:
     """Raises a server error with this SQLSTATE."""
-    run(f"DO $$ BEGIN RAISE EXCEPTION 'made up' USING ERRCODE = '{state}'; END $$", tx)
+    run(f"DO $$ BEGIN RAISE EXCEPTION 'raised by a test' USING ERRCODE = '{state}'; END $$", tx)
 
 
 class FailingWork:
     """Work that creates a tag and fails the given number of times."""
 
     def __init__(self, wrong: Callable[[Transaction], object], times: int = 1) -> None:
-        self.made = 0
+        self.attempts = 0
         self._wrong, self._times = wrong, times
 
     def __call__(self, tx: Transaction) -> str:
-        self.made += 1
-        created = create(f"attempt {self.made} of {self._times + 1}")(tx)
-        if self.made <= self._times:
+        self.attempts += 1
+        created = create(f"attempt {self.attempts} of {self._times + 1}")(tx)
+        if self.attempts <= self._times:
             self._wrong(tx)
         return created
 
@@ -127,7 +127,7 @@ def test_rolled_back_transaction_is_retried_once(
             await database.write(twice)
 
     run_scenario(url, scenario)
-    assert (once.made, twice.made) == (2, 2)
+    assert (once.attempts, twice.attempts) == (2, 2)
     assert names(url) == ["attempt 2 of 2"]
 
 
@@ -154,11 +154,11 @@ def test_deadlocked_transactions_each_take_effect_once(url: str) -> None:
 
 
 def test_read_is_retried_after_its_connection_was_lost(url: str) -> None:
-    made = []
+    attempts = []
 
     def work(tx: Transaction) -> int:
-        made.append(1)
-        if len(made) == 1:
+        attempts.append(1)
+        if len(attempts) == 1:
             terminate_connection(tx)
         return tags.count(OURS, tx)
 
@@ -203,7 +203,7 @@ def test_connection_lost_during_the_commit_is_not_acknowledged(url: str) -> None
         assert await database.write(create("next")) == "next"
 
     run_scenario(url, scenario)
-    assert (attempts.made, names(url)) == (1, ["next"])
+    assert (attempts.attempts, names(url)) == (1, ["next"])
 
 
 def test_commit_with_a_lost_response_is_neither_acknowledged_nor_retried(url: str) -> None:
@@ -220,8 +220,8 @@ def test_commit_with_a_lost_response_is_neither_acknowledged_nor_retried(url: st
     with Relay(conninfo_to_dict(url)["host"]) as relay:
         run_scenario(url.replace(str(conninfo_to_dict(url)["host"]), relay.folder), scenario)
 
-    # The commit took effect; a retry by the client finds its result.
-    assert (attempts.made, names(url)) == (1, ["attempt 1 of 1", "before", "next"])
+    # The commit took effect. A retry by the client finds its result.
+    assert (attempts.attempts, names(url)) == (1, ["attempt 1 of 1", "before", "next"])
 
 
 def test_commit_that_no_standby_confirms_times_out_without_acknowledgement(
@@ -240,7 +240,7 @@ def test_commit_that_no_standby_confirms_times_out_without_acknowledgement(
     finally:
         postgres.set("synchronous_standby_names", "")
 
-    # The commit is stored here, but could be lost in a failover to the standby.
+    # The commit is stored here, but a failover to the standby could lose it.
     assert names(url) == ["unconfirmed"]
 
 
@@ -291,7 +291,7 @@ def test_slow_statement_is_cancelled_and_others_complete(url: str) -> None:
         slow = [database.read(partial(select, "SELECT pg_sleep(10)")) for _ in range(2)]
         quick = [database.read(lambda tx: tags.count(OURS, tx)) for _ in range(6)]
         answers = await asyncio.gather(*slow, *quick, return_exceptions=True)
-        assert [type(answer) for answer in answers[:2]] == [Unavailable] * 2
+        assert [type(response) for response in answers[:2]] == [Unavailable] * 2
         assert answers[2:] == [0] * 6
 
     run_scenario(options(url, "-c statement_timeout=100ms"), scenario, connections=2)
@@ -355,7 +355,7 @@ def test_write_in_a_read_is_rejected(url: str) -> None:
 
 
 def test_writer_reads_all_changes_of_the_previous_writer(url: str) -> None:
-    """Otherwise an update that depends on an earlier read could be lost."""
+    """Without this, an update that depends on an earlier read could be lost."""
 
     def work(tx: Transaction) -> None:
         (number,) = select("SELECT count(*) FROM tag", tx)[0]
@@ -380,12 +380,12 @@ def opening_error(url: str) -> str:
     async def opening() -> None:
         with pytest.raises(StorageError) as caught:
             await PostgresDatabase(url, 2).open()
-        said.append(str(caught.value))
+        message.append(str(caught.value))
 
-    said: list[str] = []
+    message: list[str] = []
     asyncio.run(opening())
-    assert "\n" not in said[0]
-    return said[0]
+    assert "\n" not in message[0]
+    return message[0]
 
 
 def test_asynchronous_commit_is_rejected(url: str) -> None:

@@ -56,7 +56,7 @@ def create(name: str) -> Work[str]:
 
 
 def names(tx: Transaction) -> list[str]:
-    """Work that returns the names of all tags."""
+    """Returns the names of all tags."""
     return [row.name for row in store.page(ACCOUNT, Page(1, 100), tx)[0]]
 
 
@@ -73,7 +73,7 @@ def names_from_another_program(path: Path) -> list[str]:
 
 
 class BlockedWriter:
-    """Keeps the writer in a transaction until it is released."""
+    """Blocks the writer in a transaction until the test releases it."""
 
     def __init__(self) -> None:
         self._reached, self._done = threading.Event(), threading.Event()
@@ -91,18 +91,20 @@ class BlockedWriter:
         self._done.set()
 
 
-async def turns() -> None:
+async def run_loop_iterations() -> None:
     """Runs some iterations of the event loop."""
     for _ in range(4):
         await asyncio.sleep(0)
 
 
 async def write_together(database: SqliteDatabase, *works: Work[Any]) -> list[Any]:
-    """Queues the works during another write, so that they form the next batch. Returns outcomes."""
+    """Queues the works while the writer is blocked, so that they form the next batch. Returns their
+    outcomes.
+    """
     busy = BlockedWriter()
     first = await busy.hold(database)
     tasks = [asyncio.create_task(database.write(work)) for work in works]
-    await turns()
+    await run_loop_iterations()
     busy.release()
     await first
     return await asyncio.gather(*tasks, return_exceptions=True)
@@ -140,9 +142,9 @@ def test_failed_write_is_rolled_back_alone(path: Path) -> None:
         async with opened_database(path) as database:
             return await write_together(database, create("a"), fail, create("a"), create("b"))
 
-    _, failed, taken, _ = run(scenario())
+    _, failed, results, _ = run(scenario())
     assert isinstance(failed, ValueError)
-    assert isinstance(taken, TagAlreadyExists)
+    assert isinstance(results, TagAlreadyExists)
     assert names_from_another_program(path) == ["a", "b"]
 
 
@@ -271,9 +273,9 @@ def test_close_runs_the_queued_writes_first(path: Path) -> None:
             busy = BlockedWriter()
             first = await busy.hold(database)
             waiting = [asyncio.create_task(database.write(create(name))) for name in "abc"]
-            await turns()
+            await run_loop_iterations()
             end = asyncio.create_task(database.close())
-            await turns()
+            await run_loop_iterations()
             busy.release()
             await asyncio.gather(first, end, *waiting)
 

@@ -1,4 +1,6 @@
-"""Statements are built once, take named arguments, and are as few for 100 rows as for one."""
+"""Statements are built once, take named arguments, and their number does not depend on the number
+of rows.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,7 @@ def test_page_by_offset_costs_one_more_statement_except_near_the_end(
 @pytest.mark.usefixtures("one_subscriber")
 @pytest.mark.parametrize("rows", [1, 100])
 def test_bulk_cost_is_independent_of_its_rows(tx: Transaction, rows: int) -> None:
-    # Suppressions; subscribers; their number; tags: known, new, known; links.
+    # Suppressions; subscribers; their count; tags: select, insert, select; links.
     assert statements_of(tx, lambda: bulk(tx, range(rows))) == 7
     # The tags are cached now.
     assert statements_of(tx, lambda: bulk(tx, range(rows, 2 * rows))) == 5
@@ -125,7 +127,7 @@ def test_bulk_that_starts_a_counter_bucket_costs_at_most_five_more_statements(
     monkeypatch.setattr(store_counting, "BUCKET_SIZE", 100)
     bulk(tx, range(100))
 
-    # The start of the bucket; its move; the last group; the bucket. Then also its group.
+    # The start of the bucket; its move; the last group; the bucket; for a new group also the group.
     assert statements_of(tx, lambda: bulk(tx, range(100, 200))) == 5 + 4
     assert statements_of(tx, lambda: bulk(tx, range(200, 300))) == 5 + 5
     assert statements_of(tx, lambda: bulk(tx, range(300, 350))) == 5
@@ -237,7 +239,7 @@ def test_page_of_other_resources_costs_two_statements(tx: Transaction, store: An
     assert statements_of(tx, lambda: store.page(OURS, Page(1, 100), tx)) == 2
 
 
-# Statements over all accounts, at the start and for deliveries and their metrics.
+# Statements over all accounts, which run at startup or for deliveries and metrics.
 OF_ALL = {"_NEWEST", "_EVERY", "_WITH_WORK", "_BACKLOG"}
 # API keys are looked up by their hash before the account is known.
 STATEMENTS = {
@@ -249,8 +251,8 @@ STATEMENTS = {
 }
 
 
-class Asked(dict[str, list[Any]]):
-    """Records the names of arguments, and returns a generated value for each."""
+class ArgumentRecorder(dict[str, list[Any]]):
+    """Records the names of arguments, and returns an empty list for each."""
 
     def __missing__(self, name: str) -> list[Any]:
         return self.setdefault(name, [])
@@ -258,11 +260,14 @@ class Asked(dict[str, list[Any]]):
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_every_query_of_account_data_binds_the_account(name: str) -> None:
-    prepared, asked = STATEMENTS[name].prepared(SqliteDialect(), SqliteDatabase(None)), Asked()
+    prepared, arguments = (
+        STATEMENTS[name].prepared(SqliteDialect(), SqliteDatabase(None)),
+        ArgumentRecorder(),
+    )
 
-    prepared.arguments(asked)
+    prepared.arguments(arguments)
 
-    assert "account_id" in asked
+    assert "account_id" in arguments
     if not prepared.sql.startswith("INSERT"):
         assert '"account_id" = ?' in prepared.sql
 

@@ -1,4 +1,4 @@
-"""Suppressions of deleted addresses, which are stored only as keyed hashes."""
+"""Suppressions, which contain deleted addresses only as keyed hashes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def test_deleting_an_opted_out_subscriber_suppresses_the_address(
 
 
 @each_reachable
-def test_deleting_another_subscriber_suppresses_nothing(tx: Transaction, status: Status) -> None:
+def test_deleting_a_subscriber_without_an_opt_out_suppresses_nothing(
+    tx: Transaction, status: Status
+) -> None:
     deleted(tx, status)
 
     assert suppressed(tx) == []
@@ -104,9 +106,9 @@ def test_suppressed_address_is_rejected_in_any_spelling_until_removed(
 def test_suppressed_rows_of_a_bulk_are_rejected_and_the_others_stored(tx: Transaction) -> None:
     deleted(tx, Status.COMPLAINED)
 
-    taken = SUBSCRIBERS.create_many(OURS, {2: new("eve"), 4: new("ADA"), 6: new("bob")}, tx)
+    result = SUBSCRIBERS.create_many(OURS, {2: new("eve"), 4: new("ADA"), 6: new("bob")}, tx)
 
-    assert {i: error.failure for i, error in taken.row_errors.items()} == {4: Failure.SUPPRESSED}
+    assert {i: error.failure for i, error in result.row_errors.items()} == {4: Failure.SUPPRESSED}
     assert [row.email for row in list_subscribers(OURS, tx).rows] == [
         "eve@example.com",
         "bob@example.com",
@@ -143,7 +145,7 @@ def test_changing_the_address_of_an_opted_out_subscriber_suppresses_the_old_one(
 
 
 @each_reachable
-def test_changing_the_address_of_another_subscriber_suppresses_nothing(
+def test_changing_the_address_of_a_subscriber_without_an_opt_out_suppresses_nothing(
     tx: Transaction, status: Status
 ) -> None:
     row = subscriber(tx, status)

@@ -1,4 +1,4 @@
-"""Values of custom fields: merging, removal by null, deletion with their field or subscriber."""
+"""Custom field values: merging, removal by null, and deletion with their field or subscriber."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fields(tx: Transaction) -> dict[str, str]:
 
 @pytest.fixture
 def create_ada(tx: Transaction) -> SubscriberRow:
-    """Creates a subscriber with a value for every field except one."""
+    """Creates a subscriber with values for all fields except one."""
     return SUBSCRIBERS.create(OURS, new("ada", values=STORED), tx)
 
 
@@ -46,7 +46,7 @@ def stored_keys(tx: Transaction) -> list[tuple[Any, ...]]:
 
 
 def values_by_every_read(name: str, tx: Transaction) -> list[Mapping[str, Any]]:
-    """Returns the values of a subscriber from every function that reads it."""
+    """Returns the values of a subscriber from every function that reads them."""
     one = find(OURS, email(name), tx)
     (on_page,) = [row for row in list_subscribers(OURS, tx).rows if row.id == one.id]
     return [one.values, find(OURS, one.id, tx).values, on_page.values]

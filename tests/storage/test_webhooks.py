@@ -1,4 +1,4 @@
-"""Tests the store of webhooks: health, secrets, changes and test deliveries."""
+"""Tests the webhook store: health, secrets, changes and test deliveries."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from .helpers import OURS, THEIRS, select
 
 
 @dataclass
-class IndexedTests:
-    """Returns ascending numbers instead of encrypted secrets."""
+class SequentialSecrets:
+    """Returns ascending numbers in place of encrypted secrets."""
 
     count: int = 0
 
@@ -55,7 +55,7 @@ def create(tx: Transaction, account: str = OURS, **fields: Any) -> WebhookRow:
         "event_types": (),
         "enabled": True,
     }
-    return store.create(account, store.NewWebhook(**{**defaults, **fields}), IndexedTests(), tx)
+    return store.create(account, store.NewWebhook(**{**defaults, **fields}), SequentialSecrets(), tx)
 
 
 def fail(row: WebhookRow, tx: Transaction) -> WebhookRow:

@@ -9,7 +9,7 @@ from typing import Any
 from roster import client
 from roster.v1.tags_pb2_grpc import TagServiceStub
 
-# Calls a unary rpc of TagService: address, key, rpc, request, further arguments.
+# Calls a unary rpc of TagService. Arguments: address, key, rpc, request, and keyword arguments.
 Caller = Callable[..., Any]
 
 

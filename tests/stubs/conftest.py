@@ -1,4 +1,4 @@
-"""The languages, with programs that are built once, and the channels of the Python client."""
+"""The languages with their programs, which are built once, and the Python client channels."""
 
 from __future__ import annotations
 

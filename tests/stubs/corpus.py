@@ -1,7 +1,7 @@
-"""Messages of every type, in binary and as JSON, which the stubs of each language must read.
+"""Messages of every type, in binary and as JSON, that the stubs of every language must read.
 
 `python -m tests.stubs.corpus` adds messages for new types and fields to corpus.json. Existing
-entries stay as they are: released programs store and send such messages.
+entries never change, because released programs store and send such messages.
 """
 
 from __future__ import annotations

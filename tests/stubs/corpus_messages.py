@@ -86,7 +86,7 @@ def with_nested(descriptor: Descriptor) -> Iterator[Descriptor]:
 
 
 def filled(descriptor: Descriptor, case: str) -> Message:
-    """Returns a message with the values of a case."""
+    """Returns a message with the field values of a case."""
     if case == "unset":
         return message_factory.GetMessageClass(descriptor)()
     if case == "of a later version":
@@ -100,7 +100,7 @@ def filled(descriptor: Descriptor, case: str) -> Message:
 
 
 def fill(message: Message, field: FieldDescriptor, case: str) -> None:
-    """Sets a field. Also sets default values, for the presence of the field."""
+    """Sets a field, including to its default value if the field has presence."""
     if not field.is_repeated:
         set_value(message, field, value_of(field, case))
         return

@@ -1,6 +1,6 @@
 """Java: generates stubs from the descriptor image with the documented commands, and compiles them.
 
-That takes many seconds, so the build is cached in .tools until its inputs change.
+The build takes many seconds, so it is cached in .tools until its inputs change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .programs import FOLDER, ROOT, Programs, documented_commands, shell
 IMAGE = ROOT / "generated" / "roster.binpb"
 SOURCES = FOLDER / "java"
 MAX_AGE_SECONDS = 86_400
-# The optimizing compiler does not pay off in a program that runs for a second.
+# The optimizing compiler is not worthwhile for a program that runs for a second.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
@@ -40,9 +40,9 @@ def make(folder: Path) -> Programs:
 
 
 def stubs(javac: str) -> Path:
-    """Returns the folder of the build: `lib`, `sources` and `classes`.
+    """Returns the build folder with `lib`, `sources` and `classes`.
 
-    Each process builds in a folder of its own and then renames it, so test runs can share the
+    Each process builds in a temporary folder and then renames it, so that test runs can share the
     cache.
     """
     repository = tools.file("java/repository", "java")

@@ -1,4 +1,4 @@
-"""Python: installs `generated/python` into a folder of its own."""
+"""Python: installs `generated/python` into a separate folder."""
 
 from __future__ import annotations
 

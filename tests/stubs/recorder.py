@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import grpc
 
 STREAM = "/roster.v1.SubscriberService/ExportSubscribers"
-# Without a deadline, gRPC reports more remaining time than this.
+# gRPC reports more remaining time than this if a call has no deadline.
 A_YEAR = 365 * 86_400.0
 
 

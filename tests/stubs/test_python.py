@@ -27,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*command: str | Path, site: Path | None = None, folder: Path | None = None) -> str:
-    """Runs a command and returns its output, which an assertion shows if it fails."""
+    """Runs a command and returns its output, which is also in the assertion error if it fails."""
     environment = {**os.environ, "PYTHONPATH": str(site or "")}
     done = subprocess.run(
         [str(part) for part in command],

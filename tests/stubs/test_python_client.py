@@ -36,7 +36,7 @@ def test_call_has_the_key_a_deadline_and_a_new_idempotency_key(caller: Caller) -
     assert first.metadata["idempotency-key"] != second.metadata["idempotency-key"]
 
 
-def test_metadata_and_timeout_of_the_caller_are_kept(caller: Caller) -> None:
+def test_metadata_and_timeout_of_the_caller_are_preserved(caller: Caller) -> None:
     options = {"metadata": (("idempotency-key", "mine"), ("x-request-id", "r1")), "timeout": 1000}
 
     with recording() as recorder:
@@ -84,16 +84,16 @@ def test_stream_has_the_key_and_no_deadline() -> None:
         assert came.seconds is None
 
 
-async def each_in_turn(requests: list[ImportSubscribersRequest]) -> AsyncIterator[Any]:
+async def as_async_iterator(requests: list[ImportSubscribersRequest]) -> AsyncIterator[Any]:
     for request in requests:
         yield request
 
 
-@pytest.mark.parametrize("form", [list, each_in_turn])
+@pytest.mark.parametrize("form", [list, as_async_iterator])
 def test_rejected_import_raises_the_error_of_the_service(
     grpc_account: Account, form: Callable[[list[ImportSubscribersRequest]], Any]
 ) -> None:
-    # More than the flow-control window, so that the call fails while it is sent.
+    # The requests exceed the flow-control window, so the call fails while it sends.
     row = BulkSubscriber(email="ada@example.com", first_name="x" * 65_536)
     requests = [ImportSubscribersRequest(rows=[row])] * 64
     reader = grpc_account.new_key("read")

@@ -1,4 +1,4 @@
-"""Tests to which servers a channel of roster.client sends its key."""
+"""Tests which servers a channel of roster.client sends its key to."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_program_completes_every_step(
 
 @pytest.fixture(scope="module")
 def reader(service: Service, grpc_front: GrpcFront) -> Account:
-    """An account in which the curl example was run, and then that of each language is."""
+    """An account for the examples: first the curl example, then that of each language."""
     account = new_account(service, grpc_front)
     account.ok("CreateSubscriber", email=CREATED)
     return account

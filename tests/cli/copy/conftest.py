@@ -1,4 +1,4 @@
-"""Databases to copy, and small batches."""
+"""Databases for copy tests, and small batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases of both kinds with rows in every table, and ways to copy them."""
+"""Databases of both kinds with rows in every table, and helpers that copy them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ...storage.helpers import ENCRYPTION, SUBSCRIBERS, SUPPRESSIONS, field, new
 from ..commands import roster
 
 PEOPLE = 300
-# Rows per batch, so that a few hundred rows make many batches.
+# A batch size that splits a few hundred rows into many batches.
 BATCH = 64
 SECRET, OLD_SECRET = make_secret(), make_secret()
 TABLES = {
@@ -67,7 +67,7 @@ class Databases:
         return f"sqlite:///{self._folder}/{self._number}.db"
 
     def copy_of(self, file: str) -> str:
-        """Returns a copy of the file, which is not locked."""
+        """Returns an unlocked copy of the file."""
         other = self.new("sqlite")
         shutil.copy(*(url.removeprefix("sqlite:///") for url in (file, other)))
         return other
@@ -78,51 +78,51 @@ def create_everything(
 ) -> str:
     """Creates rows in every table, and returns the id of an account.
 
-    `hook` is the URL of its webhook, with unfinished deliveries.
+    `hook` is the URL of its webhook, which has unfinished deliveries.
     """
     save_key_fingerprint(ENCRYPTION.fingerprint(), tx)
-    own = accounts.create_account("ada@example.com", tx, verified=True).id
+    account_id = accounts.create_account("ada@example.com", tx, verified=True).id
     other = accounts.create_account("bob@example.com", tx, verified=False).id
-    accounts.create_key(own, "permanent", "admin", "hash", tx)
-    accounts.create_key(own, "temporary", "read", "other hash", tx, expires_at=2**41)
+    accounts.create_key(account_id, "permanent", "admin", "hash", tx)
+    accounts.create_key(account_id, "temporary", "read", "other hash", tx, expires_at=2**41)
     for key in ("city", "note"):
-        field(own, tx, key)
+        field(account_id, tx, key)
     for first in range(0, people, 100):
         texts = {n: {"note": text} for n, text in enumerate(TEXTS)} if first == 0 else {}
         rows = {
             n: new(f"ada{first + n}", "vip", f"tag {n % 7}", values=texts.get(n, {"city": "Turin"}))
             for n in range(100)
         }
-        SUBSCRIBERS.create_many(own, rows, tx)
+        SUBSCRIBERS.create_many(account_id, rows, tx)
     SUBSCRIBERS.create(other, new("Ada", status=Status.COMPLAINED), tx)
-    tags.create(own, "by an older version", "\x01\x7f", tx)
-    SUPPRESSIONS.add(own, "gone@example.com", 4, tx)
-    put(own, "key", StoredResponseRow("fingerprint", bytes(range(256))), tx)
-    create_deliveries(own, hook, tx)
-    return own
+    tags.create(account_id, "by an older version", "\x01\x7f", tx)
+    SUPPRESSIONS.add(account_id, "gone@example.com", 4, tx)
+    put(account_id, "key", StoredResponseRow("fingerprint", bytes(range(256))), tx)
+    create_deliveries(account_id, hook, tx)
+    return account_id
 
 
-def create_deliveries(own: str, hook: str, tx: Transaction) -> None:
-    """Creates a webhook, and an event in each state: sent, failed, leased, and not expanded.
+def create_deliveries(account_id: str, hook: str, tx: Transaction) -> None:
+    """Creates a webhook with an event in each state: sent, failed, leased, and not expanded.
 
-    A replay covers all but the last.
+    A replay covers all events except the last.
     """
     new = NewWebhook(hook, "", ("tag.*",), enabled=True)
-    webhook = webhooks.create(own, new, partial(encrypted, own, OLD_SECRET), tx)
-    webhooks.rotate(own, webhook.id, partial(encrypted, own, SECRET), tx)
+    webhook = webhooks.create(account_id, new, partial(encrypted, account_id, OLD_SECRET), tx)
+    webhooks.rotate(account_id, webhook.id, partial(encrypted, account_id, SECRET), tx)
     for name in ("sent", "failed"):
-        tags.create(own, name, "", tx)
-    sent, failed = (leased.delivery for leased in lease_due(own, tx).deliveries)
+        tags.create(account_id, name, "", tx)
+    sent, failed = (leased.delivery for leased in lease_due(account_id, tx).deliveries)
     finished = [
         FinishedAttempt(sent, tx.now, 5, 200, "", "ok", None, 0.5, hook),
         FinishedAttempt(failed, tx.now, 5, 503, "answered 503", "\\x00", None, 0.5, hook),
     ]
-    record_attempts(own, finished, tx)
-    tags.create(own, "leased", "", tx)
-    lease_due(own, tx)
+    record_attempts(account_id, finished, tx)
+    tags.create(account_id, "leased", "", tx)
+    lease_due(account_id, tx)
     everything = ReplayFilter(first_id_at(0), None, [], only_failed=False)
-    store_replays.create(own, webhook.id, everything, tx)
-    tags.create(own, "not expanded", "", tx)
+    store_replays.create(account_id, webhook.id, everything, tx)
+    tags.create(account_id, "not expanded", "", tx)
 
 
 def encrypted(account_id: str, secret: str, webhook_id: str) -> bytes:
@@ -132,7 +132,7 @@ def encrypted(account_id: str, secret: str, webhook_id: str) -> bytes:
 def copy(
     source: str, target: str, report_progress: ReportProgress = lambda *_: None
 ) -> list[Copied]:
-    """Copies in this process."""
+    """Copies a database in this process."""
     locations = [parse_database_url(url) for url in (source, target)]
     urls = [each.url if isinstance(each, PostgresUrl) else each for each in locations]
     with both_endpoints(*urls) as endpoints:
@@ -144,18 +144,18 @@ def command(source: str, target: str, *flags: str) -> subprocess.CompletedProces
 
 
 def copy_error(source: str, target: str) -> str:
-    """Returns the error of a copy that is rejected."""
+    """Returns the error of a rejected copy."""
     with pytest.raises(StorageError) as caught:
         copy(source, target)
     return str(caught.value)
 
 
 class InterruptedCopy(Exception):
-    """Interrupts a copy."""
+    """Stops a copy."""
 
 
 def interrupted_copy(source: str, target: str, rows: int) -> None:
-    """Copies until this number of rows was read."""
+    """Copies until this number of rows is read."""
 
     def report_progress(read: int, _: int) -> None:
         if read >= rows:

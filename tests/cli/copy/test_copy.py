@@ -52,7 +52,7 @@ def test_copy_to_postgres_and_back_is_equal(databases: Databases, source: str) -
     }
 
 
-def test_copy_delivers_what_the_source_had_not_delivered(
+def test_copy_sends_the_pending_deliveries_of_the_source(
     databases: Databases, receiver: Receiver
 ) -> None:
     source, target = databases.new("sqlite"), databases.new("postgres")
@@ -65,7 +65,7 @@ def test_copy_delivers_what_the_source_had_not_delivered(
         async with running_worker(Location(target, clock)) as worker:
             await worker.wait_for_rows(
                 Delivery,
-                lambda found: [row["status"] for row in found] == [DeliveryStatus.SUCCEEDED] * 7,
+                lambda items: [row["status"] for row in items] == [DeliveryStatus.SUCCEEDED] * 7,
             )
 
     asyncio.run(run())
@@ -75,7 +75,7 @@ def test_copy_delivers_what_the_source_had_not_delivered(
         for request in receiver.received
         for secret in (SECRET, OLD_SECRET)
     )
-    # Deliveries that were not sent, and the replay; with both secrets.
+    # The deliveries that were not sent, and the replay, signed with both secrets.
     assert names == {"sent": 2, "failed": 4, "leased": 4, "not expanded": 2}
 
 
@@ -163,10 +163,10 @@ def test_copy_is_a_snapshot_of_a_source_that_changes(databases: Databases, sourc
     server, file = databases.new("postgres"), databases.new("sqlite")
     copy(source, server)
     before = all_rows(server)
-    own = before["account"][0][0]
+    account_id = before["account"][0][0]
 
     def add_subscriber(rows: int, _: int) -> None:
-        change(server, lambda tx: SUBSCRIBERS.create(own, new(f"late{rows}", "vip"), tx))
+        change(server, lambda tx: SUBSCRIBERS.create(account_id, new(f"late{rows}", "vip"), tx))
 
     copy(server, file, add_subscriber)
 
@@ -174,12 +174,12 @@ def test_copy_is_a_snapshot_of_a_source_that_changes(databases: Databases, sourc
     assert len(all_rows(server)["subscriber"]) > len(before["subscriber"])
 
 
-def test_row_that_the_target_cannot_store_is_named(databases: Databases) -> None:
+def test_error_names_the_row_that_the_target_cannot_store(databases: Databases) -> None:
     source, target = databases.new("sqlite"), databases.new("postgres")
     with unit_of_work(source) as tx:
-        own = accounts.create_account("a\0b@example.com", tx, verified=True).id
+        account_id = accounts.create_account("a\0b@example.com", tx, verified=True).id
 
-    assert re.search(f"rows of account, from {own} .*NUL", copy_error(source, target))
+    assert re.search(f"rows of account, from {account_id} .*NUL", copy_error(source, target))
 
 
 def test_progress_ends_with_every_row(databases: Databases, source: str) -> None:

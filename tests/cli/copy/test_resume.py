@@ -1,4 +1,4 @@
-"""Resumed copies."""
+"""Tests of resumed copies."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def test_changes_of_the_source_between_two_runs_are_copied(
     interrupted_copy(source, target, PEOPLE + 3 * BATCH)
 
     def edit(tx: Transaction) -> None:
-        (own, _) = [row.id for row in accounts.list_accounts(tx)]
-        first, second, third = list_subscribers(own, tx, EVERYONE, PagePosition(3)).rows
-        SUBSCRIBERS.delete(own, first.id, tx)
-        add_tags(own, second.id, distinct(["late"]), tx)
-        # Another subscriber gets this address, before the target deletes the previous one.
-        SUBSCRIBERS.delete(own, third.id, tx)
-        SUBSCRIBERS.create(own, new(third.email.partition("@")[0]), tx)
+        (account_id, _) = [row.id for row in accounts.list_accounts(tx)]
+        first, second, third = list_subscribers(account_id, tx, EVERYONE, PagePosition(3)).rows
+        SUBSCRIBERS.delete(account_id, first.id, tx)
+        add_tags(account_id, second.id, distinct(["late"]), tx)
+        # Another subscriber takes over this address before the target deletes the previous one.
+        SUBSCRIBERS.delete(account_id, third.id, tx)
+        SUBSCRIBERS.create(account_id, new(third.email.partition("@")[0]), tx)
 
     change(source, edit)
 
@@ -131,11 +131,11 @@ def test_addresses_exchanged_between_two_runs_are_copied(databases: Databases, s
     interrupted_copy(source, target, 3 * PEOPLE)
 
     def exchange(tx: Transaction) -> None:
-        own = accounts.list_accounts(tx)[0].id
-        found = list_subscribers(own, tx, EVERYONE, PagePosition(200)).rows
-        first, last = found[0].id, found[-1].id
+        account_id = accounts.list_accounts(tx)[0].id
+        subscriber_rows = list_subscribers(account_id, tx, EVERYONE, PagePosition(200)).rows
+        first, last = subscriber_rows[0].id, subscriber_rows[-1].id
         for subscriber, name in ((first, "else"), (last, "ada0"), (first, "ada199")):
-            SUBSCRIBERS.update(own, subscriber, Changes(email=email(name)), tx)
+            SUBSCRIBERS.update(account_id, subscriber, Changes(email=email(name)), tx)
 
     change(source, exchange)
 

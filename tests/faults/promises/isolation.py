@@ -17,8 +17,8 @@ from ...behavior.test_isolation import (
     MISSING,
     REFERENCES,
     REQUESTS,
+    all_lists,
     create_all,
-    everything,
     resource_type,
 )
 from ...conftest import Account, new_account
@@ -73,12 +73,12 @@ def run(repetitions: int) -> Results:
             comparisons, changed = [], 0
             for front in fronts:
                 account, other = (new_account(service, front) for _ in range(2))
-                references, before = create_all(other), everything(other)
+                references, before = create_all(other), all_lists(other)
                 comparisons += [
                     compare_calls(account, rpc, references[resource_type(rpc)], repetitions)
                     for rpc in REFERENCES
                 ]
-                changed += everything(other) != before
+                changed += all_lists(other) != before
             fronts[0].channel.close()
         finally:
             service.stop()

@@ -57,16 +57,16 @@ def call_of(kind: str, name: str, handler: Handler | None, body: Body) -> Any:
 
 async def outcome_of(call: Any) -> dict[str, Any]:
     """Returns the responses, metadata and status of a call."""
-    said: dict[str, Any] = {"replies": [], "iterates over itself": aiter(call) is aiter(call)}
+    result: dict[str, Any] = {"replies": [], "iterates over itself": aiter(call) is aiter(call)}
     try:
         async for reply in call:
-            said["replies"].append(texts(reply))
+            result["replies"].append(texts(reply))
     except aio.AioRpcError as error:
-        said["code"], said["details"] = error.code(), error.details()
-        said["trailing"] = list(error.trailing_metadata() or ())
-        said["initial"] = list(error.initial_metadata() or ())
+        result["code"], result["details"] = error.code(), error.details()
+        result["trailing"] = list(error.trailing_metadata() or ())
+        result["initial"] = list(error.initial_metadata() or ())
     return {
-        **said,
+        **result,
         "done": call.done(),
         "cancelled": call.cancelled(),
         "call code": await call.code(),
@@ -90,7 +90,7 @@ async def abort(context: Any) -> None:
     await context.abort(StatusCode.NOT_FOUND, "gone")
 
 
-async def abort_and_go_on(context: Any) -> None:
+async def abort_and_continue(context: Any) -> None:
     with suppress(Exception):  # as an incorrect handler does
         await abort(context)
 
@@ -107,7 +107,7 @@ async def set_code(context: Any) -> None:
         (succeed, StatusCode.OK, ""),
         (send_initial, StatusCode.OK, ""),
         (abort, StatusCode.NOT_FOUND, "gone"),
-        (abort_and_go_on, StatusCode.NOT_FOUND, "gone"),
+        (abort_and_continue, StatusCode.NOT_FOUND, "gone"),
         (set_code, StatusCode.DATA_LOSS, "lost"),
     ],
 )
@@ -142,9 +142,9 @@ def test_exception_between_responses_is_unknown(kind: str) -> None:
     async def body(method: Any) -> Any:
         return await outcome_of(method(message("Ask")))
 
-    said = call_of(kind, "Give", give, body)
+    result = call_of(kind, "Give", give, body)
 
-    assert (said["replies"], said["code"]) == ([["a"]], StatusCode.UNKNOWN)
+    assert (result["replies"], result["code"]) == ([["a"]], StatusCode.UNKNOWN)
 
 
 @pytest.mark.parametrize("name", ["Give", "Both"])
@@ -357,34 +357,34 @@ def test_exception_in_the_request_iterator_cancels_the_call(kind: str, name: str
 
     handler = both if name == "Both" else collect
     assert call_of(kind, name, handler, body) == (True, StatusCode.CANCELLED)
-    # Over a network channel, a canceled call can look like one that ended, or never start.
+    # Over a network channel, a canceled call can look like a completed one, or never start.
     assert has_ended == ["a", "cancelled"] or kind == "real"
 
 
 @each_channel
 def test_handler_does_not_run_ahead_of_its_client(kind: str) -> None:
-    given = 0
+    sent_count = 0
 
     async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
-        nonlocal given
+        nonlocal sent_count
         while True:
-            given += 1
+            sent_count += 1
             yield notes_reply("x" * 65_536)
 
     async def body(method: Any) -> Any:
         call = method(message("Ask"))
         await anext(aiter(call))
         before = 0
-        # This ends because the handler is suspended.
-        while before != given:
-            before = given
+        # The loop ends when the handler is suspended.
+        while before != sent_count:
+            before = sent_count
             await asyncio.sleep(0.5)
         call.cancel()
-        return given
+        return sent_count
 
-    taken = call_of(kind, "Give", give, body)
-    # A connection holds a window of messages, whose size gRPC determines.
-    assert taken == 1 or kind == "real"
+    count_at_suspension = call_of(kind, "Give", give, body)
+    # A network connection buffers a window of messages. gRPC determines its size.
+    assert count_at_suspension == 1 or kind == "real"
 
 
 def test_first_interceptor_of_a_stream_is_the_outermost() -> None:

@@ -28,7 +28,7 @@ each_channel = pytest.mark.parametrize("kind", CHANNELS)
 
 
 class Tags(tags_pb2_grpc.TagServiceServicer):
-    """Behaves as the name in the request requires; GetTag is not implemented."""
+    """A servicer whose result depends on the name in the request. GetTag is not implemented."""
 
     def __init__(self) -> None:
         self.started = asyncio.Event()
@@ -63,7 +63,7 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
         status = status_pb2.Status(code=StatusCode.NOT_FOUND.value[0], message="gone")
         await context.abort_with_status(rpc_status.to_status(status))
 
-    async def abort_and_go_on(self, context: Any) -> None:
+    async def abort_and_continue(self, context: Any) -> None:
         with suppress(Exception):  # as an incorrect handler does
             await context.abort(StatusCode.NOT_FOUND, "gone")
 
@@ -134,7 +134,7 @@ async def outcome_of(call: Any) -> dict[str, Any]:
         ("abort_without_details", StatusCode.ABORTED, ""),
         ("abort_with_metadata", StatusCode.NOT_FOUND, "gone"),
         ("abort_with_status", StatusCode.NOT_FOUND, "gone"),
-        ("abort_and_go_on", StatusCode.NOT_FOUND, "gone"),
+        ("abort_and_continue", StatusCode.NOT_FOUND, "gone"),
         ("set_code", StatusCode.DATA_LOSS, "lost"),
     ],
 )
@@ -297,8 +297,8 @@ def test_finished_call_cannot_be_cancelled(kind: str) -> None:
     assert run(kind, body) == (False, False)
 
 
-class Recording(aio.ServerInterceptor):
-    """Records its name and the called method."""
+class RecordingInterceptor(aio.ServerInterceptor):
+    """An interceptor that records its name and the called method."""
 
     def __init__(self, name: str, received: list[tuple[str, str]]) -> None:
         self._name, self._seen = name, received
@@ -315,7 +315,11 @@ def test_first_interceptor_is_the_outermost(kind: str) -> None:
     async def body(stub: Any, _tags: Tags) -> Any:
         await stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=20)
 
-    run(kind, body, [Recording("first", received), Recording("second", received)])
+    run(
+        kind,
+        body,
+        [RecordingInterceptor("first", received), RecordingInterceptor("second", received)],
+    )
 
     method = "/roster.v1.TagService/CreateTag"
     assert received == [("first", method), ("second", method)]

@@ -29,14 +29,14 @@ EXPORT = "/roster.v1.SubscriberService/ExportSubscribers"
 KEY = (("idempotency-key", "once"),)
 
 
-def retried(*, keyed: bool) -> set[str]:
+def retried_methods(*, keyed: bool) -> set[str]:
     """Returns the names of the rpcs that are retried."""
     (entry,) = json.loads(service_config(SERVICES, have_keys=keyed))["methodConfig"]
     return {name["method"] for name in entry["name"]}
 
 
-def test_reads_updates_and_calls_with_a_key_are_retried() -> None:
-    always, with_key = retried(keyed=False), retried(keyed=True)
+def test_reads_updates_and_calls_with_an_idempotency_key_are_retried() -> None:
+    always, with_key = retried_methods(keyed=False), retried_methods(keyed=True)
 
     assert {"GetTag", "ListSubscribers", "UpdateTag", "RenderMergeTags"} <= always
     assert with_key - always == {
@@ -58,8 +58,8 @@ def test_reads_updates_and_calls_with_a_key_are_retried() -> None:
     assert not once & with_key
 
 
-class Failing(aio.ServerInterceptor):
-    """Fails all calls with UNAVAILABLE, and records them."""
+class FailingServer(aio.ServerInterceptor):
+    """Fails all calls with UNAVAILABLE and records them."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -85,14 +85,14 @@ class Failing(aio.ServerInterceptor):
         return grpc.unary_unary_rpc_method_handler(fail)
 
 
-def failed(method: str, *metadata: Any, **options: Any) -> Failing:
-    """Calls a failing server once with each metadata, and returns the received calls."""
-    failing = Failing()
+def calls_to_failing_server(method: str, *metadata: Any, **options: Any) -> FailingServer:
+    """Calls a failing server once with each metadata, and returns the calls that it received."""
+    failing = FailingServer()
     asyncio.run(call(failing, method, *metadata or ((),), **options))
     return failing
 
 
-async def call(failing: Failing, method: str, *each: Any, **options: Any) -> None:
+async def call(failing: FailingServer, method: str, *each: Any, **options: Any) -> None:
     server = aio.server(interceptors=[failing])
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -100,9 +100,9 @@ async def call(failing: Failing, method: str, *each: Any, **options: Any) -> Non
         kind = channel.unary_stream if method == EXPORT else channel.unary_unary
         calls = kind(method, empty_pb2.Empty.SerializeToString, empty_pb2.Empty.FromString)
         for metadata in each:
-            made = calls(empty_pb2.Empty(), metadata=metadata, **options)
+            pending = calls(empty_pb2.Empty(), metadata=metadata, **options)
             with pytest.raises(aio.AioRpcError) as error:
-                await (anext(aiter(made)) if method == EXPORT else made)
+                await (anext(aiter(pending)) if method == EXPORT else pending)
             assert error.value.code() is StatusCode.UNAVAILABLE
     await server.stop(0)
 
@@ -112,12 +112,12 @@ async def call(failing: Failing, method: str, *each: Any, **options: Any) -> Non
     [(GET, (), 3), (CREATE, KEY, 3), (CREATE, (), 1), (DELETE, (), 1), (DELETE, KEY, 1)],
 )
 def test_call_is_retried_if_that_is_safe(method: str, metadata: Any, attempts: int) -> None:
-    assert failed(method, metadata).calls == [method] * attempts
+    assert calls_to_failing_server(method, metadata).calls == [method] * attempts
 
 
-def test_calls_with_keys_have_their_own_connection() -> None:
+def test_calls_with_idempotency_keys_use_a_separate_connection() -> None:
     # Two channels that watch the health of one connection can abort the process.
-    once, *repeatedly = failed(CREATE, (), KEY).peers
+    once, *repeatedly = calls_to_failing_server(CREATE, (), KEY).peers
 
     assert len(repeatedly) == 3
     assert once not in repeatedly
@@ -125,20 +125,20 @@ def test_calls_with_keys_have_their_own_connection() -> None:
 
 @pytest.mark.parametrize(("method", "seconds"), [(DELETE, CALL_SECONDS), (EXPORT, STREAM_SECONDS)])
 def test_every_call_has_a_deadline(method: str, seconds: float) -> None:
-    remaining = failed(method).remaining
+    remaining = calls_to_failing_server(method).remaining
 
     assert remaining is not None
     assert 0 < remaining <= seconds
 
 
-def test_deadline_of_a_call_is_kept() -> None:
-    remaining = failed(DELETE, timeout=5.0).remaining
+def test_deadline_set_by_the_caller_is_preserved() -> None:
+    remaining = calls_to_failing_server(DELETE, timeout=5.0).remaining
 
     assert remaining is not None
     assert 0 < remaining <= 5
 
 
-def test_call_fails_at_once_without_a_server() -> None:
+def test_call_fails_immediately_without_a_server() -> None:
     async def call_without_server() -> None:
         async with UpstreamChannel(f"127.0.0.1:{free_port()}", SERVICES) as channel:
             await channel.unary_unary(DELETE, empty_pb2.Empty.SerializeToString)(empty_pb2.Empty())

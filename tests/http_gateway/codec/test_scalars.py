@@ -1,4 +1,4 @@
-"""Scalars between JSON and protobuf, by the ProtoJSON specification."""
+"""Scalars between JSON and protobuf, according to the ProtoJSON specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every field type compared with google.protobuf.json_format, with the options SPECIFICATION."""
+"""The codec compared with google.protobuf.json_format for every field type, with the options
+SPECIFICATION.
+"""
 
 from __future__ import annotations
 
@@ -96,12 +98,12 @@ def messages(kind: Descriptor, depth: int = 2) -> st.SearchStrategy[Any]:
     return fields.flatmap(
         lambda chosen: st.fixed_dictionaries(
             {field.name: values(field, depth - 1) for field in _without_oneof_conflicts(chosen)}
-        ).map(lambda given: make(**given))
+        ).map(lambda arguments: make(**arguments))
     )
 
 
 def _without_oneof_conflicts(fields: list[FieldDescriptor]) -> list[FieldDescriptor]:
-    """Returns fields that can be set together."""
+    """Removes fields so that at most one member of each oneof is set."""
     groups = {
         field.containing_oneof.name if field.containing_oneof else field.name: field
         for field in fields
@@ -160,7 +162,7 @@ def written(message: Any, options: CodecOptions = SPECIFICATION) -> Any:
 @pytest.mark.parametrize("defaults", [True, False])
 @some
 @given(message=MESSAGES)
-def test_message_is_written_as_json_format_writes_it(message: Any, defaults: bool) -> None:
+def test_written_json_matches_json_format(message: Any, defaults: bool) -> None:
     options = CodecOptions(milliseconds=False, defaults=defaults)
 
     assert written(message, options) == json_format.MessageToDict(
@@ -197,7 +199,7 @@ KEYS = st.sampled_from([name for field in FIELDS for name in (field.json_name, f
 
 @settings(some, max_examples=100)
 @given(value=st.dictionaries(KEYS, ODD_VALUES, max_size=3))
-def test_accepted_value_is_read_as_json_format_reads_it(value: dict[str, Any]) -> None:
+def test_reader_and_json_format_agree_on_accepted_values(value: dict[str, Any]) -> None:
     into = Made()
 
     violations = read(value, into)
@@ -205,8 +207,8 @@ def test_accepted_value_is_read_as_json_format_reads_it(value: dict[str, Any]) -
     assert all(path for path, _ in violations)
     if violations:
         return
-    # json_format rejects null for repeated NullValue and Value and as an item of the former,
-    # and fails on null in a map of NullValue.
+    # json_format rejects null for a repeated NullValue or Value, and as an item of a repeated
+    # NullValue. It fails on null in a map of NullValue.
     arrays = [value.get(key, ()) for key in ("nullMany", "null_many", "valueMany", "value_many")]
     maps = [value.get(key) or {} for key in ("stringNullMap", "string_null_map")]
     rejects = any(array is None or None in array for array in arrays)

@@ -19,7 +19,7 @@ SCALARS = (
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text()
 )
-# Strings of JSON syntax characters.
+# Strings that contain JSON syntax characters.
 SYNTAX = st.text('a,:[]{}"\\\\\n ', max_size=8)
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers(-999, 999) | SYNTAX,
@@ -55,7 +55,7 @@ def text_of(tree: Any) -> str:
 
 
 def duplicate_paths(tree: Any, path: str = "") -> set[str]:
-    """Returns the paths of duplicate keys, except in values that a later key replaces."""
+    """Returns the paths of duplicate keys, except in values that a later duplicate replaces."""
     if isinstance(tree, list):
         return {p for i, item in enumerate(tree) for p in duplicate_paths(item, f"{path}[{i}]")}
     if not isinstance(tree, tuple):

@@ -104,7 +104,7 @@ def written(message: Message) -> bytes:
 
 @settings(deadline=None)
 @given(MADE_JSON)
-def test_json_is_read_as_json_format_reads_it(value: dict[str, Any]) -> None:
+def test_reader_and_json_format_return_equal_messages(value: dict[str, Any]) -> None:
     assert read_made(value) == json_format.ParseDict(value, Made())
 
 
@@ -114,7 +114,7 @@ def test_json_format_reads_the_written_message(
     value: dict[str, Any],
 ) -> None:
     message = json_format.ParseDict(value, Made())
-    # Repeated fields are always written; empty ones are absent for json_format as well.
+    # The codec always writes repeated fields. json_format reads an empty one as absent.
     assert json_format.Parse(written(message), Made()) == message
     assert read_made(orjson.loads(written(message))) == message
 
@@ -124,7 +124,7 @@ def test_null_struct_or_list_is_an_absent_key(field: str) -> None:
     assert not read_made({field: None}).HasField(field)
 
 
-def test_null_is_a_value_of_value() -> None:
+def test_null_is_valid_for_a_value_field() -> None:
     assert read_made({"value": None}).value.WhichOneof("kind") == "null_value"
     assert not read_made({}).HasField("value")
 
@@ -263,7 +263,7 @@ def test_struct_keys_are_sorted(keys: list[str]) -> None:
 @pytest.mark.parametrize("field", ["struct", "value"])
 def test_object_of_maximum_depth_survives_the_wire_format(field: str) -> None:
     value: dict[str, Any] = {}
-    for _ in range(MAX_DEPTH - 2):  # the body and the innermost object are levels too
+    for _ in range(MAX_DEPTH - 2):  # The body and the innermost object are also levels.
         value = {"a": value}
 
     message = read_made({field: value})

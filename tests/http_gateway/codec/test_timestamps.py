@@ -116,7 +116,7 @@ def test_timestamp_is_truncated_to_three_digits(seconds: int, nanos: int, writte
     ("nanos", "fraction"),
     [(0, ""), (100_000_000, ".100"), (123_456_000, ".123456"), (1, ".000000001")],
 )
-def test_specification_writes_none_three_six_or_nine_digits(nanos: int, fraction: str) -> None:
+def test_specification_writes_zero_three_six_or_nine_digits(nanos: int, fraction: str) -> None:
     assert write_timestamp(Timestamp(nanos=nanos)) == f"1970-01-01T00:00:00{fraction}Z"
     assert write_duration(Duration(seconds=-2, nanos=-nanos)) == f"-2{fraction}s"
 

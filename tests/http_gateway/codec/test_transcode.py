@@ -92,7 +92,7 @@ def messages(descriptor: Descriptor, *, unnamed_values: bool = False) -> st.Sear
         if field.name not in MASK and not field.GetOptions().Extensions[http_pb2.row_faults]
     }
     kind = message_class(descriptor)
-    return st.fixed_dictionaries({}, optional=fields).map(lambda given: kind(**given))
+    return st.fixed_dictionaries({}, optional=fields).map(lambda arguments: kind(**arguments))
 
 
 def values(field: FieldDescriptor, *, unnamed_values: bool) -> st.SearchStrategy[Any]:
@@ -122,7 +122,7 @@ def read(value: Any, into: Any, excluded: frozenset[str] = MASK) -> list[tuple[s
 )
 @few
 @given(data=st.data())
-def test_message_is_written_as_json_format_does_with_milliseconds(
+def test_written_json_matches_json_format_except_for_milliseconds(
     descriptor: Descriptor, data: st.DataObject
 ) -> None:
     message = data.draw(messages(descriptor, unnamed_values=True))
@@ -158,7 +158,7 @@ def test_output_of_json_format_is_read_as_the_same_message(
 )
 @few
 @given(data=st.data())
-def test_accepted_value_is_read_as_json_format_reads_it(
+def test_reader_and_json_format_agree_on_accepted_values(
     descriptor: Descriptor, data: st.DataObject
 ) -> None:
     names = [n for f in descriptor.fields if f.name not in MASK for n in (f.json_name, f.name)]

@@ -1,4 +1,4 @@
-"""Values of a URL converted to protobuf."""
+"""Conversion of URL values to protobuf."""
 
 from __future__ import annotations
 

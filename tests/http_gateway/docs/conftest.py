@@ -1,4 +1,4 @@
-"""The reference as it is served, and a browser."""
+"""The reference as the service returns it, and a browser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...fronts import HttpFront
 from ...processes import Service
 from .html import SITE
 
-# Without background requests, a GPU and a sandbox, which containers do not allow.
+# Disables background requests, the GPU and the sandbox, which containers do not support.
 CHROMIUM = (
     "--no-sandbox",
     "--disable-gpu",
@@ -43,8 +43,8 @@ def rendered() -> str:
     return SITE.reference().html.decode()
 
 
-# Not for the whole session: the browser runs an event loop in this thread, and other tests need
-# their own.
+# Not session-scoped: the browser runs an event loop in this thread, and other tests need to run
+# another one.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Chromium of the system."""
@@ -57,9 +57,9 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Reader:
-    """A browser page with the API key of a new account.
+    """A browser page and the API key of a new account.
 
-    `requests` are all requested URLs, `problems` all console messages and script errors.
+    `requests` contains all requested URLs, `problems` all console messages and script errors.
     """
 
     page: Page
@@ -103,14 +103,14 @@ def reader(request: pytest.FixtureRequest, browser: Browser, service: Service) -
 def guide_reader(
     request: pytest.FixtureRequest, browser: Browser, service: Service
 ) -> Iterator[Reader]:
-    """The same for the guide about webhooks."""
+    """A new page for the guide about webhooks."""
     options = getattr(request, "param", {})
     yield from new_reader(browser, service, "/docs/guides/webhooks", **options)
 
 
 @pytest.fixture(scope="package")
 def user(browser: Browser, service: Service) -> Iterator[Reader]:
-    """The opened reference with the key entered, shared by the tests of the package."""
+    """The reference with the API key entered. All tests of the package share it."""
     permissions = ["clipboard-read", "clipboard-write"]
     for reader in new_reader(browser, service, "/docs", permissions=permissions):
         reader.open()

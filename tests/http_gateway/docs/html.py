@@ -1,4 +1,4 @@
-"""The documentation of the service, and parts of its pages as text."""
+"""Reads the served documentation and extracts parts of its pages as text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _section(html: str, kind: str, name: str) -> str:
 
 
 def code_blocks(html: str) -> list[str]:
-    """Returns the code blocks of a page as a reader copies them."""
+    """Returns the text of the code blocks of a page, as the copy button copies it."""
     return [text_of(code) for code in re.findall(r"<pre[^>]*><code>(.*?)</code>", html, re.DOTALL)]
 
 

@@ -9,7 +9,7 @@ from .conftest import Reader
 
 pytestmark = pytest.mark.verify
 
-# Operations have the same structure, and checking all of them takes long.
+# Checking every operation takes long, and all have the same structure.
 PAGE = (".bar", ".key", ".navigation", "#introduction", "#errors", "#headers")
 OPERATIONS = ("#CreateSubscriber", "#UpdateTag", "#ListTags", "#DeleteTag", "#ImportSubscribers")
 RUN = """

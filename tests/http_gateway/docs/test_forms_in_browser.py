@@ -103,7 +103,7 @@ def test_sample_does_not_change_if_the_form_has_not_changed(reader: Reader) -> N
     for operation in ("CreateSubscriber", "UpdateTag", "ImportSubscribers"):
         sample, form = reader.page.locator(f"#{operation}"), reader.form(operation)
         before = [code(sample, language) for language in LANGUAGES]
-        # The sample has the first query parameter; the form has none by default.
+        # The sample has the first query parameter. The form has none by default.
         if operation == "ImportSubscribers":
             form.get_by_label("onConflict").select_option("SKIP")
         form.get_by_label("Body").dispatch_event("input")
@@ -151,9 +151,9 @@ def test_body_refers_to_the_subscriber_that_was_just_created(
 
     assert reader.send(render) == "200 OK"
 
-    made = create.locator(".response pre").inner_text()
+    created = create.locator(".response pre").inner_text()
     sent = render.get_by_label("Body").input_value()
-    assert json.loads(sent)["subscriberId"] == json.loads(made)["subscriber"]["id"]
+    assert json.loads(sent)["subscriberId"] == json.loads(created)["subscriber"]["id"]
 
 
 def test_example_of_an_update_changes_one_field(reader: Reader) -> None:

@@ -28,7 +28,7 @@ def anchors(path: str) -> set[str]:
     return set(re.findall(r'\sid="([^"]+)"', PAGES[path]))
 
 
-def leads_somewhere(page: str, url: str) -> bool:
+def link_resolves(page: str, url: str) -> bool:
     path, _, anchor = url.partition("#")
     path = path or page
     return path in FILES or (path in PAGES and anchor in {"", *anchors(path)})
@@ -44,15 +44,15 @@ def test_guide_is_served_with_its_security_headers(http: HttpFront, name: str) -
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_links_lead_to_a_page_and_an_anchor(path: str) -> None:
+def test_links_resolve_to_a_page_and_an_anchor(path: str) -> None:
     urls = re.findall(r'<a[^>]* href="([^"]+)"', PAGES[path])
 
-    broken = [url for url in urls if not re.match("https:", url) and not leads_somewhere(path, url)]
+    broken = [url for url in urls if not re.match("https:", url) and not link_resolves(path, url)]
     assert broken == []
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_page_has_unique_ids_and_loads_nothing(path: str) -> None:
+def test_page_has_unique_ids_and_loads_no_external_resources(path: str) -> None:
     ids = re.findall(r'\sid="([^"]+)"', PAGES[path])
 
     assert len(ids) == len(set(ids))
@@ -68,8 +68,8 @@ def test_search_index_is_served(http: HttpFront) -> None:
     assert headers["content-type"] == "application/json"
 
 
-def test_search_index_leads_to_anchors() -> None:
-    assert [entry["url"] for entry in INDEX if not leads_somewhere("", entry["url"])] == []
+def test_search_index_contains_existing_anchors() -> None:
+    assert [entry["url"] for entry in INDEX if not link_resolves("", entry["url"])] == []
 
 
 def test_search_index_contains_all_operations_guides_and_fields() -> None:
@@ -100,7 +100,7 @@ def html_of(guide: RenderedGuide) -> str:
     return "".join(block.html for block in guide.blocks)
 
 
-def test_html_in_a_guide_is_left_out_or_escaped() -> None:
+def test_html_in_a_guide_is_removed_or_escaped() -> None:
     guide = rendered("# One\n\n<!-- test: 201 -->\n\n<script>alert(1)</script>\n\nA <b>c</b>.\n")
 
     assert html_of(guide) == "<h1>One</h1>\n<p>A &lt;b&gt;c&lt;/b&gt;.</p>\n"

@@ -9,7 +9,7 @@ from .conftest import Reader
 
 pytestmark = pytest.mark.verify
 
-# Scrolls until an operation begins at a part of the height of the screen.
+# Scrolls until an operation begins at a fraction of the screen height.
 SCROLL = """
 ([id, part]) => {
   const { top } = document.getElementById(id).getBoundingClientRect();

@@ -19,7 +19,7 @@ from ...fronts import HttpFront
 from ..routing.protos import Rule, library, service_of
 from .html import DOCUMENT, SITE, section, text_of, topic
 
-# About 12,000 bytes per operation; a tenth of it compressed.
+# About 12,000 bytes per operation, and a tenth of that compressed.
 MAX_BYTES = 600_000
 
 
@@ -91,7 +91,7 @@ def test_page_shows_any_service() -> None:
     assert 'href="/docs/webhooks"' not in html
 
 
-def test_page_loads_nothing(rendered: str) -> None:
+def test_page_loads_no_external_resources(rendered: str) -> None:
     loaded = re.findall(r'\s(?:src|srcset|href|action|poster|data)="([^"]*)"', rendered)
 
     assert {url for url in loaded if not url.startswith(("#", "/", "data:"))} == set()

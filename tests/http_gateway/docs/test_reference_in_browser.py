@@ -100,7 +100,7 @@ def box_of(locator: Locator) -> FloatRect:
 
 
 @pytest.mark.parametrize("reader", [PHONE], indirect=True, ids=["360"])
-def test_menu_is_used_by_keyboard(reader: Reader) -> None:
+def test_menu_works_by_keyboard(reader: Reader) -> None:
     reader.open()
     page = reader.page
     menu, navigation = page.get_by_role("button", name="Contents"), page.locator(".navigation")

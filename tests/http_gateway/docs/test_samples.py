@@ -1,4 +1,4 @@
-"""The code samples of the reference work unchanged when they are pasted."""
+"""The code samples of the reference work when they are pasted unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPERATIONS = {
     for operation in item.values()
     if not operation["operationId"].endswith("ByPatch")
 }
-# A tail does not end.
+# A tail never ends.
 ENDING = [name for name in OPERATIONS if not name.startswith("Tail")]
 EMAIL = "ada@example.com"
 # The address of a suppression.
@@ -55,7 +55,7 @@ def created_id(account: Account, resource: str) -> str:
 
 
 def prepared(account: Account, name: str, text: str) -> str:
-    """Creates what a sample refers to, and returns the sample with its id."""
+    """Creates the resources that a sample refers to, and returns the sample with their ids."""
     path, _ = OPERATIONS[name]
     if EXAMPLE_ID.search(text):
         text = EXAMPLE_ID.sub(created_id(account, path.split("/")[2]), text)

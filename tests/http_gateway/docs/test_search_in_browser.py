@@ -74,7 +74,7 @@ def test_escape_closes_the_search(reader: Reader) -> None:
     expect(reader.page.locator("dialog.search")).to_be_hidden()
 
 
-def test_error_that_was_found_is_shown_although_its_list_is_collapsed(reader: Reader) -> None:
+def test_error_selected_in_the_search_is_shown_in_its_collapsed_list(reader: Reader) -> None:
     reader.open()
 
     expect(search(reader, "LastAdminKey").first).to_be_visible()
@@ -93,7 +93,7 @@ def test_index_is_loaded_at_the_first_search(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("reader", [PHONE], indirect=True, ids=["phone"])
-def test_search_is_used_by_touch(reader: Reader) -> None:
+def test_search_works_by_touch(reader: Reader) -> None:
     reader.open()
 
     reader.page.get_by_role("button", name="Search").tap()

@@ -31,7 +31,7 @@ window.fetch = async () => new Response(
 
 
 def paste(form: Locator, text: str) -> None:
-    """Sets the body of a form at once, which is faster than typing."""
+    """Sets the body of a form directly, which is faster than typing."""
     body = form.get_by_label("Body")
     body.evaluate("(body, text) => { body.value = text; }", text)
     body.dispatch_event("input")
@@ -66,7 +66,7 @@ def test_import_is_read_to_its_end_and_all_failures_are_shown(reader: Reader) ->
     assert (len(lines), lines[-1]) == (201, "… and more, which were not requested")
 
 
-def test_results_before_an_interruption_stay(reader: Reader) -> None:
+def test_results_before_an_interruption_remain_visible(reader: Reader) -> None:
     reader.open()
     reader.page.evaluate(BROKEN)
     form = reader.form("ImportSubscribers")
@@ -80,7 +80,7 @@ def test_results_before_an_interruption_stay(reader: Reader) -> None:
 
 
 @pytest.fixture
-def held(user: Reader) -> Iterator[list[Route]]:
+def held_requests(user: Reader) -> Iterator[list[Route]]:
     """Requests for tags, which are held until the test continues them."""
     routes: list[Route] = []
     user.page.route("**/api/tags*", lambda route: routes.append(route))
@@ -88,7 +88,9 @@ def held(user: Reader) -> Iterator[list[Route]]:
     user.page.unroute("**/api/tags*")
 
 
-def test_running_request_is_shown_and_can_be_canceled(user: Reader, held: list[Route]) -> None:
+def test_running_request_is_shown_and_can_be_canceled(
+    user: Reader, held_requests: list[Route]
+) -> None:
     form = user.form("ListTags")
 
     form.locator(".send button").click()
@@ -99,10 +101,10 @@ def test_running_request_is_shown_and_can_be_canceled(user: Reader, held: list[R
     expect(form.locator(".response .status")).to_have_text("Canceled.")
     expect(user.page.get_by_role("status")).to_have_text("Canceled.")
     expect(form.get_by_role("button", name="Send")).to_be_focused()
-    assert len(held) == 1
+    assert len(held_requests) == 1
 
 
-def test_new_request_cancels_the_previous_one(user: Reader, held: list[Route]) -> None:
+def test_new_request_cancels_the_previous_one(user: Reader, held_requests: list[Route]) -> None:
     form = user.form("ListTags")
     failed: list[str] = []
     user.page.on("requestfailed", lambda request: failed.append(request.url))
@@ -111,7 +113,7 @@ def test_new_request_cancels_the_previous_one(user: Reader, held: list[Route]) -
         form.get_by_label("limit").fill(limit)
         form.locator(".send button").click()
         expect(form.locator(".response .status")).to_have_text(["Sending…"])
-    held[-1].continue_()
+    held_requests[-1].continue_()
 
     expect(form.locator(".response pre")).to_contain_text('"limit": 3')
     expect(form.locator(".response .status")).to_have_text(["200 OK"])

@@ -38,8 +38,8 @@ def file_of(
     """Returns a file with these messages and the service Service.
 
     A field has a type and options. A type is a scalar, a message with a leading dot, or `enum`,
-    which has the names A and B. A leading * means repeated, ? optional. A method has request
-    and reply types; a leading * means a stream.
+    which has the names A and B. The prefix * means repeated, and ? means optional. A method has a
+    request and a reply type. The prefix * means a stream.
     """
     package = f"made{next(_files)}"
     file = descriptor_pb2.FileDescriptorProto(

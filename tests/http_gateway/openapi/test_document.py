@@ -76,7 +76,7 @@ def test_every_pattern_is_anchored_at_both_ends() -> None:
     assert len(all_patterns) > 3
     for pattern in all_patterns:
         assert re.fullmatch(r"\^.*\$", pattern)
-        # An alternation outside of brackets would not be anchored at both ends.
+        # Outside of groups and brackets, an alternation would not be anchored at both ends.
         assert "|" not in re.sub(r"\[[^]]*\]|\([^()]*(\([^()]*\)[^()]*)*\)", "", pattern)
 
 
@@ -92,7 +92,7 @@ def patterns(value: Any) -> set[str]:
 
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_enums_are_not_components(path: str) -> None:
-    """Go generators declare the values of a component as constants, which can collide."""
+    """Go generators declare enum values of components as constants, whose names can collide."""
     schemas = DOCUMENTS[path]["components"]["schemas"]
 
     assert [name for name, schema in schemas.items() if "enum" in schema] == []
@@ -119,19 +119,21 @@ def test_document_supports_get_head_and_options(http: HttpFront) -> None:
         assert method == "HEAD" or headers["allow"] == "GET, HEAD, OPTIONS"
 
 
-def unnamed(path: str) -> str:
-    """Returns a path without parameter names, which differ between templates and document."""
+def without_parameter_names(path: str) -> str:
+    """Returns a path without parameter names, which differ between templates and the document."""
     return re.sub(r"\{[^}]*\}", "{}", path)
 
 
 def test_every_binding_is_documented_once() -> None:
     bound = [
-        (binding.http_method, unnamed(binding.template.text))
+        (binding.http_method, without_parameter_names(binding.template.text))
         for service in SERVICES
         for binding in bindings_of(service)
     ]
 
-    assert sorted(bound) == sorted((method, unnamed(path)) for method, path in OPERATIONS)
+    assert sorted(bound) == sorted(
+        (method, without_parameter_names(path)) for method, path in OPERATIONS
+    )
     names = [operation["operationId"] for operation in OPERATIONS.values()]
     assert len(set(names)) == len(names)
     assert set(names) >= METHODS.keys()
@@ -141,10 +143,10 @@ def test_every_binding_is_documented_once() -> None:
 def test_every_documented_operation_is_served(operation: tuple[str, str]) -> None:
     method, path = operation
 
-    match = Routes(SERVICES).match(method, unnamed(path).replace("{}", "x"))
+    match = Routes(SERVICES).match(method, without_parameter_names(path).replace("{}", "x"))
 
     assert match is not None
-    assert unnamed(match.binding.template.text) == unnamed(path)
+    assert without_parameter_names(match.binding.template.text) == without_parameter_names(path)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=IDS)
@@ -175,9 +177,9 @@ def test_every_field_is_in_the_path_query_headers_or_body(method: MethodDescript
     fields = {f.json_name for f in method.input_type.fields} - {"updateMask"} - streamed
     assert fields <= described
     success = next(r for r in operation["responses"].values() if "$ref" not in r)
-    given = {name for media in contents(success) for name in media}
+    documented = {name for media in contents(success) for name in media}
     returned = {f.json_name for f in method.output_type.fields} - {"nextPageToken"}
-    assert method.server_streaming or returned == given
+    assert method.server_streaming or returned == documented
     assert ("Link" in success["headers"]) == (
         "next_page_token" in method.output_type.fields_by_name
     )
@@ -202,7 +204,7 @@ def test_success_status_is_declared_in_the_protos(method: MethodDescriptor) -> N
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_reasons_in_comments_are_those_declared(
+def test_reasons_in_comments_match_the_declared_reasons(
     method: MethodDescriptor,
 ) -> None:
     declared = {

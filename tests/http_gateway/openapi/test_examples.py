@@ -74,7 +74,7 @@ def test_every_parameter_has_an_example_that_matches_its_schema(name: str) -> No
     for parameter in OPERATIONS[name][2]["parameters"]:
         if "$ref" in parameter:
             parameter = DOCUMENT["components"]["parameters"][parameter["$ref"].rpartition("/")[2]]
-        if parameter["name"] != "pageToken":  # valid for one list only
+        if parameter["name"] != "pageToken":  # A page token is valid for one list only.
             assert violations(parameter["schema"], parameter["example"]) == []
 
 
@@ -85,7 +85,7 @@ def test_every_property_example_matches_its_schema(name: str) -> None:
             assert violations(schema, example) == []
 
 
-# A suppressed address, and the operations whose resources the other examples use.
+# A suppressed address, and the operations that create the resources of the other examples.
 SUPPRESSED = "gone@example.com"
 PREREQUISITES = ["CreateCustomField", "CreateSubscriber", "CreateTag", "CreateApiKey"]
 # Disabled, and without a server.

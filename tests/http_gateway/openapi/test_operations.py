@@ -48,7 +48,7 @@ def parameters(described: dict[str, Any]) -> dict[str, str]:
     return {p["name"]: p["in"] for p in described["parameters"] if "name" in p}
 
 
-def test_without_a_body_every_field_that_text_can_represent_is_a_parameter() -> None:
+def test_binding_without_a_body_has_a_parameter_for_every_field_with_a_text_form() -> None:
     assert parameters(operation(Rule(get="/a/{id}"))) == {
         "id": "path",
         "book.id": "query",

@@ -1,4 +1,6 @@
-"""Every binding has a distinct path in the document that is routed to it."""
+"""Every binding has a distinct path in the document, and the gateway routes that path to the
+binding.
+"""
 
 from __future__ import annotations
 
@@ -119,12 +121,12 @@ def test_wildcard_for_any_number_of_segments_has_the_first_free_path() -> None:
     assert "any number of segments" in first["description"]
 
 
-def test_binding_for_all_methods_has_the_unbound_ones_in_any_order() -> None:
-    for given in (["/a", custom("*", "/a")], [custom("*", "/a"), "/a"]):
-        operations = operations_of(rules(*given))
+def test_binding_for_all_methods_covers_the_unbound_methods_in_any_order() -> None:
+    for case_rules in (["/a", custom("*", "/a")], [custom("*", "/a"), "/a"]):
+        operations = operations_of(rules(*case_rules))
 
-        own = f"Rule{given.index('/a')}"
-        assert [verb for (verb, _), each in operations.items() if each["operationId"] == own] == [
+        bound = f"Rule{case_rules.index('/a')}"
+        assert [verb for (verb, _), each in operations.items() if each["operationId"] == bound] == [
             "GET"
         ]
         assert {verb for verb, _ in operations} == {"DELETE", "GET", "PATCH", "POST", "PUT"}

@@ -27,7 +27,7 @@ def input_schema(kind: str, options: Options = NOTHING) -> dict[str, Any]:
 
 
 def accepted_by_schema(kind: str, options: Options, values: list[Any]) -> list[str]:
-    """Returns the repr of those field values that the schema of a request accepts."""
+    """Returns the repr of the field values that the request schema accepts."""
     schemas = Schemas()
     body = schemas.input_reference(message_of(x=(kind, options)))
     validator = Draft202012Validator({**body, "components": {"schemas": schemas.components}})
@@ -35,7 +35,7 @@ def accepted_by_schema(kind: str, options: Options, values: list[Any]) -> list[s
 
 
 def accepted_by_codec(kind: str, options: Options, values: list[Any]) -> list[str]:
-    """Returns the repr of those field values that the codec accepts."""
+    """Returns the repr of the field values that the codec accepts."""
     message = message_of(x=(kind, options))
     read = reader(message)
     accepted = []
@@ -74,8 +74,8 @@ KINDS += [f".google.protobuf.{name}" for name in ("Struct", "ListValue", "Value"
 KINDS += [f".google.protobuf.{name}" for name in ("Int32Value", "StringValue", "BoolValue")]
 
 
-# Other forms of ProtoJSON that only the codec accepts: numbers as strings, enums by number.
-# Clients are generated from the one form in the schema.
+# The codec also accepts other ProtoJSON forms: numbers as strings, and enums by number. Clients are
+# generated from the one form in the schema.
 OTHER_FORMS = {
     "int32": ["'1'"],
     "uint32": ["'1'"],
@@ -90,7 +90,7 @@ OTHER_FORMS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_request_schema_accepts_one_form_of_what_the_codec_accepts(kind: str) -> None:
+def test_request_schema_accepts_one_form_of_each_value_that_the_codec_accepts(kind: str) -> None:
     described, read = (
         accepted_by_schema(kind, NOTHING, VALUES),
         accepted_by_codec(kind, NOTHING, VALUES),
@@ -160,7 +160,7 @@ def test_required_trimmed_text_cannot_be_blank() -> None:
 @pytest.mark.parametrize(
     ("options", "texts"),
     [
-        # In Python, $ also matches before a final line break; not in JavaScript.
+        # In Python, $ also matches before a final line break. In JavaScript it does not.
         ({}, ["", "a b", "a\u2028b", "\t", "\n", "a\n"]),
         ({http_pb2.trimmed: True}, ["", "a b", "a\u2028b", "\t", "\n", "a\n"]),
         ({http_pb2.trimmed: True, RULES: Rules(required=True)}, ["a b", "a\u2028b", "a\n"]),
@@ -197,11 +197,11 @@ def test_required_field_cannot_be_null_or_absent() -> None:
     schemas = Schemas()
     schemas.input_reference(message)
 
-    made = schemas.components["Made"]
-    assert made["required"] == ["x"]
-    assert made["properties"]["x"]["type"] == "string"
-    assert made["properties"]["y"]["type"] == ["string", "null"]
-    assert made["additionalProperties"] is False
+    schema_of_message = schemas.components["Made"]
+    assert schema_of_message["required"] == ["x"]
+    assert schema_of_message["properties"]["x"]["type"] == "string"
+    assert schema_of_message["properties"]["y"]["type"] == ["string", "null"]
+    assert schema_of_message["additionalProperties"] is False
 
 
 def test_never_empty_text_can_be_absent_or_null() -> None:

@@ -1,4 +1,4 @@
-"""The webhooks section has an operation per event type, with an example that matches its schema."""
+"""The webhooks section has one operation per event type, with a matching example."""
 
 from __future__ import annotations
 

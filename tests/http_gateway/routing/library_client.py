@@ -17,7 +17,7 @@ from .protos import library
 LIBRARY = library()
 POOL = LIBRARY.file.pool
 
-# The responses of rpcs in the text format; all others are empty.
+# The responses of rpcs in the text format. All other responses are empty.
 RESPONSES = {
     "ListTitles": """
         titles: 'A' titles: 'B'
@@ -55,14 +55,14 @@ def send(
     kind: str = "in-process",
     responses: Mapping[str, str] = RESPONSES,
 ) -> Exchange:
-    """Sends one request over a channel of this kind."""
+    """Sends one request through a gateway over this kind of channel."""
     exchange = Exchange()
 
     def handler(rpc: str) -> Any:
         response = text_format.Parse(responses.get(rpc, ""), _output(rpc), descriptor_pool=POOL)
 
         async def handle(request: Any, context: Any) -> Any:
-            # The gateway calls the server for the authentication of an invalid request too.
+            # The gateway calls the server even for an invalid request, to authenticate it.
             if REQUEST_ERROR not in dict(context.invocation_metadata()):
                 exchange.rpc, exchange.request = rpc, request
             return response

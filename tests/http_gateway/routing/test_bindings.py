@@ -80,7 +80,7 @@ def test_valid_rule_is_bound(rule: str) -> None:
         ('get: "/b" additional_bindings { body: "*" }', "start with a slash"),
     ],
 )
-def test_invalid_rule_fails_the_start_with_rpc_path_and_reason(rule: str, reason: str) -> None:
+def test_invalid_rule_fails_startup_with_rpc_path_and_reason(rule: str, reason: str) -> None:
     with pytest.raises(InvalidBinding) as caught:
         Routes([library_with(rule)])
 
@@ -125,13 +125,13 @@ def test_aiohttp_rejects_methods_that_cannot_be_bound(method: str) -> None:
 @pytest.mark.parametrize(
     "rule", ['get: "{path}"', 'post: "{path}" body: "*"', 'get: "/{{text}}"', 'get: "/**"']
 )
-def test_binding_that_hides_a_page_of_the_gateway_fails_the_start(path: str, rule: str) -> None:
+def test_binding_that_hides_a_gateway_page_fails_startup(path: str, rule: str) -> None:
     with pytest.raises(InvalidBinding, match=r"library\.Other\.Wrong .* takes /"):
         Gateway(mock.Mock(), [library_with(rule.format(path=path))])
 
 
 @pytest.mark.parametrize("path", ["/{place.shelf=v1/files/**}", "/v1/files/**"])
-def test_path_of_another_rpc_fails_the_start_and_names_both(path: str) -> None:
+def test_path_of_another_rpc_fails_startup_and_both_are_named(path: str) -> None:
     with pytest.raises(InvalidBinding) as caught:
         Routes([library(), library_with(f'get: "{path}"')])
 

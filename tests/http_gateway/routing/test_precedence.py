@@ -1,4 +1,4 @@
-"""Precedence of matching templates, and of their methods."""
+"""Precedence of templates that match the same path, and of their methods."""
 
 from __future__ import annotations
 

@@ -166,9 +166,7 @@ def search(text: str = "") -> Any:
         ("place.shelf=a&place.row_number=2", "place {shelf: 'a' row_number: 2}"),
     ],
 )
-def test_parameter_sets_a_field_of_any_type_that_text_can_represent(
-    query: str, expected: str
-) -> None:
+def test_parameter_sets_a_field_of_any_type_with_a_text_form(query: str, expected: str) -> None:
     assert read(query, search()) == search(expected)
 
 
@@ -196,7 +194,7 @@ def test_parameter_sets_a_field_of_any_type_that_text_can_represent(
         ".".join(["near", *["next"] * 31, "shelf"]),
     ],
 )
-def test_field_that_text_cannot_represent_is_an_unknown_parameter(name: str) -> None:
+def test_field_without_a_text_form_is_an_unknown_parameter(name: str) -> None:
     assert violations_of(f"{name}=1", search()) == [(name[:120], "UNKNOWN_FIELD")]
 
 

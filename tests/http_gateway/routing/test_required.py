@@ -40,7 +40,7 @@ def test_request_without_a_required_field_is_rejected(
         async for request in requests:
             yield request
 
-    async def asked() -> list[Any]:
+    async def responses() -> list[Any]:
         async with gateway_to(kind, service=SERVICE, One=one, Each=each) as to:
             lines = b'{"text":""}\n{"note":"n"}\n{"text":"b"}\n'
             return [
@@ -49,7 +49,7 @@ def test_request_without_a_required_field_is_rejected(
                 await post(to, "/each", lines),
             ]
 
-    whole, refused, streamed = run(asked())
+    whole, refused, streamed = run(responses())
 
     assert (whole.status, json.loads(whole.body)) == (200, {"text": "!"})
     (detail,) = json.loads(refused.body)["error"]["details"]

@@ -139,7 +139,7 @@ def test_only_updates_with_a_body_fill_an_update_mask() -> None:
         ),
     ],
 )
-def test_invalid_binding_fails_the_start_and_is_named(rule: Rule | str) -> None:
+def test_invalid_binding_fails_startup_and_is_named(rule: Rule | str) -> None:
     with pytest.raises(InvalidBinding, match=r"made\.Service\.Wrong"):
         Routes([service_of(Wrong=rule)])
 
@@ -155,7 +155,7 @@ def test_invalid_binding_fails_the_start_and_is_named(rule: Rule | str) -> None:
         ("/a/%62", "/%61/b"),
     ],
 )
-def test_two_rpcs_with_equivalent_paths_fail_the_start_and_are_named(one: str, other: str) -> None:
+def test_two_rpcs_with_equivalent_paths_fail_startup_and_are_named(one: str, other: str) -> None:
     with pytest.raises(InvalidBinding) as caught:
         Routes([service_of(One=one, Other=other)])
 

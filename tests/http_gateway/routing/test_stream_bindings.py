@@ -33,7 +33,7 @@ def test_streaming_rpcs_are_bound_by_their_options() -> None:
     }
     for name, (_, requests, replies) in bound.items():
         request, reply, rule = METHODS[name]
-        # With "*", each message is a record, and there is no records field.
+        # With body "*", each message is a record, so there is no records field.
         assert (requests.name if requests else "") == rule.body.removeprefix("*")
         assert (replies.name if replies else "") == rule.response_body
         assert (requests.csv_field if requests else None) == (
@@ -53,9 +53,7 @@ def test_streaming_rpcs_are_bound_by_their_options() -> None:
         ("<=9000", "<=8000", MAX_RECORDS),
     ],
 )
-def test_message_holds_at_most_as_many_records_as_its_max_items(
-    items: str, lines: str, expected: int
-) -> None:
+def test_message_contains_at_most_max_items_records(items: str, lines: str, expected: int) -> None:
     put = {"items": f"*.made.Item{items}", "lines": f"*{LINE}{lines}"}
     rule = Rule(post="/a", body="items", response_body="notes")
     service = service_of({"Put": ("*Put", "*NotesReply", rule)}, {**MESSAGES, "Put": put})
@@ -85,7 +83,7 @@ def test_message_holds_at_most_as_many_records_as_its_max_items(
         ),
     ],
 )
-def test_stream_without_a_records_field_fails_the_start_and_is_named(
+def test_stream_without_a_records_field_fails_startup_and_is_named(
     request_type: str, reply_type: str, rule: Rule
 ) -> None:
     messages = {**MESSAGES, "One": {"item": ".made.Item", "lines": f"*{LINE}"}}
@@ -111,7 +109,7 @@ def test_response_to_a_client_stream_can_be_one_field() -> None:
         ("NotesReply", Rule(get="/a", response_body="notes")),
     ],
 )
-def test_response_body_with_status_204_fails_the_start(reply: str, rule: Rule) -> None:
+def test_response_body_with_status_204_fails_startup(reply: str, rule: Rule) -> None:
     service = service_of({"Wrong": ("Ask", reply, rule)}, success_status=204)
 
     with pytest.raises(InvalidBinding, match=r"made\.Service\.Wrong"):

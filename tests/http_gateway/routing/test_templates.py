@@ -192,7 +192,7 @@ def templates(draw: st.DrawFn) -> tuple[str, str, dict[str, str]]:
         else:
             word = draw(words)
             parts = draw(st.lists(texts, min_size=kind != "rest", max_size=3))
-            # Such values cannot contain slashes: encoded slashes stay encoded.
+            # Such values cannot contain slashes, because encoded slashes are not decoded.
             parts = [part.replace("/", "") or "x" for part in parts]
             wildcards = "**" if kind == "rest" else "/".join(["*"] * len(parts))
             form, value = f"={quote(word)}/{wildcards}", "/".join([word, *parts])

@@ -37,7 +37,7 @@ async def count(requests: Any, _context: Any) -> Any:
 
 
 class Handlers:
-    """Handlers that record their requests and their end."""
+    """Handlers that record their requests and whether they have ended."""
 
     def __init__(self) -> None:
         self.received: list[Any] = []
@@ -64,7 +64,7 @@ class Handlers:
             self.has_ended.set()
 
     async def endless(self, request: Any, _context: Any) -> AsyncIterator[Any]:
-        """Sends one response, or the number in the name of the request, and never ends."""
+        """Sends as many responses as the request name says, by default one, and never ends."""
         try:
             while len(self.received) < int(request.name or "1"):
                 self.received.append("given")

@@ -91,7 +91,7 @@ def test_output_of_the_standard_library_can_be_parsed(
 
 
 def violation(*pieces: bytes) -> tuple[str, str]:
-    """Returns the code and the message of the violation that ends a body."""
+    """Returns the code and the message of the violation that ends the parsing of a body."""
     with pytest.raises(RequestError) as caught:
         read(*pieces)
     (detail,) = caught.value.error.details
@@ -152,7 +152,7 @@ def seconds(body: bytes, length: int) -> float:
 
 @pytest.mark.parametrize("cell", [b"x\n", b'""', b"x"], ids=["lines", "quotes", "text"])
 def test_parsing_time_is_linear_in_the_size_of_the_body(cell: bytes) -> None:
-    # With quadratic time, half a mebibyte in single bytes takes minutes.
+    # Quadratic parsing of half a mebibyte in single bytes would take minutes.
     short, long = (b'a,b\n"' + cell * (size // len(cell)) + b'"\n' for size in (65_536, 524_288))
 
     assert seconds(long, 1) < 30 * max(seconds(short, 1), 0.01)

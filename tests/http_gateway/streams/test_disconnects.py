@@ -1,4 +1,4 @@
-"""Clients of streaming rpcs that disconnect, or read or send at their own pace."""
+"""Clients of streaming rpcs that disconnect, or that read or send slowly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_disconnect_of_the_client_ends_the_call(kind: str, when: str) -> None:
 
     with_gateway(kind, body, Both=handlers.both, Give=handlers.endless)
 
-    # Over a network channel, a canceled call can look like one that ended.
+    # Over a network channel, a canceled call can look like a completed one.
     assert "end" not in handlers.received or kind == "real"
 
 
@@ -51,7 +51,7 @@ def test_no_second_call_is_made_for_a_disconnected_client() -> None:
         finally:
             stopping.set()
             try:
-                await asyncio.Event().wait()  # until it is cancelled once more
+                await asyncio.Event().wait()  # It runs until it is canceled again.
             finally:
                 stopped.set()
 
@@ -93,8 +93,8 @@ def test_disconnect_before_the_response_ends_the_call(kind: str) -> None:
     assert handlers.received == []
 
 
-async def settled(handlers: Handlers) -> int:
-    """Returns the number of responses when it no longer grows."""
+async def count_when_stable(handlers: Handlers) -> int:
+    """Returns the number of responses once it no longer grows."""
     before = -1
     while before != len(handlers.received):
         before = len(handlers.received)
@@ -109,11 +109,11 @@ def test_server_is_not_read_faster_than_the_client_reads(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
         await client.begin("GET", "/give?name=100000")  # of 64 KiB each
-        before = await settled(handlers)
+        before = await count_when_stable(handlers)
         await client.head()
         for _ in range(before):
             await client.chunk()
-        return before, await settled(handlers)
+        return before, await count_when_stable(handlers)
 
     before, after = with_gateway(kind, body, Give=handlers.endless)
 

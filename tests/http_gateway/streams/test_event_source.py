@@ -1,4 +1,4 @@
-"""Server-sent events with the EventSource of a browser, which sets no headers."""
+"""Server-sent events read by the EventSource of a browser, which cannot set headers."""
 
 from __future__ import annotations
 

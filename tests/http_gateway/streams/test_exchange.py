@@ -132,7 +132,7 @@ def test_unsupported_content_type_is_rejected(kind: str, header: str, value: str
     "content_type",
     ["application/x-ndjson", "application/ndjson; charset=UTF-8", "Application/JSONL", None],
 )
-def test_ndjson_has_several_names_or_none(kind: str, content_type: str | None) -> None:
+def test_ndjson_has_several_content_types_or_none(kind: str, content_type: str | None) -> None:
     async def body(runner: web.ServerRunner) -> ReceivedResponse:
         client = await Client.to(runner)
         headers = {"Content_Type": content_type} if content_type else {}
@@ -144,7 +144,7 @@ def test_ndjson_has_several_names_or_none(kind: str, content_type: str | None) -
     assert with_gateway(kind, body, Both=echo).texts == ["a"]
 
 
-def test_csv_is_refused_where_a_request_has_no_lines() -> None:
+def test_csv_is_rejected_if_the_request_has_no_lines_field() -> None:
     async def body(runner: web.ServerRunner) -> ReceivedResponse:
         return await post(runner, "/strictly", b"a,b\n", CSV)
 
@@ -155,7 +155,7 @@ def test_csv_is_refused_where_a_request_has_no_lines() -> None:
 
 
 @each_channel
-def test_server_stream_is_a_line_for_each_record(kind: str) -> None:
+def test_server_stream_is_returned_as_one_line_per_record(kind: str) -> None:
     async def give(request: Any, _context: Any) -> AsyncIterator[Any]:
         yield notes_reply()
         yield notes_reply(request.name, "b")

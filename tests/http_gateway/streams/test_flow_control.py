@@ -27,7 +27,7 @@ from ..stream_service import SERVICE, message
 
 
 class Transport:
-    """A connection whose client reads these numbers of bytes at a time."""
+    """A connection whose client reads these numbers of bytes, one after another."""
 
     def __init__(self, *reads: int) -> None:
         self.reads = list(reads)
@@ -68,7 +68,7 @@ def response_over(transport: Transport) -> StreamResponse:
     return StreamResponse(request, 200, "abc")
 
 
-def test_slow_reader_is_kept_while_it_reads() -> None:
+def test_slow_reader_stays_connected_while_it_reads() -> None:
     async def main() -> Transport:
         # The size is requested twice before the first wait, and once after each wait.
         transport = Transport(0, *[10_000] * 9)
@@ -140,16 +140,16 @@ def test_parsing_of_a_large_body_yields_to_other_tasks(line: bytes) -> None:
 def test_message_contains_the_received_records_up_to_the_maximum() -> None:
     line = b'{"name":"a"}\n'
 
-    made = run(messages_of(line, line * 3 + b"{", b"}\n", line * (2 * MAX_RECORDS + 1)))
+    messages = run(messages_of(line, line * 3 + b"{", b"}\n", line * (2 * MAX_RECORDS + 1)))
 
-    assert [len(each.items) for each in made] == [1, 3, 1, MAX_RECORDS, MAX_RECORDS, 1]
+    assert [len(each.items) for each in messages] == [1, 3, 1, MAX_RECORDS, MAX_RECORDS, 1]
 
 
 def test_message_exceeds_its_size_by_at_most_one_record() -> None:
     line = b'{"name":"%b"}\n' % (b"x" * 100_000)
     longest = b'{"name":"%b"}\n' % (b"x" * (MAX_RECORD_BYTES - 12))
 
-    made = run(messages_of(line * 40, line + longest + line))
+    messages = run(messages_of(line * 40, line + longest + line))
 
-    assert [len(each.items) for each in made] == [3] * 13 + [1, 2, 1]
-    assert max(each.ByteSize() for each in made) < MESSAGE_BYTES + MAX_RECORD_BYTES
+    assert [len(each.items) for each in messages] == [3] * 13 + [1, 2, 1]
+    assert max(each.ByteSize() for each in messages) < MESSAGE_BYTES + MAX_RECORD_BYTES

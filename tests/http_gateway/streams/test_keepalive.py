@@ -1,4 +1,4 @@
-"""Keepalive records of streams without records."""
+"""Keepalive records in streams that send no other records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interval of keepalive records, on a clock that jumps to the next timer."""
+"""The interval between keepalive records, measured with a clock that jumps to the next timer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Transport:
 
 
 async def written_records(*pauses: float, accepts: bool = False) -> list[tuple[float, bytes]]:
-    """Returns the writes, without the head, of a call with a record after each pause."""
+    """Returns the writes, without the response head, of a call with a record after each pause."""
     (binding,) = (b for b in bindings_of(SERVICE) if b.rpc.endswith("/Each"))
     transport = Transport()
     request: Any = SimpleNamespace(

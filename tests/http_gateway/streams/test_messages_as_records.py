@@ -1,4 +1,4 @@
-"""Streaming rpcs whose messages are records."""
+"""Streaming rpcs that map each message to one record."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def rows(*pieces: bytes) -> list[tuple[str, list[str]]]:
 
 
 def splits(body: bytes) -> Iterator[tuple[bytes, ...]]:
-    """Yields a body split in two at each position, and into single bytes."""
+    """Yields a body split into two pieces at each position, and into single bytes."""
     for position in range(len(body) + 1):
         yield body[:position], body[position:]
     yield tuple(body[position : position + 1] for position in range(len(body)))
@@ -124,7 +124,7 @@ def test_invalid_fields_are_stored_in_the_record(line: bytes, fields: list[str])
 
 
 def violation(*pieces: bytes, rpc: str = "Both") -> tuple[str, str, str]:
-    """Returns the code, path and message of the violation that ends a body."""
+    """Returns the code, path and message of the violation that ends the parsing of a body."""
     with pytest.raises(RequestError) as caught:
         read(*pieces, rpc=rpc)
     (detail,) = caught.value.error.details

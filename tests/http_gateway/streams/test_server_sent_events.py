@@ -69,7 +69,7 @@ def test_events_are_sent_only_if_accept_names_them(accept: str, is_given: bool) 
     assert ("cache-control" in got.headers) is is_given
 
 
-def test_head_of_events_has_no_event() -> None:
+def test_head_response_of_an_event_stream_has_no_event() -> None:
     got = with_gateway("in-process", lambda to: send_request(to, method="HEAD"), Give=give)
 
     assert (got.headers["content-type"], got.headers["cache-control"]) == (SSE, "no-store")

@@ -1,4 +1,4 @@
-"""Errors of streams: of the server, the client and the gateway."""
+"""Stream errors caused by the server, the client or the gateway."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_rejection_is_sent_before_the_body_is_read(
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
-        await client.begin("POST", "/both")  # and nothing of the body
+        await client.begin("POST", "/both")  # No byte of the body is sent.
         got = await client.response()
         await client.finish()
         return got, await client.is_closed()
@@ -79,13 +79,13 @@ def test_100_continue_is_sent_only_when_the_server_reads() -> None:
             yield notes_reply(request.items[0].name)
 
     async def body(runner: web.ServerRunner) -> Any:
-        refused, taken = await Client.to(runner), await Client.to(runner)
+        refused, accepted = await Client.to(runner), await Client.to(runner)
         await refused.begin("POST", "/both", Expect="100-continue")
-        await taken.begin("POST", "/both", Expect="100-continue", Authorization="yes")
-        statuses = [(await client.head())[0] for client in (refused, taken)]
-        await taken.send(b'{"name":"a"}')
-        await taken.finish()
-        return statuses, (await taken.response()).texts
+        await accepted.begin("POST", "/both", Expect="100-continue", Authorization="yes")
+        statuses = [(await client.head())[0] for client in (refused, accepted)]
+        await accepted.send(b'{"name":"a"}')
+        await accepted.finish()
+        return statuses, (await accepted.response()).texts
 
     assert with_gateway("in-process", body, Both=both) == ([401, 100], ["a"])
 
@@ -193,7 +193,7 @@ def test_error_during_the_body_closes_the_connection(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
         await client.begin("POST", "/both")
-        await client.send(b'{"name":"a"}\n')  # and no end of it
+        await client.send(b'{"name":"a"}\n')  # The terminating chunk is missing.
         return await client.response(), await client.is_closed()
 
     got, is_closed = with_gateway(kind, body, Both=both)
@@ -202,7 +202,7 @@ def test_error_during_the_body_closes_the_connection(kind: str) -> None:
 
 
 @each_channel
-def test_csv_breaks_off_at_an_error(kind: str) -> None:
+def test_csv_response_is_aborted_at_an_error(kind: str) -> None:
     async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
         yield message("NotesReply", lines=[csv_line(["a"])])
         await reject(context, "UNAVAILABLE")
@@ -217,7 +217,7 @@ BAD_CSV = b"a,b\n1,2\n" + b'"3"4,5\n' + b"6,7\n"
 
 
 @each_channel
-def test_records_before_an_invalid_one_are_answered_first(kind: str) -> None:
+def test_responses_to_records_before_an_invalid_one_are_sent_first(kind: str) -> None:
     got = with_gateway(kind, lambda to: post(to, "/both", BAD_CSV, CSV), Both=echo)
 
     assert (got.status, got.texts) == (200, ["1:a|b", "2:1|2", "ValidationError"])
@@ -243,7 +243,7 @@ def test_error_in_the_body_before_any_response_is_the_response(kind: str) -> Non
     async def body(runner: web.ServerRunner) -> list[ReceivedResponse]:
         client = await Client.to(runner)
         await client.begin("POST", "/both")
-        await client.send(b"x" * (MAX_RECORD_BYTES + 1))  # and no end of it
+        await client.send(b"x" * (MAX_RECORD_BYTES + 1))  # The terminating chunk is missing.
         return [
             await post(runner, "/both", b'"a', CSV),
             await post(runner, "/strictly", b'{"name":7}'),
@@ -255,7 +255,7 @@ def test_error_in_the_body_before_any_response_is_the_response(kind: str) -> Non
 
 
 @each_channel
-def test_incomplete_body_cancels_the_call_of_a_client_stream(kind: str) -> None:
+def test_incomplete_body_of_a_client_stream_cancels_its_call(kind: str) -> None:
     handlers = Handlers()
 
     async def collect(requests: Any, context: Any) -> Any:
@@ -269,13 +269,13 @@ def test_incomplete_body_cancels_the_call_of_a_client_stream(kind: str) -> None:
     assert json.loads(got.body)["error"]["code"] == "ValidationError"
     # The first call was canceled; the second has the error in its metadata.
     *first, error, _ = handlers.received
-    # Over a network channel, a canceled call can look like one that ended.
+    # Over a network channel, a canceled call can look like a completed one.
     assert "end" not in first or kind == "real"
     assert errors_pb2.Error.FromString(error).details[0].message.endswith("(line 3)")
 
 
 @each_channel
-def test_server_is_asked_before_an_error_in_the_body_is_reported(kind: str) -> None:
+def test_server_is_called_before_an_error_in_the_body_is_reported(kind: str) -> None:
     async def collect(requests: Any, context: Any) -> Any:
         if REQUEST_ERROR in dict(context.invocation_metadata()):
             await reject(context, "FORBIDDEN")

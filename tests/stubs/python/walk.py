@@ -133,7 +133,7 @@ def stream_export(subscribers: SubscriberServiceStub) -> None:
 
 
 def exceed_deadline(subscribers: SubscriberServiceStub) -> None:
-    """An import that sends nothing ends with its deadline."""
+    """An import that sends nothing fails with DEADLINE_EXCEEDED."""
     ended = Event()
     refused = error_response(
         lambda: list(subscribers.ImportSubscribers(nothing_until(ended), timeout=0.2))
