@@ -126,5 +126,5 @@ def _records(response: http.client.HTTPResponse) -> Iterator[Row]:
 
 
 def events_of(listed: Sequence[Row]) -> list[str]:
-    """Returns the event ids of deliveries."""
+    """Returns the event IDs of deliveries."""
     return [delivery["eventId"] for delivery in listed]

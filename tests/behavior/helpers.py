@@ -13,7 +13,7 @@ import pytest
 from ..conftest import Account
 from ..fronts import HttpFront, Response
 
-# A well-formed id of no resource.
+# A well-formed ID of no resource.
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 STATUSES = ("UNCONFIRMED", "CONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED")

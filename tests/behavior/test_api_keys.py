@@ -157,7 +157,7 @@ def test_rotation_replaces_the_secret_immediately(account: Account) -> None:
 
 
 def id_of(account: Account, scope: str) -> str:
-    """Returns the id of the account's newest key of a scope."""
+    """Returns the ID of the account's newest key of a scope."""
     keys = account.ok("ListApiKeys")["apiKeys"]
     return str([key["id"] for key in keys if key["scope"] == scope][-1])
 

@@ -253,7 +253,7 @@ def test_export_resumes_after_a_subscriber(account: Account) -> None:
 
     assert exported_emails(account, afterId=created[1]["id"]) == ["p2@b.io", "p3@b.io"]
     assert exported_emails(account, afterId=created[3]["id"]) == []
-    # The id of a deleted subscriber still marks its position.
+    # The ID of a deleted subscriber still marks its position.
     account.ok("DeleteSubscriber", id=created[1]["id"])
     assert exported_emails(account, afterId=created[1]["id"]) == ["p2@b.io", "p3@b.io"]
     assert exported_emails(account, afterId=MISSING_ID) == [f"p{n}@b.io" for n in (0, 2, 3)]

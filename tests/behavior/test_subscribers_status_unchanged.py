@@ -43,13 +43,13 @@ class SubscribersByStatus:
         return {initial: now[row["id"]] for initial, row in self.all.items()}
 
     def tag(self) -> str:
-        """Returns the id of a tag, which is created if necessary."""
+        """Returns the ID of a tag, which is created if necessary."""
         listed = self.account.ok("ListTags")["tags"]
         result = listed or [self.account.ok("CreateTag", name="vip")["tag"]]
         return str(result[0]["id"])
 
     def custom_field(self) -> str:
-        """Returns the id of the custom field, which is created if necessary."""
+        """Returns the ID of the custom field, which is created if necessary."""
         listed = self.account.ok("ListCustomFields")["customFields"]
         return str((listed or [create_field(self.account, "Town")])[0]["id"])
 

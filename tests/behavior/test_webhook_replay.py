@@ -40,7 +40,7 @@ def received_tags(receiver: Receiver) -> list[str]:
 
 
 def replayed(account: Account, webhook: dict[str, Any], started: dict[str, Any]) -> list[str]:
-    """Waits until all deliveries have finished, and returns the event ids of a replay, oldest
+    """Waits until all deliveries have finished, and returns the event IDs of a replay, oldest
     first.
     """
     while replays_left(account):

@@ -85,7 +85,7 @@ def stop_all(*workers: subprocess.Popen[str]) -> list[tuple[int, str]]:
 
 
 def create_webhook(url: str, key: str, receiver: Receiver) -> tuple[str, str]:
-    """Creates a webhook. Returns the account id and the secret."""
+    """Creates a webhook. Returns the account ID and the secret."""
     secret, secrets = make_secret(), Secrets(Encryption(parse_key(key) or b""))
     with unit_of_work(url) as tx:
         (account_id,) = [row.id for row in accounts.list_accounts(tx)]

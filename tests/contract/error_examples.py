@@ -38,7 +38,7 @@ from ..fronts import METHODS, HttpFront, Response, binding
 from ..processes import Service, start
 
 FILE = Path(__file__).parents[2] / "http_gateway/openapi/errors.json"
-# An id and an email of no resource.
+# An ID and an email of no resource.
 MISSING = "01M7Y2MPAQ036JVMBN3RCKGA5K"
 MISSING_EMAIL = "missing@example.com"
 # An idempotency key that another request used.

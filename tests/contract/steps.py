@@ -1,6 +1,6 @@
 """Runs requests against an account with one resource of each kind, and compares their responses.
 
-Paths and bodies contain placeholders for the ids of these resources: {subscriber} (with the tag
+Paths and bodies contain placeholders for the IDs of these resources: {subscriber} (with the tag
 vip, confirmed), {tag}, {field} and {key}. {suppressed} is an email address. If a path is about
 webhooks or events, the account also has {webhook}, which is disabled, and {delivery}, which failed.
 """

@@ -55,12 +55,12 @@ class BothWithWebhooks(Both):
             self.add_webhook(())
 
     def webhooks(self) -> list[str]:
-        """Returns the ids of the webhooks."""
+        """Returns the IDs of the webhooks."""
         rows, _ = self.same(lambda tx: page(OURS, ALL, tx))
         return [row.id for row in rows]
 
     def webhook(self, number: int) -> str:
-        """Returns the id of a webhook, or an unknown id if there is none."""
+        """Returns the ID of a webhook, or an unknown ID if there is none."""
         ids = self.webhooks()
         return ids[number % len(ids)] if ids else "0" * 26
 

@@ -54,11 +54,11 @@ class BothStores(BothWithWebhooks):
 
     def __init__(self) -> None:
         super().__init__()
-        # The expected ids by address.
+        # The expected IDs by address.
         self.model: dict[str, str] = {}
 
     def subscriber(self, number: int) -> str:
-        """Returns the id of an existing subscriber, or an unknown id."""
+        """Returns the ID of an existing subscriber, or an unknown ID."""
         ids = sorted(self.model.values())
         return ids[number % len(ids)] if ids else "0" * 26
 

@@ -26,7 +26,7 @@ from .helpers import OURS, SUBSCRIBERS, new, select
 
 
 class ScriptedIds(Ids):
-    """Returns ids that the test sets, like those of processes with other clocks."""
+    """Returns IDs that the test sets, like those of processes with other clocks."""
 
     def __init__(self) -> None:
         super().__init__(system_clock)
@@ -42,7 +42,7 @@ def id_of(number: int) -> str:
 
 
 def ranges_by_level(tx: Transaction, account: str = OURS) -> dict[int, list[tuple[str, int]]]:
-    """Returns the first id and the total of each range, by level."""
+    """Returns the first ID and the total of each range, by level."""
     rows = select(
         "SELECT level, first_id, total FROM subscriber_block"
         f" WHERE account_id = '{account}' ORDER BY level, first_id",
@@ -72,7 +72,7 @@ class CountersAgainstModel(RuleBasedStateMachine):
         self.tx._database.execute_sql("ROLLBACK TO SAVEPOINT example")
 
     def add(self, numbers: list[int]) -> None:
-        """Stores subscribers with ids of these numbers in one bulk."""
+        """Stores subscribers with IDs of these numbers in one bulk."""
         self.ids.pending = [id_of(number) for number in numbers]
         rows = {}
         for _ in numbers:
@@ -97,7 +97,7 @@ class CountersAgainstModel(RuleBasedStateMachine):
 
     @rule(age=st.integers(0, 500), count=st.integers(1, 15), gap=st.integers(1, 40))
     def create_late(self, age: int, count: int, gap: int) -> None:
-        """Stores ids of a process with a slow clock, which can lie between existing ids."""
+        """Stores IDs of a process with a slow clock, which can lie between existing IDs."""
         numbers = [max(self.newest - age, 0) + gap * number for number in range(count)]
         unused = [number for number in numbers if id_of(number) not in self.model]
         if unused:

@@ -52,7 +52,7 @@ def contents(account: str, tx: Transaction) -> list[tuple[list[Any], int]]:
 
 
 def fill(account: str, tx: Transaction) -> dict[str, str]:
-    """Creates one resource of each type in an account, and returns the ids by type."""
+    """Creates one resource of each type in an account, and returns the IDs by type."""
     field_id = field(account, tx, "city", "City")
     subscriber = SUBSCRIBERS.create(account, new("ada", "vip", values={"city": "Paris"}), tx)
     SUPPRESSIONS.add(account, email("gone").key, Status.BOUNCED, tx)

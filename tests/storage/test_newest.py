@@ -1,4 +1,4 @@
-"""The greatest stored id. New ids are greater than it."""
+"""The greatest stored ID. New IDs are greater than it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_empty_database_has_no_newest_id(tx: Transaction) -> None:
 def test_newest_id_covers_all_accounts(tx: Transaction) -> None:
     bulk(THEIRS, 0, 3, tx)
     *_, newest = bulk(OURS, 0, 3, tx)
-    # The account with the newest id sorts before the other.
+    # The account with the newest ID sorts before the other.
     assert newest_id_of_any_account(tx) == newest_id(tx) == newest
     *_, newest = bulk(THEIRS, 3, 3, tx)
     assert newest_id_of_any_account(tx) == newest
@@ -86,7 +86,7 @@ def test_new_ids_follow_events_and_deliveries_of_all_accounts(tx: Transaction, l
     delivery = newest_id(tx)
     assert delivery is not None
     assert event < delivery < tx.new_id()
-    # New ids are greater even if the clock was set back.
+    # New IDs are greater even if the clock was set back.
     ids = Ids(lambda: 0)
     ids.start_past(delivery)
     assert ids.next() > delivery

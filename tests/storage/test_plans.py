@@ -76,7 +76,7 @@ def tx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transaction]:
 
 @pytest.fixture(scope="module")
 def ids(tx: Transaction) -> list[str]:
-    """The ids of the account, oldest first."""
+    """The IDs of the account, oldest first."""
     return [row.id for row in page(OURS, Filter(), PagePosition(ROWS), tx).rows]
 
 

@@ -114,7 +114,7 @@ def tx(database: Psycopg3Database) -> Iterator[RecordingTransaction]:
 
 @pytest.fixture(scope="module")
 def ids(database: Psycopg3Database) -> list[str]:
-    """The ids of the account, oldest first."""
+    """The IDs of the account, oldest first."""
     query = "SELECT id FROM subscriber WHERE account_id = %s ORDER BY id"
     return [row[0] for row in database.execute_sql(query, (OURS,)).fetchall()]
 

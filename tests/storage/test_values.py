@@ -24,7 +24,7 @@ STORED = {"city": "Paris", "size": 42.5, "vip": False}
 
 @pytest.fixture(autouse=True)
 def fields(tx: Transaction) -> dict[str, str]:
-    """The ids of a field of each type, by key."""
+    """The IDs of a field of each type, by key."""
     types = {
         "city": DataType.TEXT,
         "size": DataType.NUMBER,

@@ -55,7 +55,9 @@ def create(tx: Transaction, account: str = OURS, **fields: Any) -> WebhookRow:
         "event_types": (),
         "enabled": True,
     }
-    return store.create(account, store.NewWebhook(**{**defaults, **fields}), SequentialSecrets(), tx)
+    return store.create(
+        account, store.NewWebhook(**{**defaults, **fields}), SequentialSecrets(), tx
+    )
 
 
 def fail(row: WebhookRow, tx: Transaction) -> WebhookRow:

@@ -12,7 +12,7 @@ returns their commands. There are four programs:
     large     lists a page of 100 subscribers and exports all, with the default settings of the
               gRPC client, and prints a line of JSON: {"listed": NUMBER, "exported": NUMBER}.
     example   is the unchanged documented example. It reads the same variables as `walk`, creates
-              a subscriber with an address of its own, and prints the id as text.
+              a subscriber with an address of its own, and prints the ID as text.
 """
 
 from __future__ import annotations

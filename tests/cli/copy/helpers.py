@@ -76,7 +76,7 @@ class Databases:
 def create_everything(
     tx: Transaction, people: int = PEOPLE, hook: str = "https://example.com/hook"
 ) -> str:
-    """Creates rows in every table, and returns the id of an account.
+    """Creates rows in every table, and returns the ID of an account.
 
     `hook` is the URL of its webhook, which has unfinished deliveries.
     """

@@ -21,7 +21,7 @@ OPERATIONS = {
     for path, item in DOCUMENT["paths"].items()
     for verb, operation in item.items()
 }
-# Operations that differ only in their method are shown once, under the id of the first.
+# Operations that differ only in their method are shown once, under the ID of the first.
 SHOWN = [name for name in OPERATIONS if not name.endswith("ByPatch")]
 
 

@@ -27,7 +27,7 @@ ENDING = [name for name in OPERATIONS if not name.startswith("Tail")]
 EMAIL = "ada@example.com"
 # The address of a suppression.
 GONE = "gone@example.com"
-# The ids in samples. The path determines the resource.
+# The IDs in samples. The path determines the resource.
 EXAMPLE_ID = re.compile("01M7Y2MPAQ036JVMBN3RCKGA5[JK]")
 CREATE = {
     "subscribers": ("CreateSubscriber", {"email": EMAIL}),
@@ -55,7 +55,7 @@ def created_id(account: Account, resource: str) -> str:
 
 
 def prepared(account: Account, name: str, text: str) -> str:
-    """Creates the resources that a sample refers to, and returns the sample with their ids."""
+    """Creates the resources that a sample refers to, and returns the sample with their IDs."""
     path, _ = OPERATIONS[name]
     if EXAMPLE_ID.search(text):
         text = EXAMPLE_ID.sub(created_id(account, path.split("/")[2]), text)

@@ -108,7 +108,7 @@ def test_service_accepts_every_example(http_account: Account) -> None:
 
 
 def create_resources(account: Account) -> dict[str, str]:
-    """Creates a resource of each type from its example; returns the ids by path segment."""
+    """Creates a resource of each type from its example; returns the IDs by path segment."""
     for name in PREREQUISITES:
         method, path, operation = OPERATIONS[name]
         assert send(account, method, path, operation, {}) in {201, 409}, name
@@ -130,7 +130,7 @@ def create_resources(account: Account) -> dict[str, str]:
 def send(
     account: Account, method: str, path: str, operation: dict[str, Any], ids: dict[str, str]
 ) -> int:
-    """Sends the example request with an existing id and returns the status."""
+    """Sends the example request with an existing ID and returns the status."""
     id_ = ids.get(path.split("/")[2], "")
     parameters = [p for p in operation["parameters"] if "example" in p]
     query = {p["name"]: p["example"] for p in parameters if p["in"] == "query"}
