@@ -32,12 +32,10 @@ class Component:
 
     @property
     def http(self) -> str:
-        """The HTTP address."""
         return self._after(r"HTTP\s+https?://(\S+)")
 
     @property
     def grpc(self) -> str:
-        """The gRPC address."""
         return self._after(r"gRPC\s+(\S+)")
 
     def _after(self, pattern: str) -> str:
@@ -55,9 +53,9 @@ class Component:
 
 
 def launch(command: str, log: Path, *, program: Sequence[str] = (), **settings: str) -> Component:
-    """Starts a command that serves, by default on free ports, and does not wait for it.
+    """Starts a component, by default on free ports, without waiting until it is ready.
 
-    `program` are the arguments of a new interpreter that run the command line.
+    `program` is an interpreter's arguments to run the command line in a new process.
     """
     free = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
     env = environment(**{"ROSTER_LOG_LEVEL": "error", **free, **settings})
@@ -115,7 +113,6 @@ def is_alive(process: int) -> bool:
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Waits until a condition holds."""
     end = time.monotonic() + LONG
     while not condition():
         assert time.monotonic() < end, what

@@ -1,4 +1,4 @@
-"""Running services, and accounts on them.
+"""Fixtures: running services, and accounts on them.
 
 Each test process runs two services for its whole session: one on SQLite, whose gateway uses the
 in-process channel, and one on PostgreSQL, whose gateway uses the gRPC port. Every test gets a new
@@ -36,8 +36,7 @@ from .webhooks.receiver import Receiver, listening
 FRONTS = ("grpc", "http", "http-over-grpc")
 
 
-# Thousands of tests are collected and stay until the end. Garbage collection during that would
-# take a third of the time.
+# Garbage collection during the collection of thousands of tests would take a third of the time.
 gc.disable()
 
 
@@ -76,7 +75,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduli
 
 @pytest.fixture(scope="session")
 def memory() -> Iterator[Path]:
-    """A folder in memory, where commits do not wait for a disk."""
+    """A folder in memory, because commits to a disk slow down tests."""
     with memory_folder() as path:
         yield path
 
@@ -180,7 +179,7 @@ def new_account(service: Service, front: Front, *, verified: bool = True) -> Acc
 
 @pytest.fixture(scope="module", params=FRONTS)
 def front_and_service(request: pytest.FixtureRequest) -> tuple[Front, Service]:
-    """Each front in turn with its service; the network channel uses PostgreSQL.
+    """A front and its service, for each front. The network channel uses PostgreSQL.
 
     All tests of a module over one front run consecutively, so that a module can share an account
     that many tests read and none changes.
@@ -201,14 +200,14 @@ def grpc_front(service: Service) -> Iterator[GrpcFront]:
 
 @pytest.fixture
 def account(front_and_service: tuple[Front, Service]) -> Account:
-    """A new account, over each front."""
+    """A new account, called over each front."""
     front, service = front_and_service
     return new_account(service, front)
 
 
 @pytest.fixture
 def other_account(front_and_service: tuple[Front, Service]) -> Account:
-    """Another new account over the same front."""
+    """Another new account, called over the same front."""
     front, service = front_and_service
     return new_account(service, front)
 

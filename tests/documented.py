@@ -1,7 +1,4 @@
-"""Checks that every error that a test meets is declared in /openapi.json.
-
-A reason that an rpc does not declare in its proto fails the tests that meet it.
-"""
+"""Checks that /openapi.json declares every error that an operation returns in a test."""
 
 from __future__ import annotations
 

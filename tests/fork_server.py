@@ -1,4 +1,4 @@
-"""Runs `roster` commands in processes that are forked from one which has imported the server.
+"""Runs `roster` commands in processes forked from one that has imported the server.
 
 Importing the server takes most of a second of CPU time, a fork a few milliseconds. The forked
 processes are otherwise ordinary: each has its own session, environment, working directory,
@@ -25,9 +25,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
-# Bytes that a request may take, with its environment.
+# Maximum size of a request in bytes, including its environment.
 MAX_REQUEST = 1 << 18
-# What serving imports when it starts.
+# Modules that serving imports when it starts.
 PRELOADED = (
     "encodings.idna",
     "server.cli.serve",
@@ -40,9 +40,9 @@ _enabled = False
 
 
 def enable() -> None:
-    """Has the commands of this process forked. The fork server starts with the first of them."""
+    """Runs commands of this process in forks. The first command starts the fork server."""
     global _enabled
-    # Elsewhere than on Linux there are no descriptors that report the end of a process.
+    # Only Linux has descriptors that report the end of a process.
     _enabled = hasattr(os, "pidfd_open")
 
 
@@ -124,7 +124,7 @@ def _control() -> socket.socket:
 
 
 def _serve(control: socket.socket) -> list[str]:
-    """Forks a process per request. Returns, in each of these, the arguments of its command."""
+    """Forks a process per request. In the forked process, returns the arguments of its command."""
     with selectors.DefaultSelector() as selector:
         selector.register(control, selectors.EVENT_READ)
         while True:
@@ -163,7 +163,7 @@ def _report_end(pid: int, handle: int, status: int) -> None:
 
 
 def _become(request: bytes, stdout: int, stderr: int) -> list[str]:
-    """Gives this process the output, the environment and the folder of a request."""
+    """Applies the output, environment and working directory of a request to this process."""
     arguments, environment, folder = json.loads(request)
     os.setsid()
     for descriptor, standard in ((stdout, 1), (stderr, 2)):
@@ -178,7 +178,7 @@ def _become(request: bytes, stdout: int, stderr: int) -> list[str]:
 if __name__ == "__main__":
     for name in PRELOADED:
         importlib.import_module(name)
-    # What is here stays. The garbage collector would otherwise write to its pages in each process.
+    # The garbage collector would otherwise write to shared pages in each process.
     gc.freeze()
     sys.argv = _serve(socket.socket(fileno=int(sys.argv[1])))
     runpy.run_module("server", run_name="__main__", alter_sys=True)

@@ -1,4 +1,4 @@
-"""One way to call an operation over any front.
+"""Calls operations over any front.
 
 A test names an rpc and gives its request as JSON. Every front returns the HTTP status and the
 JSON body. The gRPC front converts with the stock json_format and the error details of
@@ -53,7 +53,7 @@ METHODS: dict[str, MethodDescriptor] = {
     for service in file.DESCRIPTOR.services_by_name.values()
     for name, method in service.methods_by_name.items()
 }
-# Unary rpcs, which are what a front can call.
+# Unary rpcs, the only ones that a front can call.
 UNARY = {
     name: method
     for name, method in METHODS.items()
@@ -71,12 +71,12 @@ class Response:
 
     @property
     def code(self) -> str:
-        """The error's code, such as ValidationError."""
+        """The error code, such as ValidationError."""
         return str(self.body["error"]["code"])
 
     @property
     def violations(self) -> list[tuple[str, str]]:
-        """The field and the code of each detail of the error."""
+        """The field and code of each detail of the error."""
         return [(detail["field"], detail["code"]) for detail in self.body["error"]["details"]]
 
 
@@ -171,7 +171,7 @@ _idle: dict[str, http.client.HTTPConnection] = {}
 
 @contextmanager
 def _connection_to(address: str) -> Iterator[http.client.HTTPConnection]:
-    """Lends a connection for one request. It is closed unless the main thread can reuse it."""
+    """Yields a connection for one request. It is closed unless the main thread can reuse it."""
     in_main_thread = threading.current_thread() is threading.main_thread()
     connection = _idle.pop(address, None) if in_main_thread else None
     if connection is not None and connection.sock is not None and is_ended(connection):
@@ -265,7 +265,7 @@ def to_message(method: MethodDescriptor, request: dict[str, Any]) -> Any:
 def to_json(message: Any) -> Any:
     """Converts a message to the JSON that Roster returns.
 
-    It is the output of json_format, except that timestamps have three fractional digits, and that
+    This is the output of json_format, except that timestamps have three fractional digits, and that
     page tokens are left out because HTTP sends them in a Link header.
     """
     value = json_format.MessageToDict(message, always_print_fields_with_no_presence=True)

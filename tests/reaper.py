@@ -1,4 +1,4 @@
-"""Ends the programs and folders that a test process leaves behind after Ctrl-C, SIGTERM or SIGKILL.
+"""Removes processes and folders that a test process leaves behind after Ctrl-C, SIGTERM or SIGKILL.
 
 A process that starts others calls `start` first. That starts a reaper, which waits for the end
 of a pipe that only this process holds open, and marks this process with an environment
@@ -28,9 +28,9 @@ from pathlib import Path
 import psutil
 
 MARK = "TESTS_STARTED_BY"
-# Where Linux keeps files in memory.
+# The file system in memory on Linux.
 SHARED = Path("/dev/shm")
-# How long PostgreSQL may take for an immediate shutdown, in seconds.
+# Timeout of an immediate shutdown of PostgreSQL, in seconds.
 PATIENCE = 10.0
 
 

@@ -55,14 +55,14 @@ class FileScheduling(LoadScopeScheduling):
         return next((folder for folder in GROUPED_FOLDERS if file.startswith(folder)), file)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        """Assigns the first group of the process's end of the queue."""
+        """Assigns the lowest rank to one half of the processes, the highest to the other."""
         waits = self.nodes.index(node) % 2 == 0
         group = (min if waits else max)(self.workqueue, key=self._rank)
         self.workqueue.move_to_end(group, last=False)
         super()._assign_work_unit(node)
 
     def _rank(self, group: str) -> int:
-        """Returns the rank of a group between those that wait and those that are CPU-bound."""
+        """Returns the rank of a group; groups that mostly wait have low ranks."""
         return (
             SLOWEST.index(group) - len(SLOWEST) if group in SLOWEST else len(self.workqueue[group])
         )

@@ -1,4 +1,4 @@
-"""`make audit`: evaluation of the output of pip-audit."""
+"""`make audit` evaluates the output of pip-audit."""
 
 from __future__ import annotations
 

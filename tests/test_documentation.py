@@ -1,4 +1,4 @@
-"""The Markdown files: commands run, tables agree with the code, links and names lead somewhere."""
+"""The Markdown files: commands run, tables match the code, links and names resolve."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_table_of_operations_agrees_with_the_definitions() -> None:
 
 
 def http_of(rpc: str) -> tuple[str, str]:
-    """Returns the HTTP methods and path of an rpc as the table has them, and its status."""
+    """Returns the HTTP methods, path and status of an rpc in the format of the table."""
     options = METHODS[rpc].GetOptions()
     rule = options.Extensions[annotations_pb2.http]
     rules = [rule, *rule.additional_bindings]
@@ -158,7 +158,7 @@ def test_paths_in_text_exist(name: str) -> None:
 
 
 def is_path(name: str, text: str) -> bool:
-    """Whether code within a document is a path of the repository."""
+    """Whether code in a document is a path in the repository."""
     first, slash, _ = text.partition("/")
     if not re.fullmatch(r"[\w./-]+", text) or not first:
         return False

@@ -1,4 +1,4 @@
-"""The guides in `server/guides`: samples run, and statements agree with the code."""
+"""The guides in `server/guides`: samples run, and statements match the code."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_samples_of_a_guide_run_in_order(name: str, service: Service, tmp_path: 
 
 
 def shape(value: Any) -> Any:
-    """Returns JSON without its values; lists by their first item."""
+    """Returns the structure of JSON: types instead of values, and one item per list."""
     if isinstance(value, dict):
         return {key: shape(item) for key, item in value.items()}
     return [shape(item) for item in value[:1]] if isinstance(value, list) else type(value)
@@ -181,7 +181,7 @@ def test_durations_of_webhooks_agree_with_the_code() -> None:
 
 
 def duration(seconds: float) -> str:
-    """Returns a duration in the largest unit of which it is at least 2, such as "5 minutes"."""
+    """Formats a duration in the largest unit with a count of at least 2, such as "5 minutes"."""
     units = ((3_600, "hours"), (60, "minutes"), (1, "seconds"))
     length, unit = next(each for each in units if seconds >= 2 * each[0])
     return f"{seconds / length:g} {unit}"

@@ -18,9 +18,9 @@ from .components import is_alive, wait_until
 from .processes import limited
 
 ROOT = Path(__file__).parent.parent
-# Where Linux lists the segments of shared memory.
+# The list of shared memory segments on Linux.
 SEGMENTS = Path("/proc/sysvipc/shm")
-# Measurements, which take as long as they are asked to.
+# Measurements run for a configured duration.
 MEASURE = ("tests/bench", "tests/faults/promises")
 # Calls that wait for the end of a process.
 WAITS = ("subprocess.run", "subprocess.check_output", ".communicate", "process.wait")
@@ -39,7 +39,7 @@ with postgres.running() as server, memory.folder() as folder:
 
 
 def shared_memory(data: str) -> str:
-    """Returns the key of the shared memory that the server of a folder has."""
+    """Returns the key of a PostgreSQL server's shared memory; its data is in `folder`."""
     return Path(data, "postmaster.pid").read_text().splitlines()[6].split()[1]
 
 
@@ -108,7 +108,7 @@ def test_forked_service_ends_with_the_test_process() -> None:
     wait_until(lambda: not is_alive(service), "the service is left")
 
 
-# Ignores SIGINT as the background of a script does, and prints what a program that it starts does.
+# Ignores SIGINT, like a background job of a script, and prints how a child process handles it.
 IN_BACKGROUND = """
 import signal, subprocess, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -129,7 +129,7 @@ def test_programs_heed_sigint_where_the_tests_were_started_with_it_ignored() -> 
 
 
 def waits_without_bound(file: Path) -> Iterator[str]:
-    """Yields the places of calls that wait for the end of a process, however long that takes."""
+    """Yields the locations of calls that wait for a process without a timeout."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name = ast.unparse(node.func)

@@ -1,4 +1,4 @@
-"""Programs that some tests need. Without them, those tests are skipped with a reason.
+"""External programs that some tests need. Tests are skipped if their program is missing.
 
 The scripts in .ci/tools install them, into .tools or as packages of the system. If ROSTER_TOOLS
 is "required", as in CI, a missing program fails the test.

@@ -86,8 +86,8 @@ def main() -> None:
         ratios[comparison.name] = round(comparison.ratio, 3)
         table.add_row(
             comparison.name,
-            f"{comparison.ours:,.0f} {comparison.unit}",
-            f"{comparison.other} {comparison.theirs:,.0f}",
+            f"{comparison.roster:,.0f} {comparison.unit}",
+            f"{comparison.versus} {comparison.baseline:,.0f}",
             f"{comparison.ratio:.2f}",
             f"{AT_LEAST[comparison.name]:.2f} or more",
         )

@@ -1,7 +1,7 @@
 """`python -m tests.bench.backup`: measures how a backup slows down concurrent writes.
 
-Eight clients create subscribers in a database of 200,000, each waiting for its commit. In turns
-they run alone and during a backup, which runs in a thread of the same process, as in a service.
+Eight clients create subscribers in a database of 200,000, each waiting for its commit. They
+run alternately alone and during a backup in a thread of the same process, as in a service.
 The output is the median, the 99th percentile and the maximum of their latencies.
 """
 
@@ -33,26 +33,26 @@ SUBSCRIBERS, CLIENTS = 200_000, 8
 _STORE = SubscriberStore(Suppressions(Encryption(bytes(32))))
 
 
-async def _create(database: SqliteDatabase, ended: asyncio.Event, waits: list[float]) -> None:
-    """Creates subscribers one after another, and records the milliseconds that each took."""
+async def _create(database: SqliteDatabase, ended: asyncio.Event, latencies: list[float]) -> None:
+    """Creates subscribers one after another, and records each latency in milliseconds."""
     while not ended.is_set():
-        # Spread over the index like the existing addresses.
+        # Distributed over the index like the existing addresses.
         number = next(unique_numbers)
         email = f"{number * 2654435761 % 2**32:08x}.{number}@example.com"
         address, tags = Email(email, email), {"newsletter": "newsletter"}
         new = NewSubscriber(address, profile("Ada", "Lovelace"), Status.CONFIRMED, tags, {})
         began = time.perf_counter()
         await database.write(lambda tx, new=new: _STORE.create(ACCOUNT, new, tx))
-        waits.append(1000 * (time.perf_counter() - began))
+        latencies.append(1000 * (time.perf_counter() - began))
 
 
 async def measured(path: Path) -> dict[str, list[list[float]]]:
-    """Returns the latencies of each turn, alone and during a backup."""
+    """Returns the latencies of each run, alone and during a backup."""
     database = SqliteDatabase(path)
-    found: dict[str, list[list[float]]] = {"alone": [], "during a backup": []}
+    results: dict[str, list[list[float]]] = {"alone": [], "during a backup": []}
     await database.open()
     for number in range(REPETITIONS):
-        for name, turns in found.items():
+        for name, turns in results.items():
             turns.append([])
             ended = asyncio.Event()
             clients = [_create(database, ended, turns[-1]) for _ in range(CLIENTS)]
@@ -65,7 +65,7 @@ async def measured(path: Path) -> dict[str, list[list[float]]]:
             ended.set()
             await running
     await database.close()
-    return found
+    return results
 
 
 def main() -> None:
@@ -74,9 +74,13 @@ def main() -> None:
         path = Path(folder) / "roster.db"
         fill(f"sqlite:///{path}", SUBSCRIBERS)
         for name, turns in asyncio.run(measured(path)).items():
-            waits = sorted(wait for turn in turns for wait in turn)
-            rate = CLIENTS * 1000 / statistics.mean(waits)
-            quantiles = (waits[len(waits) // 2], waits[len(waits) * 99 // 100], waits[-1])
+            latencies = sorted(wait for turn in turns for wait in turn)
+            rate = CLIENTS * 1000 / statistics.mean(latencies)
+            quantiles = (
+                latencies[len(latencies) // 2],
+                latencies[len(latencies) * 99 // 100],
+                latencies[-1],
+            )
             table.add_row(name, f"{rate:,.0f}", *(f"{each:.1f}" for each in quantiles))
     Console(highlight=False).print(table)
 

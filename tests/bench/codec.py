@@ -45,8 +45,8 @@ def stats() -> Iterator[Comparison]:
         kind, text = type(message), body.decode()
         wrote = _compared(partial(_write, message), partial(_write_json_format, message))
         read = _compared(partial(_read, kind, body), partial(_read_json_format, kind, text))
-        yield Comparison(f"write_{name}_of_100", *wrote, unit="messages/s", other="json_format")
-        yield Comparison(f"read_{name}_of_100", *read, unit="messages/s", other="json_format")
+        yield Comparison(f"write_{name}_of_100", *wrote, unit="messages/s", versus="json_format")
+        yield Comparison(f"read_{name}_of_100", *read, unit="messages/s", versus="json_format")
 
 
 def _stored(number: int, row: Any) -> Any:
@@ -83,8 +83,8 @@ def _write_json_format(message: Message) -> str:
     return json_format.MessageToJson(message, always_print_fields_with_no_presence=True)
 
 
-def _compared(ours: Callable[[], Any], theirs: Callable[[], Any]) -> tuple[float, float, float]:
-    pairs = [(_seconds(ours), _seconds(theirs)) for _ in range(TURNS)]
+def _compared(roster: Callable[[], Any], baseline: Callable[[], Any]) -> tuple[float, float, float]:
+    pairs = [(_seconds(roster), _seconds(baseline)) for _ in range(TURNS)]
     mine, other = (statistics.median(times) for times in zip(*pairs, strict=True))
     return 1 / mine, 1 / other, statistics.median(b / a for a, b in pairs)
 

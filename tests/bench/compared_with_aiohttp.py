@@ -31,7 +31,7 @@ def stats(service: Service) -> Iterator[Comparison]:
             measured = in_turns(
                 lambda: load(service.http, requests), lambda: load(baseline, requests)
             )
-            return Comparison(name, *measured, unit="requests/s", other="aiohttp alone")
+            return Comparison(name, *measured, unit="requests/s", versus="aiohttp alone")
 
         yield compare("get_by_id", path, single)
         yield compare("page_of_20", "/api/subscribers", page)
@@ -43,4 +43,4 @@ def stats(service: Service) -> Iterator[Comparison]:
         measured = in_turns(
             lambda: load(service.http, creates()), lambda: load(baseline, creates())
         )
-        yield Comparison("create", *measured, unit="requests/s", other="aiohttp alone")
+        yield Comparison("create", *measured, unit="requests/s", versus="aiohttp alone")

@@ -10,7 +10,7 @@ import apsw
 
 from ..processes import Service
 from .measurement import SECONDS, Comparison, in_turns, load, request, row, unique_numbers
-from .transfers import IMPORTED, import_rows
+from .transfers import IMPORT_ROWS, import_rows
 
 
 def stats(service: Service) -> Iterator[Comparison]:
@@ -28,11 +28,11 @@ def stats(service: Service) -> Iterator[Comparison]:
         return 100 * load(service.http, bulks())
 
     def imported() -> float:
-        return import_rows(service, IMPORTED)
+        return import_rows(service, IMPORT_ROWS)
 
-    for name, ours in (("bulk_of_100", bulk), ("import", imported)):
-        measured = in_turns(ours, lambda: apsw_rows_per_second(service.database))
-        yield Comparison(name, *measured, unit="rows/s", other="apsw alone")
+    for name, roster in (("bulk_of_100", bulk), ("import", imported)):
+        measured = in_turns(roster, lambda: apsw_rows_per_second(service.database))
+        yield Comparison(name, *measured, unit="rows/s", versus="apsw alone")
 
 
 def apsw_rows_per_second(database: Path) -> float:

@@ -1,4 +1,4 @@
-"""The cost of a call from HTTP to the server, over either channel."""
+"""The overhead of the gateway, over a network channel and over the in-process channel."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def stats() -> Iterator[Comparison]:
     ):
         measured = in_turns(lambda: load(gateway, REQUESTS), lambda: load(baseline, REQUESTS))
     yield Comparison(
-        "gateway_over_grpc", *measured, unit="requests/s", other="stock aiohttp and grpc.aio"
+        "gateway_over_grpc",
+        *measured,
+        unit="requests/s",
+        versus="stock aiohttp and grpc.aio",
     )
 
 

@@ -1,4 +1,4 @@
-"""Load generation and measurement in turns, for all benchmarks."""
+"""Load generation and alternating measurements, for all benchmarks."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ unique_numbers = count()
 
 
 class Comparison(NamedTuple):
-    """The result of Roster, that of its baseline `other`, and their ratio."""
+    """The result of Roster, that of its baseline, and their ratio."""
 
     name: str
-    ours: float
-    theirs: float
+    roster: float
+    baseline: float
     ratio: float
     unit: str
-    other: str
+    versus: str
 
 
 def row() -> dict[str, Any]:
-    """Returns a subscriber as a client sends it, each with another address."""
+    """Returns a subscriber in JSON with a unique address."""
     return {
         "email": f"person{next(unique_numbers)}@example.com",
         "firstName": "Ada",
@@ -83,7 +83,7 @@ def send(address: str, method: str, path: str, body: Any, key: str = "") -> byte
 
 @contextmanager
 def program(module: str, *arguments: str) -> Iterator[str]:
-    """Runs a server of this folder and yields its address. It prints its port first."""
+    """Runs a server of this folder, which prints its port, and yields its address."""
     command = [sys.executable, "-m", f"tests.bench.{module}", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -95,9 +95,11 @@ def program(module: str, *arguments: str) -> Iterator[str]:
         process.stdout.close()
 
 
-def in_turns(ours: Callable[[], float], theirs: Callable[[], float]) -> tuple[float, float, float]:
-    """Measures both in turns and returns the medians of both and of the ratios."""
-    ours(), theirs()
-    pairs = [(ours(), theirs()) for _ in range(REPETITIONS)]
-    ratio = statistics.median(mine / other for mine, other in pairs)
+def in_turns(
+    roster: Callable[[], float], baseline: Callable[[], float]
+) -> tuple[float, float, float]:
+    """Measures both alternately, and returns the medians of both and of the ratios."""
+    roster(), baseline()
+    pairs = [(roster(), baseline()) for _ in range(REPETITIONS)]
+    ratio = statistics.median(ours / theirs for ours, theirs in pairs)
     return statistics.median(p[0] for p in pairs), statistics.median(p[1] for p in pairs), ratio

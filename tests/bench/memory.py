@@ -1,4 +1,4 @@
-"""Memory of a service, and the seconds until it serves."""
+"""Memory of a service, and its start time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from ..processes import Service, start
-from .transfers import EXPORTED, import_rows, outcome, stream
+from .transfers import EXPORT_ROWS, import_rows, outcome, stream
 
 
 def memory_mib(process: int) -> float:
@@ -33,12 +33,12 @@ def seconds_to_ready(folder: Path) -> tuple[float, float]:
 
 def export_memory_mib(service: Service) -> float:
     """Returns the memory growth of a service during an export, in MiB."""
-    import_rows(service, EXPORTED)
+    import_rows(service, EXPORT_ROWS)
     before = memory_mib(service.process.pid)
     client, most = stream("export", service), before
     while client.poll() is None:
         most = max(most, memory_mib(service.process.pid))
         time.sleep(0.05)
-    if outcome(client)["lines"] < EXPORTED:
+    if outcome(client)["lines"] < EXPORT_ROWS:
         raise SystemExit("an export ended early")
     return most - before

@@ -57,7 +57,7 @@ _STORE = SubscriberStore(Suppressions(Encryption(bytes(32))))
 
 def _new() -> NewSubscriber:
     number = next(unique_numbers)
-    # Spread like the existing addresses, and different from all of them.
+    # Distributed like the existing addresses, and different from all of them.
     email = f"{number * 2654435761 % 2**32:08x}.{number}@example.com"
     address, tags = Email(email, email), {"newsletter": "newsletter"}
     return NewSubscriber(address, profile("Ada", "Lovelace"), Status.CONFIRMED, tags, {})

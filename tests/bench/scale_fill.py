@@ -1,7 +1,7 @@
 """Fills tables of any size in seconds, with the real schema and set-based statements.
 
-Addresses are spread evenly, like those of people, so that rows enter an index at random
-positions. Counters are written as if the rows had been created one by one.
+Addresses are distributed evenly, so that rows enter an index at random positions.
+Counters are written as if the rows had been created one by one.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 WIDTH, HEIGHT = 400, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 124, 44, 44
 # The logarithmic scale ranges from 0.1 to 100 milliseconds.
-LEAST, DECADES = -1, 3
-APART = 15
+MIN_EXPONENT, DECADES = -1, 3
+LABEL_DISTANCE = 15
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #57606a; }
 .title { font-weight: 600; font-size: 14px; fill: #24292f; }
@@ -47,13 +47,13 @@ def _x(index: int, count: int) -> float:
 
 
 def _y(milliseconds: float) -> float:
-    share = (math.log10(milliseconds) - LEAST) / DECADES
+    share = (math.log10(milliseconds) - MIN_EXPONENT) / DECADES
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
 
 
 def _frame(title: str, sizes: Sequence[int]) -> Iterator[str]:
     yield f'<text class="title" x="{LEFT}" y="22">{title}</text>'
-    for power in range(LEAST, LEAST + DECADES + 1):
+    for power in range(MIN_EXPONENT, MIN_EXPONENT + DECADES + 1):
         y = _y(10**power)
         yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{10**power:g} ms</text>'
@@ -79,7 +79,7 @@ def _curves(panel: Panel) -> Iterator[str]:
     for number, (name, values) in sorted(
         enumerate(panel.items()), key=lambda item: _y(item[1][1][-1])
     ):
-        at = max(_y(values[-1]), at + APART)
+        at = max(_y(values[-1]), at + LABEL_DISTANCE)
         x = WIDTH - RIGHT + 8
         yield f'<line class="line c{number}" x1="{x}" x2="{x + 10}" y1="{at:.1f}" y2="{at:.1f}"/>'
         yield f'<text x="{x + 14}" y="{at + 4:.1f}">{name}</text>'

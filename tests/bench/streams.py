@@ -19,23 +19,24 @@ from collections.abc import AsyncIterator
 import aiohttp
 import uvloop
 
-LINES_AT_ONCE = 500
+LINES_PER_CHUNK = 500
 
 
 def rows(count: int, first: int) -> list[bytes]:
-    """Returns subscribers as NDJSON in chunks of some hundred lines, each with another address."""
+    """Returns subscribers with unique addresses as NDJSON, in chunks of some hundred lines."""
     lines = [
         b'{"email":"imported%d@example.com","firstName":"Ada","lastName":"Lovelace",'
         b'"isConfirmed":true,"tags":["newsletter"]}\n' % number
         for number in range(first, first + count)
     ]
     return [
-        b"".join(lines[start : start + LINES_AT_ONCE]) for start in range(0, count, LINES_AT_ONCE)
+        b"".join(lines[start : start + LINES_PER_CHUNK])
+        for start in range(0, count, LINES_PER_CHUNK)
     ]
 
 
-async def send(pieces: list[bytes]) -> AsyncIterator[bytes]:
-    for piece in pieces:
+async def send(chunks: list[bytes]) -> AsyncIterator[bytes]:
+    for piece in chunks:
         yield piece
 
 
@@ -51,11 +52,11 @@ async def lines_of(response: aiohttp.ClientResponse) -> tuple[int, int]:
 async def main(what: str, address: str, key: str, *more: str) -> None:
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/x-ndjson"}
     timeout = aiohttp.ClientTimeout(total=600)
-    pieces = rows(int(more[0]), int(more[1])) if what == "import" else []
+    chunks = rows(int(more[0]), int(more[1])) if what == "import" else []
     async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
         started = time.perf_counter()
         if what == "import":
-            call = session.post(f"http://{address}/api/subscribers/import", data=send(pieces))
+            call = session.post(f"http://{address}/api/subscribers/import", data=send(chunks))
         else:
             call = session.get(f"http://{address}/api/subscribers/export")
         async with call as response:

@@ -11,8 +11,8 @@ from ..processes import Service
 from .measurement import SHORT
 
 # Rows of a timed import, and of the export whose memory is measured.
-IMPORTED = 6_000 if SHORT else 60_000
-EXPORTED = 50_000 if SHORT else 1_000_000
+IMPORT_ROWS = 6_000 if SHORT else 60_000
+EXPORT_ROWS = 50_000 if SHORT else 1_000_000
 
 _imported = count()
 
@@ -35,6 +35,6 @@ def outcome(client: subprocess.Popen[str]) -> dict[str, float]:
 
 def import_rows(service: Service, count: int) -> float:
     """Imports new rows over HTTP and returns rows per second."""
-    first = next(_imported) * EXPORTED
+    first = next(_imported) * EXPORT_ROWS
     result = outcome(stream("import", service, str(count), str(first)))
     return result["lines"] / result["seconds"]

@@ -36,8 +36,8 @@ TIMEOUT = 30.0
 def stats(service: Service) -> Iterator[Comparison]:
     """Yields creations with one webhook and with many, compared with none and one.
 
-    The webhooks are disabled: events are recorded but not delivered, so that the machine only
-    creates.
+    The webhooks are disabled: events are recorded but not delivered, so that deliveries use no CPU
+    time.
     """
     url = "http://127.0.0.1:9/"
     none, one, many = (_account(service) for _ in range(3))
@@ -50,9 +50,9 @@ def stats(service: Service) -> Iterator[Comparison]:
         return load(service.http, requests)
 
     measured = in_turns(lambda: creates(one), lambda: creates(none))
-    yield Comparison("create_with_a_webhook", *measured, unit="requests/s", other="none")
+    yield Comparison("create_with_a_webhook", *measured, unit="requests/s", versus="none")
     measured = in_turns(lambda: creates(many), lambda: creates(one))
-    yield Comparison("create_with_20_webhooks", *measured, unit="requests/s", other="one")
+    yield Comparison("create_with_20_webhooks", *measured, unit="requests/s", versus="one")
 
 
 class Delays(NamedTuple):
@@ -68,8 +68,8 @@ def delays(service: Service) -> Delays:
     The delay starts with the response to the change, which is committed by then. The slowest
     events of a run vary by chance, so the medians of several runs are returned.
     """
-    found = [_quantiles(asyncio.run(_delays(service, SECONDS))) for _ in range(RUNS)]
-    return Delays(*map(statistics.median, zip(*found, strict=True)))
+    results = [_quantiles(asyncio.run(_delays(service, SECONDS))) for _ in range(RUNS)]
+    return Delays(*map(statistics.median, zip(*results, strict=True)))
 
 
 def with_hanging_endpoint(folder: Path) -> float:

@@ -32,9 +32,11 @@ def stats(folder: Path) -> Iterator[Comparison]:
         _service(server, folder, 2) as two,
     ):
         keys = {service.http: _keys(service) for service in (one, two)}
-        looked_up = {service.http: _look_ups(service, keys[service.http]) for service in (one, two)}
+        looked_up = {
+            service.http: _get_requests(service, keys[service.http]) for service in (one, two)
+        }
 
-        def look_up(service: Service) -> float:
+        def get_by_id(service: Service) -> float:
             return load(service.http, looked_up[service.http])
 
         def create(service: Service) -> float:
@@ -43,9 +45,9 @@ def stats(folder: Path) -> Iterator[Comparison]:
                 service.http, [request("POST", "/api/subscribers", key, row()) for key in own]
             )
 
-        for name, work in (("two_workers_get_by_id", look_up), ("two_workers_create", create)):
+        for name, work in (("two_workers_get_by_id", get_by_id), ("two_workers_create", create)):
             measured = in_turns(lambda: work(two), lambda: work(one))  # noqa: B023 - called at once
-            yield Comparison(name, *measured, unit="requests/s", other="one worker")
+            yield Comparison(name, *measured, unit="requests/s", versus="one worker")
 
 
 @contextmanager
@@ -74,7 +76,7 @@ def _keys(service: Service) -> list[str]:
     return secrets
 
 
-def _look_ups(service: Service, keys: list[str]) -> list[bytes]:
+def _get_requests(service: Service, keys: list[str]) -> list[bytes]:
     """Creates a subscriber in each account, and returns requests for them in turn."""
     requests = []
     for key in keys:

@@ -7,7 +7,7 @@ import pytest
 from ..behavior.helpers import emails, failures
 from ..conftest import Account
 
-SAME = {
+EQUAL_ADDRESSES = {
     "case": ("User@EXAMPLE.com", "user@example.com"),
     "NFC and NFD": ("jos\u00e9@example.com", "jose\u0301@example.com"),
     "NFC and NFD in capitals": ("JOS\u00c9@example.com", "jose\u0301@EXAMPLE.com"),
@@ -62,17 +62,17 @@ INVALID_ADDRESSES = {
 }
 
 
-@pytest.mark.parametrize(("first", "second"), SAME.values(), ids=SAME)
+@pytest.mark.parametrize(("first", "second"), EQUAL_ADDRESSES.values(), ids=EQUAL_ADDRESSES)
 def test_two_spellings_of_one_address_are_one_subscriber(
     account: Account, first: str, second: str
 ) -> None:
-    made = account.ok("CreateSubscriber", email=first)
+    created = account.ok("CreateSubscriber", email=first)
 
     assert account.fails("SubscriberAlreadyExists", "CreateSubscriber", email=second).status == 409
     rows = [{"email": second}, {"email": first}]
     body = account.ok("BulkCreateSubscribers", subscribers=rows)
     assert failures(body) == [(0, "ALREADY_EXISTS"), (1, "ALREADY_EXISTS")]
-    assert account.ok("GetSubscriber", id=second) == made
+    assert account.ok("GetSubscriber", id=second) == created
     assert emails(account) == [first]
 
 

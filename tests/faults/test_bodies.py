@@ -19,7 +19,7 @@ from http_gateway.request_errors import RequestError
 
 from ..conftest import Account
 from ..fronts import UNARY, HttpFront, Response, binding
-from .test_http import both_http, talk, talk_of
+from .test_http import address_of, both_http, send_raw
 
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 VALID = b'{"name": "vip"}'
@@ -127,7 +127,7 @@ def test_larger_body_is_rejected_before_its_end_and_the_connection_closed(
         chunk = VALID.ljust(size)
         sent = f"{head}Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n".encode() + chunk + b"\r\n"
 
-    response = talk(talk_of(account), sent, until_response=True)
+    response = send_raw(address_of(account), sent, until_response=True)
 
     assert (response.status, response.code) == (413, "PayloadTooLarge")
     assert response.headers["connection"] == "close"
@@ -211,7 +211,9 @@ def test_nesting_in_a_value_that_a_duplicate_key_replaces_is_rejected(
         "the rows",
     ],
 )
-def test_duplicate_key_is_named(account: Account, path: str, sent: str, named: str) -> None:
+def test_duplicate_key_is_reported_by_its_path(
+    account: Account, path: str, sent: str, named: str
+) -> None:
     assert validation_errors(account, sent.encode(), path) == [(named, "DUPLICATE_FIELD")]
     assert account.ok("ListSubscribers")["total"] == 0
 
@@ -251,7 +253,7 @@ def test_text_that_is_not_unicode_is_rejected_without_effect(account: Account, s
 
 @both_http
 @each_field
-def test_wrong_json_type_is_rejected_and_its_path_named(
+def test_wrong_json_type_is_reported_by_its_path(
     account: Account, rpc: str, field: FieldDescriptor
 ) -> None:
     key = {"id": MISSING_ID} if "id" in UNARY[rpc].input_type.fields_by_name else {}
@@ -261,7 +263,7 @@ def test_wrong_json_type_is_rejected_and_its_path_named(
 
 
 @both_http
-def test_number_without_an_enum_value_is_rejected(account: Account) -> None:
+def test_number_that_is_no_enum_value_is_rejected(account: Account) -> None:
     response = account.fails("ValidationError", "CreateCustomField", label="City", dataType=99)
 
     assert [path for path, _ in response.violations] == ["dataType"]
@@ -269,7 +271,7 @@ def test_number_without_an_enum_value_is_rejected(account: Account) -> None:
 
 @both_http
 @pytest.mark.parametrize("rpc", WITH_BODY)
-def test_every_field_of_a_wrong_json_type_is_named_at_once(account: Account, rpc: str) -> None:
+def test_all_fields_of_a_wrong_json_type_are_reported(account: Account, rpc: str) -> None:
     fields = [field for owner, field in FIELDS if owner == rpc]
     key = {"id": MISSING_ID} if "id" in UNARY[rpc].input_type.fields_by_name else {}
     wrong = {field.json_name: wrong_values(field)[-1] for field in fields}
@@ -282,7 +284,7 @@ def test_every_field_of_a_wrong_json_type_is_named_at_once(account: Account, rpc
 @both_http
 @pytest.mark.parametrize("item", [7, True, None, {}, []], ids=json.dumps)
 @pytest.mark.parametrize("rpc", ["CreateSubscriber", "UpdateSubscriber"])
-def test_wrong_json_type_in_an_array_is_named_by_its_index(
+def test_wrong_json_type_in_an_array_is_reported_by_its_index(
     account: Account, rpc: str, item: Any
 ) -> None:
     key = {"id": MISSING_ID} if rpc == "UpdateSubscriber" else {}
@@ -372,7 +374,7 @@ def test_missing_content_type_means_json(account: Account) -> None:
     head = f"POST /api/tags HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {account.key}\r\n"
     sent = f"{head}Connection: close\r\nContent-Length: {len(VALID)}\r\n\r\n".encode() + VALID
 
-    assert talk(talk_of(account), sent).status == 201
+    assert send_raw(address_of(account), sent).status == 201
 
 
 @both_http

@@ -11,7 +11,7 @@ from ..conftest import Account
 from ..fronts import UNARY, HttpFront, binding, path_variables
 
 LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List"))
-BAD_TAGS: dict[str, tuple[list[str], tuple[str, str]]] = {
+INVALID_TAGS: dict[str, tuple[list[str], tuple[str, str]]] = {
     "one over the length": (["fine", "x" * 101], ("tags[1]", "TOO_LONG")),
     "101 tags": ([f"tag {number}" for number in range(101)], ("tags", "TOO_MANY")),
     "blank": ([" \u00a0"], ("tags[0]", "REQUIRED")),
@@ -19,8 +19,8 @@ BAD_TAGS: dict[str, tuple[list[str], tuple[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize(("tags", "fault"), BAD_TAGS.values(), ids=BAD_TAGS)
-def test_bad_tags_are_rejected_without_effect(
+@pytest.mark.parametrize(("tags", "fault"), INVALID_TAGS.values(), ids=INVALID_TAGS)
+def test_invalid_tags_are_rejected_without_effect(
     account: Account, tags: list[str], fault: tuple[str, str]
 ) -> None:
     there = account.ok("CreateSubscriber", email="there@example.com")["subscriber"]
@@ -42,7 +42,7 @@ def test_bad_tags_are_rejected_without_effect(
     [["ViP", "vip", "VIP "], ["É", "é", "e\u0301"], ["x", "x"]],
     ids=["case", "accent", "the same"],
 )
-def test_tags_that_differ_only_in_case_collapse(account: Account, tags: list[str]) -> None:
+def test_tags_that_differ_only_in_case_are_merged(account: Account, tags: list[str]) -> None:
     created = account.ok("CreateSubscriber", email="a@example.com", tags=tags)["subscriber"]
     rows = [{"email": "b@example.com", "tags": tags}]
     assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
@@ -95,7 +95,7 @@ def test_row_that_is_not_an_object_fails_only_that_row(account: Account, row: An
 @pytest.mark.parametrize(
     "bad", [{50}, set(range(100)) - {50}, set(range(100))], ids=["1 of 100", "99 of 100", "all"]
 )
-def test_good_rows_are_stored_in_one_transaction_however_many_are_bad(
+def test_valid_rows_are_stored_in_one_transaction_despite_invalid_ones(
     account: Account, bad: set[int]
 ) -> None:
     sent = [{"email": "none"} if index in bad else row for index, row in enumerate(rows(100))]
@@ -157,7 +157,7 @@ def test_limit_and_page_accept_only_integers_from_0(account: Account, rpc: str, 
 @over_http
 @pytest.mark.parametrize("rpc", LISTS)
 @pytest.mark.parametrize("name", ["limit", "page"])
-def test_limit_and_page_are_given_once(account: Account, rpc: str, name: str) -> None:
+def test_repeated_limit_or_page_is_rejected(account: Account, rpc: str, name: str) -> None:
     path = binding(rpc)[1].format(**parent(account, rpc))
 
     response = send(account, "GET", f"{path}?{name}=1&{name}=1")
@@ -212,7 +212,7 @@ INVALID_IDS = {
     "wildcard": "%",
     "SQL": "' OR 1=1 --",
 }
-# Resources that are not named like their service.
+# Resources whose name differs from that of their service.
 OTHER_RESOURCES = {
     "GetWebhookDelivery": "WebhookDelivery",
     "RetryWebhookDelivery": "WebhookDelivery",

@@ -80,7 +80,7 @@ def test_overlapping_bulks_in_opposite_orders_create_each_email_once(account: Ac
     assert account.ok("ListTags")["total"] == 7
 
 
-def test_concurrent_updates_leave_and_show_whole_rows_only(account: Account) -> None:
+def test_concurrent_updates_are_atomic_for_readers(account: Account) -> None:
     made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
     wanted: list[dict[str, Any]] = [
         {"firstName": word, "lastName": word, "tags": [word]}
@@ -98,7 +98,7 @@ def test_concurrent_updates_leave_and_show_whole_rows_only(account: Account) -> 
     assert account.ok("GetSubscriber", id=made["id"])["subscriber"] in whole
 
 
-def test_concurrent_updates_of_different_fields_all_count(account: Account) -> None:
+def test_concurrent_updates_of_different_fields_are_all_stored(account: Account) -> None:
     made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
     changes: list[dict[str, Any]] = [
         {"firstName": "Ada"},
@@ -132,7 +132,7 @@ def test_update_against_delete_never_brings_a_subscriber_back(account: Account) 
     assert emails(account) == []
 
 
-def test_of_concurrent_deletes_one_finds_the_subscriber(account: Account) -> None:
+def test_one_of_several_concurrent_deletes_succeeds(account: Account) -> None:
     made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
 
     assert (
@@ -140,14 +140,14 @@ def test_of_concurrent_deletes_one_finds_the_subscriber(account: Account) -> Non
     )
 
 
-def test_second_delete_finds_nothing(account: Account) -> None:
+def test_second_delete_is_not_found(account: Account) -> None:
     made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
     account.ok("DeleteSubscriber", id=made["id"])
 
     assert account.fails("SubscriberNotFound", "DeleteSubscriber", id=made["id"]).status == 404
 
 
-def test_concurrent_edits_of_one_subscribers_tags_lose_nothing(account: Account) -> None:
+def test_concurrent_changes_of_a_subscribers_tags_are_all_stored(account: Account) -> None:
     old, new = [[f"{word} {number:02}" for number in range(25)] for word in ("old", "new")]
     ada = account.ok("CreateSubscriber", email="ada@example.com", tags=[*old, "kept"])["subscriber"]
     edits = [
@@ -180,7 +180,7 @@ def test_concurrent_additions_never_pass_the_limit_of_tags(account: Account) -> 
     assert account.ok("ListTags")["total"] == 100
 
 
-def test_of_concurrent_changes_of_status_that_exclude_each_other_one_counts(
+def test_one_of_several_exclusive_status_changes_succeeds(
     account: Account,
 ) -> None:
     made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
@@ -194,7 +194,7 @@ def test_of_concurrent_changes_of_status_that_exclude_each_other_one_counts(
         ]
     )
 
-    # The first change excludes the two others, and the rest changed nothing.
+    # The first change excludes the two others. The other calls change nothing.
     assert statuses(answers) == [200] * 5 + [409] * 10
     after = account.ok("GetSubscriber", id=made["id"])["subscriber"]
     moved = [answer.body["subscriber"] for answer in answers if answer.status == 200]
@@ -202,7 +202,7 @@ def test_of_concurrent_changes_of_status_that_exclude_each_other_one_counts(
     assert after["status"] in ends
 
 
-def test_concurrent_values_of_different_fields_all_count(account: Account) -> None:
+def test_concurrent_values_of_different_fields_are_all_stored(account: Account) -> None:
     for number in range(10):
         account.ok("CreateCustomField", label=f"Field {number}", dataType="NUMBER")
     made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]

@@ -117,7 +117,7 @@ def test_unknown_method_is_unimplemented_for_a_stream(grpc_front: GrpcFront) -> 
 
 
 @pytest.mark.parametrize("sent", [b"\xff\xff\xff", b"\x0a\x01\xff"], ids=["no message", "no UTF-8"])
-def test_malformed_message_is_invalid_and_the_error_names_no_class(
+def test_malformed_message_is_invalid_and_the_error_contains_no_class_name(
     grpc_account: Account, grpc_front: GrpcFront, sent: bytes
 ) -> None:
     stub = grpc_front.channel.unary_unary("/roster.v1.TagService/CreateTag")
@@ -131,9 +131,13 @@ def test_malformed_message_is_invalid_and_the_error_names_no_class(
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
-@pytest.mark.parametrize(("given", "kept"), [("abc-1", True), ("a b", False), ("7" * 65, False)])
-def test_valid_request_id_is_returned(grpc_account: Account, given: str, kept: bool) -> None:
-    metadata = [("x-request-id", given)]
+@pytest.mark.parametrize(
+    ("request_id", "is_valid"), [("abc-1", True), ("a b", False), ("7" * 65, False)]
+)
+def test_valid_request_id_is_returned(
+    grpc_account: Account, request_id: str, is_valid: bool
+) -> None:
+    metadata = [("x-request-id", request_id)]
 
     error = error_of(
         grpc.StatusCode.INVALID_ARGUMENT,
@@ -141,13 +145,13 @@ def test_valid_request_id_is_returned(grpc_account: Account, given: str, kept: b
     )
 
     trailers: Any = error.trailing_metadata()
-    request_id = dict(trailers)["x-request-id"]
-    assert request_id
-    assert (request_id == given) is kept
+    returned = dict(trailers)["x-request-id"]
+    assert returned
+    assert (returned == request_id) is is_valid
 
 
 @contextmanager
-def locked(database: Path) -> Iterator[None]:
+def write_lock(database: Path) -> Iterator[None]:
     """Holds the database's write lock, as another program would."""
     connection = apsw.Connection(str(database))
     try:
@@ -163,7 +167,7 @@ def test_call_whose_deadline_passes_in_the_queue_has_no_effect(
 ) -> None:
     assert isinstance(grpc_account.front, GrpcFront)
     metadata = [("authorization", f"Bearer {grpc_account.key}")]
-    with locked(grpc_account.service.database):
+    with write_lock(grpc_account.service.database):
         first = grpc_account.front.stub("CreateTag").future(
             pb.CreateTagRequest(name="first"), metadata=metadata, timeout=20
         )
@@ -174,7 +178,7 @@ def test_call_whose_deadline_passes_in_the_queue_has_no_effect(
             lambda: call(grpc_account, "CreateTag", late, timeout=0.3),
         )
     first.result()
-    grpc_account.ok("CreateTag", name="last")  # the queue is empty up to here
+    grpc_account.ok("CreateTag", name="last")  # the queue is empty until here
 
     assert tags_of(grpc_account) == ["first", "last"]
 
@@ -183,7 +187,7 @@ def test_call_whose_deadline_passes_during_another_programs_lock_has_no_effect(
     grpc_account: Account,
 ) -> None:
     late = pb.CreateTagRequest(name="late")
-    with locked(grpc_account.service.database):
+    with write_lock(grpc_account.service.database):
         error_of(
             grpc.StatusCode.DEADLINE_EXCEEDED,
             lambda: call(grpc_account, "CreateTag", late, timeout=0.3),
@@ -204,7 +208,7 @@ def test_health_reports_every_service_as_serving_without_a_key(
     assert reply.status == health_pb2.HealthCheckResponse.SERVING
 
 
-def test_health_does_not_know_other_services(grpc_front: GrpcFront) -> None:
+def test_health_of_an_unknown_service_is_not_found(grpc_front: GrpcFront) -> None:
     stub = health_stub(grpc_front.channel)
 
     error = error_of(
@@ -400,7 +404,7 @@ def test_unexpected_error_is_described_only_in_the_log(
 
 
 @pytest.mark.parametrize("front", FRONTS)
-def test_call_with_a_long_deadline_gets_that_of_the_server(
+def test_long_deadline_is_reduced_to_the_server_maximum(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, front: str
 ) -> None:
     monkeypatch.setattr(deadlines, "DEADLINE_SECONDS", 0.05)
@@ -419,7 +423,7 @@ def test_call_with_a_long_deadline_gets_that_of_the_server(
     assert cancelled == [True]
 
 
-def test_call_without_a_deadline_gets_that_of_the_server(
+def test_call_without_a_deadline_gets_the_server_maximum(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(deadlines, "DEADLINE_SECONDS", 0.05)

@@ -1,4 +1,4 @@
-"""The checks of the fault promises detect each kind of violation."""
+"""The checks of the fault scenarios detect each kind of violation."""
 
 from __future__ import annotations
 
@@ -29,10 +29,14 @@ from .promises.recorder import Operation, Outcome, Recorder, outcome_of
 pytestmark = pytest.mark.verify
 
 ONE, BULK = Operation("CreateSubscriber", "a"), Operation("BulkCreateSubscribers", "b")
-MADE = Response(201, {"subscriber": {"id": "1"}})
-TAKEN, BUSY, LOST = Response(200, {"failed": []}), Response(503, {}), Response(500, {})
+CREATED = Response(201, {"subscriber": {"id": "1"}})
+BULK_OK, UNAVAILABLE, INTERNAL_ERROR = (
+    Response(200, {"failed": []}),
+    Response(503, {}),
+    Response(500, {}),
+)
 IN_USE = Response(409, {"error": {"code": "IdempotencyKeyInUse"}})
-WHOLE = Contents(
+COMPLETE = Contents(
     names=Counter(["first key", *ONE.names, *BULK.names]),
     ids={"a.0": "1", "b.0": "2", "b.1": "3", "b.2": "4"},
     idempotency_keys={"a", "b"},
@@ -48,16 +52,16 @@ def recorded(*responses: tuple[Operation, Response | None]) -> Recorder:
     return recorder
 
 
-DONE = recorded((ONE, MADE), (BULK, TAKEN))
+SUCCEEDED = recorded((ONE, CREATED), (BULK, BULK_OK))
 
 
 @pytest.mark.parametrize(
     ("response", "outcome"),
     [
-        (MADE, Outcome.OK),
-        (TAKEN, Outcome.OK),
-        (BUSY, Outcome.FAILED),
-        (LOST, Outcome.UNKNOWN),
+        (CREATED, Outcome.OK),
+        (BULK_OK, Outcome.OK),
+        (UNAVAILABLE, Outcome.FAILED),
+        (INTERNAL_ERROR, Outcome.UNKNOWN),
         (IN_USE, Outcome.UNKNOWN),
         (None, Outcome.UNKNOWN),
         (Response(200, {"failed": [{"index": 0}]}), None),
@@ -71,43 +75,55 @@ def test_response_states_the_outcome_of_an_operation(
 
 
 def test_unknown_outcome_of_an_earlier_request_outweighs_a_later_failure() -> None:
-    recorder = recorded((ONE, None), (ONE, BUSY), (BULK, BUSY), (BULK, TAKEN))
+    recorder = recorded((ONE, None), (ONE, UNAVAILABLE), (BULK, UNAVAILABLE), (BULK, BULK_OK))
 
     assert recorder.outcomes == {ONE: Outcome.UNKNOWN, BULK: Outcome.OK}
 
 
 def test_database_that_matches_the_responses_has_no_violations() -> None:
-    assert broken(check(DONE, WHOLE), NO_VIOLATIONS) == {}
+    assert broken(check(SUCCEEDED, COMPLETE), NO_VIOLATIONS) == {}
 
 
 @pytest.mark.parametrize(
-    ("recorder", "change", "found"),
+    ("recorder", "change", "violations"),
     [
-        (DONE, {"names": Counter(BULK.names)}, {"lost": 1, "stored response missing or extra": 1}),
-        (DONE, {"names": Counter(["a.0", "b.0", "b.2"])}, {"lost": 1, "partly stored": 1}),
-        (DONE, {"names": WHOLE.names + Counter(["a.0"])}, {"duplicates": 1}),
-        (DONE, {"names": WHOLE.names + Counter(["c.0"])}, {"rows of no operation": 1}),
-        (DONE, {"idempotency_keys": {"a"}}, {"stored response missing or extra": 1}),
-        (DONE, {"ids": {**WHOLE.ids, "a.0": "9"}}, {"different responses": 1}),
-        (DONE, {"inconsistent": 1}, {"inconsistent": 1}),
-        (DONE, {"integrity_errors": ["a page is lost"]}, {"integrity errors": 1}),
-        (recorded((ONE, BUSY), (BULK, TAKEN)), {}, {"failed but stored": 1}),
-        (recorded((ONE, None), (BULK, LOST)), {}, {}),
         (
-            recorded((ONE, None), (BULK, TAKEN)),
+            SUCCEEDED,
+            {"names": Counter(BULK.names)},
+            {"lost": 1, "stored response missing or extra": 1},
+        ),
+        (SUCCEEDED, {"names": Counter(["a.0", "b.0", "b.2"])}, {"lost": 1, "partly stored": 1}),
+        (SUCCEEDED, {"names": COMPLETE.names + Counter(["a.0"])}, {"duplicates": 1}),
+        (
+            SUCCEEDED,
+            {"names": COMPLETE.names + Counter(["c.0"])},
+            {"rows of no operation": 1},
+        ),
+        (SUCCEEDED, {"idempotency_keys": {"a"}}, {"stored response missing or extra": 1}),
+        (SUCCEEDED, {"ids": {**COMPLETE.ids, "a.0": "9"}}, {"different responses": 1}),
+        (SUCCEEDED, {"inconsistent": 1}, {"inconsistent": 1}),
+        (SUCCEEDED, {"integrity_errors": ["a page is lost"]}, {"integrity errors": 1}),
+        (recorded((ONE, UNAVAILABLE), (BULK, BULK_OK)), {}, {"failed but stored": 1}),
+        (recorded((ONE, None), (BULK, INTERNAL_ERROR)), {}, {}),
+        (
+            recorded((ONE, None), (BULK, BULK_OK)),
             {"names": Counter(BULK.names), "idempotency_keys": {"b"}},
             {},
         ),
         (
-            recorded((ONE, MADE), (ONE, Response(201, {"subscriber": {"id": "2"}})), (BULK, TAKEN)),
+            recorded(
+                (ONE, CREATED), (ONE, Response(201, {"subscriber": {"id": "2"}})), (BULK, BULK_OK)
+            ),
             {},
             {"different responses": 1},
         ),
-        (recorded((ONE, Response(404, {})), (BULK, TAKEN)), {}, {"unexpected responses": 1}),
+        (recorded((ONE, Response(404, {})), (BULK, BULK_OK)), {}, {"unexpected responses": 1}),
     ],
 )
-def test_checker_finds(recorder: Recorder, change: dict[str, Any], found: dict[str, int]) -> None:
-    assert broken(check(recorder, replace(WHOLE, **change)), NO_VIOLATIONS) == found
+def test_checker_reports_violations(
+    recorder: Recorder, change: dict[str, Any], violations: dict[str, int]
+) -> None:
+    assert broken(check(recorder, replace(COMPLETE, **change)), NO_VIOLATIONS) == violations
 
 
 # Disks
@@ -121,8 +137,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def left(disk: Disk, folder: Path, seed: int = 0) -> dict[str, bytes]:
-    """Returns the files that one power cut leaves."""
+def files_after_power_cut(disk: Disk, folder: Path, seed: int = 0) -> dict[str, bytes]:
+    """Returns the contents of all files after a power cut."""
     place = folder / f"after-{seed}"
     place.mkdir()
     disk.restore(place, random.Random(seed))
@@ -139,15 +155,15 @@ def test_power_cut_keeps_synced_data(folder: Path) -> None:
     disk.change(new, 0, b"late")
     disk.sync(new, folder=False)
 
-    assert left(disk, folder) == {"new": b"kept"}
+    assert files_after_power_cut(disk, folder) == {"new": b"kept"}
 
 
-def test_power_cut_keeps_any_part_of_unsynced_data(folder: Path) -> None:
+def test_power_cut_may_keep_any_part_of_unsynced_data(folder: Path) -> None:
     disk = Disk(folder / "before", 100)
     disk.change(disk.opened("old"), 0, b"NEW" * SECTOR)
     disk.change(disk.opened("new"), 0, b"new")
 
-    found = [left(disk, folder, seed) for seed in range(40)]
+    found = [files_after_power_cut(disk, folder, seed) for seed in range(40)]
 
     texts = {each["old"] for each in found}
     assert {b"old" * SECTOR, b"NEW" * SECTOR} < texts
@@ -171,7 +187,7 @@ def test_unreadable_file_counts_as_integrity_error(tmp_path: Path) -> None:
     files.mkdir()
     (files / power_cuts.NAME).write_bytes(b"no database" * SECTOR)
 
-    results = power_cuts.check_files(files, tmp_path / "copy", DONE)
+    results = power_cuts.check_files(files, tmp_path / "copy", SUCCEEDED)
 
     assert (results["integrity errors"], results["lost"]) == (1, 4)
 
@@ -184,68 +200,69 @@ def test_lost_writes_of_a_disk_that_does_not_sync_are_detected() -> None:
 
 
 @pytest.fixture
-def listening() -> Iterator[socket.socket]:
-    """A socket that listens."""
+def listener() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as own:
         yield own
 
 
-def address(listening: socket.socket) -> str:
-    return f"127.0.0.1:{listening.getsockname()[1]}"
+def address(listener: socket.socket) -> str:
+    return f"127.0.0.1:{listener.getsockname()[1]}"
 
 
-def whole(connection: socket.socket) -> bytes:
+def receive_all(connection: socket.socket) -> bytes:
     with connection.makefile("rb") as stream:
         return stream.read()
 
 
 @pytest.mark.parametrize(("kind", "carried"), [(BreakKind.CUT, 5), (BreakKind.DELAYED, 5 + 1024)])
 def test_connection_closes_after_a_number_of_bytes_sent(
-    listening: socket.socket, kind: BreakKind, carried: int
+    listener: socket.socket, kind: BreakKind, carried: int
 ) -> None:
-    with running(BreakingProxy(address(listening))) as proxy:
+    with running(BreakingProxy(address(listener))) as proxy:
         proxy.losses = [Break(kind, 5, up=True)]
         host, port = proxy.server_address
         with socket.create_connection((host, port)) as client:
             client.sendall(b"x" * 2000)
-            there, _ = listening.accept()
-            with there:
-                assert len(whole(there)) == carried
-            assert whole(client) == b""
+            accepted, _ = listener.accept()
+            with accepted:
+                assert len(receive_all(accepted)) == carried
+            assert receive_all(client) == b""
 
     assert len(proxy.broken) == 1
 
 
-def test_connection_is_reset_after_a_number_of_bytes_received(listening: socket.socket) -> None:
-    with running(BreakingProxy(address(listening))) as proxy:
+def test_connection_is_reset_after_a_number_of_bytes_received(
+    listener: socket.socket,
+) -> None:
+    with running(BreakingProxy(address(listener))) as proxy:
         proxy.losses = [Break(BreakKind.RESET, 5, up=False)]
         with socket.create_connection(proxy.server_address) as client:
             client.sendall(b"x")
-            there, _ = listening.accept()
-            with there:
-                there.sendall(b"y" * 2000)
-                for side in (client, there):
+            accepted, _ = listener.accept()
+            with accepted:
+                accepted.sendall(b"y" * 2000)
+                for side in (client, accepted):
                     with pytest.raises(ConnectionResetError):
-                        whole(side)
+                        receive_all(side)
 
 
-def test_connection_that_ends_before_its_break_leaves_it_to_another(
-    listening: socket.socket,
+def test_break_of_a_connection_that_ends_early_is_applied_to_another(
+    listener: socket.socket,
 ) -> None:
     planned = Break(BreakKind.CUT, 50, up=True)
-    with running(BreakingProxy(address(listening))) as proxy:
+    with running(BreakingProxy(address(listener))) as proxy:
         proxy.losses = [planned]
         with socket.create_connection(proxy.server_address) as client:
             client.sendall(b"x")
-            there, _ = listening.accept()
-            there.close()
-            assert whole(client) == b""
+            accepted, _ = listener.accept()
+            accepted.close()
+            assert receive_all(client) == b""
 
     assert (proxy.losses, proxy.broken) == ([planned], [])
 
 
 @contextmanager
-def calling(address: tuple[str, int], listening: socket.socket) -> Iterator[None]:
+def calling(address: tuple[str, int], listener: socket.socket) -> Iterator[None]:
     """Runs one idle client, and after it clients that send more."""
     ended = threading.Event()
 
@@ -253,16 +270,16 @@ def calling(address: tuple[str, int], listening: socket.socket) -> Iterator[None
         while not ended.wait(0.01):
             with socket.create_connection(address) as client, suppress(OSError):
                 client.sendall(b"x" * 10)
-                whole(client)
+                receive_all(client)
 
     def response() -> None:
         with suppress(OSError):
             while True:
-                listening.accept()[0].close()
+                listener.accept()[0].close()
 
     with socket.create_connection(address) as client:
         client.sendall(b"x")
-        kept, _ = listening.accept()
+        kept, _ = listener.accept()
         with kept, ThreadPoolExecutor() as pool:
             pool.submit(response)
             pool.submit(call)
@@ -270,15 +287,15 @@ def calling(address: tuple[str, int], listening: socket.socket) -> Iterator[None
                 yield
             finally:
                 ended.set()
-                listening.shutdown(socket.SHUT_RDWR)
+                listener.shutdown(socket.SHUT_RDWR)
 
 
-def test_break_of_an_idle_connection_is_left_to_another(
-    listening: socket.socket,
+def test_break_of_an_idle_connection_is_applied_to_another(
+    listener: socket.socket,
 ) -> None:
     planned = [Break(BreakKind.CUT, 5, up=True)]
-    with running(BreakingProxy(address(listening), idle=0.1)) as proxy:
-        proxy.break_all(planned, calling(proxy.server_address, listening))
+    with running(BreakingProxy(address(listener), idle=0.1)) as proxy:
+        proxy.break_all(planned, calling(proxy.server_address, listener))
 
     assert proxy.broken == planned
 
@@ -311,7 +328,7 @@ def test_batches_end_after_one_with_a_violation() -> None:
 # Cross-tenant isolation
 
 
-def test_found_resource_of_another_account_is_detected(http_account: Account) -> None:
+def test_access_to_a_resource_of_another_account_is_detected(http_account: Account) -> None:
     tag = http_account.ok("CreateTag", name="vip")["tag"]["id"]
 
     results = isolation.results_of([isolation.compare_calls(http_account, "GetTag", tag, 1)])

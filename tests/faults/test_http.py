@@ -34,7 +34,7 @@ class RawResponse:
         return str(self.json["error"]["code"])
 
 
-def talk(address: str, request: bytes, *, until_response: bool = False) -> RawResponse:
+def send_raw(address: str, request: bytes, *, until_response: bool = False) -> RawResponse:
     """Sends bytes and returns the response, once the service has closed the connection.
 
     `until_response` closes the sending side after the response. A service that rejects a body
@@ -55,7 +55,7 @@ def talk(address: str, request: bytes, *, until_response: bool = False) -> RawRe
         return RawResponse(response.status, headers, body, parsed)
 
 
-def talk_of(account: Account) -> str:
+def address_of(account: Account) -> str:
     assert isinstance(account.front, HttpFront)
     return account.front.address
 
@@ -111,7 +111,7 @@ GET = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
 def test_malformed_http_is_a_regular_error_without_a_traceback(
     http_service: Service, request_text: str
 ) -> None:
-    response = talk(http_service.http, request_text.encode())
+    response = send_raw(http_service.http, request_text.encode())
 
     assert (response.status, response.code) == (400, "ValidationError")
     assert response.headers["content-type"] == "application/json"
@@ -125,7 +125,7 @@ def test_malformed_http_is_a_regular_error_without_a_traceback(
 def test_128_headers_are_accepted(http_service: Service) -> None:
     request = GET + "Connection: close\r\n" + "A: b\r\n" * 126 + "\r\n"
 
-    assert talk(http_service.http, request.encode()).status == 200
+    assert send_raw(http_service.http, request.encode()).status == 200
 
 
 @both_http
@@ -190,7 +190,7 @@ def test_wrong_method_is_rejected_with_the_allowed_methods(
 def test_unknown_method_is_not_implemented(http_service: Service, method: str, path: str) -> None:
     head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
 
-    response = talk(http_service.http, f"{head}{{}}".encode())
+    response = send_raw(http_service.http, f"{head}{{}}".encode())
 
     assert (response.status, response.code) == (501, "MethodNotImplemented")
     assert set(response.json["error"]) == {"code", "message", "details", "requestId"}
@@ -223,8 +223,8 @@ def test_head_matches_get_without_a_body(account: Account, path: str) -> None:
     head = f"{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: same\r\n"
     head += f"Authorization: Bearer {account.key}\r\n\r\n"
 
-    of_get = talk(talk_of(account), f"GET {head}".encode())
-    of_head = talk(talk_of(account), f"HEAD {head}".encode())
+    of_get = send_raw(address_of(account), f"GET {head}".encode())
+    of_head = send_raw(address_of(account), f"HEAD {head}".encode())
 
     assert of_get.body
     assert (of_head.status, of_head.body) == (of_get.status, b"")
@@ -258,7 +258,7 @@ def test_request_id_with_other_characters_or_length_is_replaced(
     )
     head += f"Authorization: Bearer {account.key}\r\n\r\n"
 
-    response = talk(talk_of(account), head.encode())
+    response = send_raw(address_of(account), head.encode())
 
     made = response.headers["x-request-id"]
     assert re.fullmatch("[A-Za-z0-9._-]{1,64}", made)
@@ -296,7 +296,7 @@ def test_request_without_a_call_is_logged_without_its_content(
 
 @both_http
 def test_malformed_http_is_logged(http_service: Service) -> None:
-    response = talk(http_service.http, b"hello\r\n\r\n")
+    response = send_raw(http_service.http, b"hello\r\n\r\n")
 
     assert logged(http_service, response.headers["x-request-id"])["status"] == 400
 
@@ -320,7 +320,7 @@ def test_request_header_cannot_inject_a_response_header(
     head = "GET /api/tags/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
     head += f"{name}: a{end}Set-Cookie: x=1\r\nAuthorization: Bearer {account.key}\r\n\r\n"
 
-    response = talk(talk_of(account), head.encode())
+    response = send_raw(address_of(account), head.encode())
 
     assert response.status in {400, 404}
     assert "set-cookie" not in str(response.headers).lower()
@@ -335,7 +335,7 @@ def test_query_cannot_break_the_link_header(account: Account, end: str) -> None:
     head = f"GET /api/subscribers?limit=1&q={end}Set-Cookie:+x HTTP/1.1\r\nHost: x\r\n"
     head += f"Connection: close\r\nAuthorization: Bearer {account.key}\r\n\r\n"
 
-    response = talk(talk_of(account), head.encode())
+    response = send_raw(address_of(account), head.encode())
 
     assert (response.status, response.json["total"]) == (200, 2)
     assert f"q={end}Set-Cookie:+x&pageToken=" in response.headers["link"]

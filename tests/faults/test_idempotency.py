@@ -1,4 +1,4 @@
-"""Requests that are sent again with their idempotency key have no second effect."""
+"""Retries with an idempotency key: one effect and one response."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from ..fronts import (
 )
 from ..processes import Service, start
 
-Sent = tuple[int, dict[str, str], bytes]
+RawResponse = tuple[int, dict[str, str], bytes]
 
 
-def post(account: Account, path: str, key: str, body: Any) -> Sent:
+def post(account: Account, path: str, key: str, body: Any) -> RawResponse:
     """Posts with an idempotency key and returns status, headers and the bytes of the response."""
     assert isinstance(account.front, HttpFront)
     return account.front.exchange(
@@ -47,35 +47,35 @@ def post(account: Account, path: str, key: str, body: Any) -> Sent:
     )
 
 
-def code_of(sent: Sent) -> tuple[int, str]:
+def code_of(response: RawResponse) -> tuple[int, str]:
     """Returns status and code of a failed request."""
-    return sent[0], json.loads(sent[2])["error"]["code"]
+    return response[0], json.loads(response[2])["error"]["code"]
 
 
 ADA = {"email": "ada@example.com", "tags": ["vip"], "customFields": {}}
-# Without a receiver. Only test deliveries are sent to it.
-SILENT = {"url": "http://127.0.0.1:9/", "enabled": False}
+# No receiver listens at this URL. Only test deliveries are sent to it.
+DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
 SINCE = {"since": "2020-01-01T00:00:00Z"}
 
 
-def a_subscriber(account: Account) -> str:
+def new_subscriber_id(account: Account) -> str:
     response = account.ok("CreateSubscriber", email="first@example.com", tags=["old", "new"])
     return str(response["subscriber"]["id"])
 
 
-def a_key(account: Account) -> str:
+def new_key_id(account: Account) -> str:
     return str(account.ok("CreateApiKey", name="first", scope="read")["apiKey"]["id"])
 
 
-def a_webhook(account: Account) -> str:
+def new_webhook_id(account: Account) -> str:
     """Creates a webhook and an event for it, and returns the id of the webhook."""
-    made = create_webhook(account, **SILENT)
+    made = create_webhook(account, **DISABLED_WEBHOOK)
     account.ok("CreateTag", name="event")
     return str(made["id"])
 
 
-def a_delivery(account: Account) -> str:
-    response = account.ok("TestWebhook", id=a_webhook(account))
+def new_delivery_id(account: Account) -> str:
+    response = account.ok("TestWebhook", id=new_webhook_id(account))
     return str(response["delivery"]["id"])
 
 
@@ -97,14 +97,14 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
     "CreateTag": lambda _: ({"name": "vip"}, {"name": "other"}),
     "CreateCustomField": lambda _: ({"label": "City"}, {"label": "Town"}),
     "CreateApiKey": lambda _: (KEY, {**KEY, "scope": "write"}),
-    "RotateApiKey": lambda account: requests_with(a_key(account)),
-    "AddSubscriberTags": lambda account: requests_with(a_subscriber(account), tags=["x"]),
-    "RemoveSubscriberTags": lambda account: requests_with(a_subscriber(account), tags=["old"]),
-    "CreateWebhook": lambda _: (SILENT, {**SILENT, "description": "other"}),
-    "RotateWebhookSecret": lambda account: requests_with(a_webhook(account)),
-    "TestWebhook": lambda account: requests_with(a_webhook(account)),
-    "ReplayWebhook": lambda account: requests_with(a_webhook(account), **SINCE),
-    "RetryWebhookDelivery": lambda account: requests_with(a_delivery(account)),
+    "RotateApiKey": lambda account: requests_with(new_key_id(account)),
+    "AddSubscriberTags": lambda account: requests_with(new_subscriber_id(account), tags=["x"]),
+    "RemoveSubscriberTags": lambda account: requests_with(new_subscriber_id(account), tags=["old"]),
+    "CreateWebhook": lambda _: (DISABLED_WEBHOOK, {**DISABLED_WEBHOOK, "description": "other"}),
+    "RotateWebhookSecret": lambda account: requests_with(new_webhook_id(account)),
+    "TestWebhook": lambda account: requests_with(new_webhook_id(account)),
+    "ReplayWebhook": lambda account: requests_with(new_webhook_id(account), **SINCE),
+    "RetryWebhookDelivery": lambda account: requests_with(new_delivery_id(account)),
 }
 # Error codes of requests with an id that does not exist. Other rpcs reject an empty request.
 NOT_FOUND = {
@@ -116,10 +116,10 @@ NOT_FOUND = {
     "ReplayWebhook": "WebhookNotFound",
     "RetryWebhookDelivery": "WebhookDeliveryNotFound",
 }
-each_post = pytest.mark.parametrize("rpc", POSTS)
+over_each_post = pytest.mark.parametrize("rpc", POSTS)
 
 
-class Once(NamedTuple):
+class IdempotentResponse(NamedTuple):
     """The response to a request with an idempotency key.
 
     `error` is empty after a success; `content` is the body or the message in bytes.
@@ -130,7 +130,9 @@ class Once(NamedTuple):
     content: bytes
 
 
-def once(account: Account, rpc: str, key: str, request: dict[str, Any]) -> Once:
+def call_with_key(
+    account: Account, rpc: str, key: str, request: dict[str, Any]
+) -> IdempotentResponse:
     """Calls with an idempotency key over any front."""
     if isinstance(account.front, GrpcFront):
         metadata = (("authorization", f"Bearer {account.key}"), ("idempotency-key", key))
@@ -138,16 +140,16 @@ def once(account: Account, rpc: str, key: str, request: dict[str, Any]) -> Once:
         try:
             reply, call = account.front.stub(rpc).with_call(message, metadata=metadata, timeout=60)
         except grpc.RpcError as error:
-            return Once(error_response(error).code, is_replay=False, content=b"")
+            return IdempotentResponse(error_response(error).code, is_replay=False, content=b"")
         is_replay = dict(call.trailing_metadata()).get("idempotency-replayed") == "true"
-        return Once("", is_replay, reply.SerializeToString())
+        return IdempotentResponse("", is_replay, reply.SerializeToString())
     _, path, _ = binding(rpc)
     body = dict(request)
     if "{id}" in path:
         path = path.replace("{id}", body.pop("id"))
     status, headers, content = post(account, path, key, body)
     error = json.loads(content)["error"]["code"] if status >= 400 else ""
-    return Once(error, headers.get("idempotency-replayed") == "true", content)
+    return IdempotentResponse(error, headers.get("idempotency-replayed") == "true", content)
 
 
 def contents(account: Account) -> list[Any]:
@@ -164,42 +166,48 @@ def contents(account: Account) -> list[Any]:
     ]
 
 
-@each_post
+@over_each_post
 def test_same_key_and_request_return_the_first_response_byte_for_byte(
     account: Account, rpc: str
 ) -> None:
     request, _ = POSTS[rpc](account)
-    first = once(account, rpc, "key", request)
+    first = call_with_key(account, rpc, "key", request)
     before = contents(account)
 
-    again = once(account, rpc, "key", request)
+    again = call_with_key(account, rpc, "key", request)
 
     assert (first.error, first.is_replay) == ("", False)
     assert again == first._replace(is_replay=True)
     assert contents(account) == before
 
 
-@each_post
+@over_each_post
 def test_same_key_with_another_request_is_rejected(account: Account, rpc: str) -> None:
     request, other = POSTS[rpc](account)
     elsewhere = "CreateCustomField" if rpc == "CreateTag" else "CreateTag"
     given = {"label": "Elsewhere"} if rpc == "CreateTag" else {"name": "elsewhere"}
-    assert once(account, rpc, "key", request).error == ""
+    assert call_with_key(account, rpc, "key", request).error == ""
     before = contents(account)
 
-    refused = [once(account, rpc, "key", other), once(account, elsewhere, "key", given)]
+    refused = [
+        call_with_key(account, rpc, "key", other),
+        call_with_key(account, elsewhere, "key", given),
+    ]
 
     assert {each.error for each in refused} == {"IdempotencyKeyReused"}
     assert contents(account) == before
 
 
-@each_post
+@over_each_post
 def test_rejected_request_does_not_use_up_the_key(account: Account, rpc: str) -> None:
     request, other = POSTS[rpc](account)
-    rejected = once(account, rpc, "key", other if rpc in NOT_FOUND else {})
+    rejected = call_with_key(account, rpc, "key", other if rpc in NOT_FOUND else {})
     assert rejected.error == NOT_FOUND.get(rpc, "ValidationError")
 
-    first, again = once(account, rpc, "key", request), once(account, rpc, "key", request)
+    first, again = (
+        call_with_key(account, rpc, "key", request),
+        call_with_key(account, rpc, "key", request),
+    )
 
     assert (first.error, first.is_replay, again.is_replay) == ("", False, True)
 
@@ -272,7 +280,7 @@ def test_import_and_rendering_ignore_the_key(
 ) -> None:
     assert isinstance(http_account.front, HttpFront)
     if content_type == "application/json":
-        body = {**body, "subscriberId": a_subscriber(http_account)}
+        body = {**body, "subscriberId": new_subscriber_id(http_account)}
     sent = json.dumps(body).encode()
     for _ in range(2):
         status, headers, _ = http_account.front.exchange(
@@ -314,7 +322,7 @@ def test_credentials_are_checked_before_the_key(http_account: Account) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/subscribers?limit=1", "/api/tags"])
-def test_key_of_a_get_is_ignored(http_account: Account, path: str) -> None:
+def test_idempotency_key_of_a_get_is_ignored(http_account: Account, path: str) -> None:
     assert isinstance(http_account.front, HttpFront)
     for email in ("ada@example.com", "eve@example.com"):
         http_account.ok("CreateSubscriber", email=email)
@@ -359,7 +367,7 @@ def call_over_grpc(
     return Response(201, json_format.MessageToDict(reply)), dict(call.trailing_metadata())
 
 
-def test_grpc_uses_metadata_for_the_key(grpc_account: Account) -> None:
+def test_grpc_idempotency_key_is_metadata(grpc_account: Account) -> None:
     first, before = call_over_grpc(grpc_account, "CreateTag", "key", name="vip")
     again, after = call_over_grpc(grpc_account, "CreateTag", "key", name="vip")
     other, _ = call_over_grpc(grpc_account, "CreateTag", "key", name="other")

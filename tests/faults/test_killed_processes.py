@@ -1,4 +1,4 @@
-"""Three servers and two gateways under load: they are killed and stopped repeatedly.
+"""Kills and stops servers and gateways repeatedly under load.
 
 ROSTER_KILL_SECONDS sets the duration. The default is a few seconds.
 """
@@ -79,9 +79,9 @@ class Fleet:
         log = self.folder / f"{address}.log"
         return launch(command, log, **{**self.settings, "ROSTER_UPSTREAM": upstream, name: address})
 
-    def kill(self, command: str, chance: random.Random) -> Kill:
+    def kill(self, command: str, rng: random.Random) -> Kill:
         """Kills a server or a gateway, and returns once its replacement is ready."""
-        component = chance.choice(
+        component = rng.choice(
             [component for component in self.components if component.command == command]
         )
         signaled = time.monotonic()
@@ -90,9 +90,9 @@ class Fleet:
         self._replace(component)
         return kill
 
-    def restart_server(self, chance: random.Random) -> int:
+    def restart_server(self, rng: random.Random) -> int:
         """Stops a server, replaces it, and returns its exit code."""
-        component = chance.choice(self.components[:SERVERS])
+        component = rng.choice(self.components[:SERVERS])
         code = component.stop()
         self._replace(component)
         return code
@@ -140,7 +140,7 @@ def is_running(exchange: Exchange) -> bool:
 
 
 @pytest.mark.verify
-def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_flight(
+def test_killed_servers_and_gateways_fail_only_requests_in_progress(
     postgres: Postgres, tmp_path: Path
 ) -> None:
     url = postgres.new_database()
@@ -168,11 +168,11 @@ def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_fl
             assert known.send("DELETE", f"/api/keys/{keys[1].id}").status == 204
             kills, codes, end = [], [], time.monotonic() + SECONDS
             known.close()
-            revoked, chance = time.monotonic(), random.Random(7)
+            revoked, rng = time.monotonic(), random.Random(7)
             while len(kills) < 2 or time.monotonic() < end:
-                kills.append(fleet.kill(("server", "gateway")[len(kills) % 2], chance))
+                kills.append(fleet.kill(("server", "gateway")[len(kills) % 2], rng))
                 load.wait_for_more(20)
-                codes.append(fleet.restart_server(chance))
+                codes.append(fleet.restart_server(rng))
         codes += fleet.stop()
 
     print(f"{Counter(kill.command for kill in kills)}, {outcomes(load.exchanges)}")

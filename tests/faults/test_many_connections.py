@@ -22,23 +22,23 @@ from ..http_gateway.client import Client, ReceivedResponse
 from ..http_gateway.serving import OPTIONS, gateway_to, run
 from ..http_gateway.stream_service import message
 from ..processes import Service, start
-from .test_http import talk_of
+from .test_http import address_of
 
-IDLE = 2_000
+IDLE_CONNECTIONS = 2_000
 # Upper bound of the memory of an idle connection.
-KIB_EACH = 20
+MAX_KIB_PER_CONNECTION = 20
 
 
 @pytest.fixture
-def idle(account: Account) -> Iterator[tuple[int, int]]:
+def idle_connections(account: Account) -> Iterator[tuple[int, int]]:
     """Opens idle connections. Yields the memory of the service before and after, in KiB."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < IDLE + 500:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(IDLE + 500, hard), hard))
-    host, _, port = talk_of(account).rpartition(":")
+    if soft < IDLE_CONNECTIONS + 500:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(IDLE_CONNECTIONS + 500, hard), hard))
+    host, _, port = address_of(account).rpartition(":")
     with ExitStack() as stack:
         before = memory_of(account.service)
-        for _ in range(IDLE):
+        for _ in range(IDLE_CONNECTIONS):
             stack.enter_context(socket.create_connection((host, int(port)), timeout=20))
         account.ok("ListTags")  # accepted after all of them
         yield before, memory_of(account.service)
@@ -51,15 +51,15 @@ def memory_of(service: Service) -> int:
 
 
 @pytest.mark.parametrize("front_and_service", ["http"], indirect=True)
-def test_two_thousand_idle_connections_are_kept_without_harm(
-    account: Account, idle: tuple[int, int]
+def test_two_thousand_idle_connections_stay_open(
+    account: Account, idle_connections: tuple[int, int]
 ) -> None:
-    before, after = idle
+    before, after = idle_connections
 
     for number in range(20):
         account.ok("CreateTag", name=f"tag{number}")
     assert account.ok("ListTags")["total"] == 20
-    assert after - before < IDLE * KIB_EACH
+    assert after - before < IDLE_CONNECTIONS * MAX_KIB_PER_CONNECTION
     assert account.service.traces() == []
 
 
@@ -67,7 +67,7 @@ async def once(request: Any, context: Any) -> Any:
     return message("Sum", total=1)
 
 
-async def ask(client: Client) -> ReceivedResponse:
+async def send_request(client: Client) -> ReceivedResponse:
     await client.begin("POST", "/once")
     await client.send(b"{}")
     await client.finish()
@@ -79,8 +79,8 @@ def test_connection_over_the_limit_gets_503_and_is_closed() -> None:
 
     async def main() -> None:
         async with gateway_to("in-process", options=options, Once=once) as runner:
-            held = [await Client.to(runner) for _ in range(2)]
-            assert [(await ask(client)).status for client in held] == [200, 200]
+            open_clients = [await Client.to(runner) for _ in range(2)]
+            assert [(await send_request(client)).status for client in open_clients] == [200, 200]
 
             refused = await Client.to(runner)
             got = await refused.response()
@@ -89,11 +89,11 @@ def test_connection_over_the_limit_gets_503_and_is_closed() -> None:
             assert json.loads(got.body)["error"]["requestId"] == got.headers["x-request-id"]
             assert await refused.is_closed()
 
-            assert [(await ask(client)).status for client in held] == [200, 200]
-            held[0].disconnect()
+            assert [(await send_request(client)).status for client in open_clients] == [200, 200]
+            open_clients[0].disconnect()
             while len(runner.server.connections) == 2:  # noqa: ASYNC110 - aiohttp has no event for it
                 await asyncio.sleep(0.01)
-            assert (await ask(await Client.to(runner))).status == 200
+            assert (await send_request(await Client.to(runner))).status == 200
 
     run(main())
 
@@ -117,12 +117,12 @@ async def is_rejected(client: Client) -> bool:
 
 
 # Limits the file descriptors of a service to 300, of which half are for connections.
-FEW = ("sh", "-c", 'ulimit -n 300 && exec "$0" "$@"')
+FEW_DESCRIPTORS = ("sh", "-c", 'ulimit -n 300 && exec "$0" "$@"')
 
 
 @pytest.fixture
 def service_with_few_descriptors(tmp_path: Path) -> Iterator[Service]:
-    service = start(tmp_path, under=FEW)
+    service = start(tmp_path, under=FEW_DESCRIPTORS)
     yield service
     assert service.stop() == 0
 
@@ -146,7 +146,7 @@ def test_service_with_few_descriptors_rejects_further_connections(
 
 
 def received(client: socket.socket) -> bytes:
-    """Returns what a client receives until its connection is closed."""
+    """Returns the bytes that a client receives until its connection is closed."""
     with client.makefile("rb") as response:
         return response.read()
 

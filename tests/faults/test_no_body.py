@@ -12,7 +12,7 @@ from ..behavior.deliveries import create_webhook
 from ..behavior.helpers import MISSING_ID
 from ..conftest import Account
 from ..fronts import METHODS, UNARY, HttpFront, Response, binding, path_variables
-from .test_http import both_http, talk, talk_of
+from .test_http import address_of, both_http, send_raw
 
 pytestmark = both_http
 
@@ -99,15 +99,15 @@ def test_empty_body_and_empty_object_are_equivalent(account: Account, rpc: str) 
 
 
 def test_rejected_test_and_rotation_have_no_effect(account: Account) -> None:
-    made = create_webhook(account, url="http://127.0.0.1:9/", enabled=False)
+    created = create_webhook(account, url="http://127.0.0.1:9/", enabled=False)
 
     for rpc in ("TestWebhook", "RotateWebhookSecret", "DeleteWebhook"):
-        refused = send(account, rpc, b'{"nothing": 1}', id=made["id"])
+        refused = send(account, rpc, b'{"nothing": 1}', id=created["id"])
         assert (refused.status, refused.violations) == (400, [("nothing", "UNKNOWN_FIELD")])
 
-    listed: dict[str, Any] = account.ok("ListWebhookDeliveries", webhookId=made["id"])
+    listed: dict[str, Any] = account.ok("ListWebhookDeliveries", webhookId=created["id"])
     assert listed["deliveries"] == []
-    assert account.ok("GetWebhook", id=made["id"])["webhook"] == made
+    assert account.ok("GetWebhook", id=created["id"])["webhook"] == created
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,4 @@ def test_chunked_body_is_read_to_its_end(
     )
     sent = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in [*chunks, b""])
 
-    assert talk(talk_of(account), head.encode() + sent).status == status
+    assert send_raw(address_of(account), head.encode() + sent).status == status

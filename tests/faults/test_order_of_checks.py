@@ -43,7 +43,7 @@ INVALID_BODIES = {
     "a invalid value": InvalidBody(400, b'{"name": "", "label": ""}', {}),
     "NUL": InvalidBody(400, rb'{"name": "\u0000", "label": "\u0000"}', {}),
 }
-# Other than unknown ones.
+# An unknown key has a test of its own.
 KEYS = {"no key": None, "malformed": "rk_x", "invalid checksum": "rk_" + "0" * 46}
 
 each_invalid_body = pytest.mark.parametrize("invalid", INVALID_BODIES.values(), ids=INVALID_BODIES)

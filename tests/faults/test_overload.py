@@ -25,7 +25,7 @@ from ..processes import Service, start
 # Timeout of the calls below, in seconds. Once the queue has not moved for as long, they are
 # rejected immediately. Before that, they time out without effect.
 SECONDS = 0.3
-TRIES = 10
+MAX_ATTEMPTS = 10
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_write_that_cannot_finish_in_time_is_rejected_with_retry_after(
 ) -> None:
     assert isinstance(account.front, HttpFront)
     with stalled_database(account):
-        responses = (create_with_timeout(account, account.front) for _ in range(TRIES))
+        responses = (create_with_timeout(account, account.front) for _ in range(MAX_ATTEMPTS))
         status, headers, body = next(response for response in responses if response[0] != 504)
 
         assert (status, headers["retry-after"]) == (503, "1")
@@ -98,7 +98,8 @@ def test_rejection_over_grpc_contains_the_retry_delay_in_milliseconds(account: A
         stub.ListTags(pb.ListTagsRequest(), metadata=metadata, timeout=20)
         request = pb.CreateTagRequest(name="late")
         calls: Any = (
-            stub.CreateTag.future(request, metadata=metadata, timeout=SECONDS) for _ in range(TRIES)
+            stub.CreateTag.future(request, metadata=metadata, timeout=SECONDS)
+            for _ in range(MAX_ATTEMPTS)
         )
         error = next(each for each in calls if each.code() is grpc.StatusCode.UNAVAILABLE)
 

@@ -26,7 +26,7 @@ from ..webhooks.receiver import Receiver, Reply
 
 LONG = 60.0
 # Without the warning that the test server runs without fsync.
-QUIET = {**FREE, "ROSTER_LOG_LEVEL": "error"}
+ERROR_LOG_SETTINGS = {**FREE, "ROSTER_LOG_LEVEL": "error"}
 
 
 def serve(postgres: Postgres, folder: Path, url: str, **settings: str) -> Service:
@@ -42,10 +42,10 @@ def serve(postgres: Postgres, folder: Path, url: str, **settings: str) -> Servic
 
 
 @pytest.fixture(scope="module")
-def two(
+def two_services(
     postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Service, Service]]:
-    """Two services that were started at the same time on one new database."""
+    """Two services, started concurrently on one new database."""
     folder, url = tmp_path_factory.mktemp("two"), postgres.new_database()
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(lambda name: serve(postgres, folder / name, url), ("one", "other"))
@@ -54,9 +54,9 @@ def two(
 
 
 @pytest.fixture
-def accounts(two: tuple[Service, Service]) -> tuple[Account, Account]:
-    """One fresh account, through each of the two services."""
-    one, other = two
+def accounts(two_services: tuple[Service, Service]) -> tuple[Account, Account]:
+    """One new account, called through each of the two services."""
+    one, other = two_services
     own = new_account(one, HttpFront("one", one.http))
     return own, Account(own.id, own.key, HttpFront("other", other.http), other)
 
@@ -64,22 +64,22 @@ def accounts(two: tuple[Service, Service]) -> tuple[Account, Account]:
 def through_both(
     accounts: tuple[Account, Account], count: int, rpc: str, **request: Any
 ) -> list[Response]:
-    """Makes the same call concurrently, alternately through either service."""
+    """Makes the same call concurrently, half of the times through each service."""
     calls = [partial(accounts[number % 2].call, rpc, **request) for number in range(count)]
     return call_concurrently(*calls)
 
 
-def test_two_services_that_start_at_once_make_one_schema_and_one_first_account(
-    two: tuple[Service, Service],
+def test_two_services_that_start_together_create_one_schema_and_account(
+    two_services: tuple[Service, Service],
 ) -> None:
-    keys = [service.first_key for service in two if service.first_key]
+    keys = [service.first_key for service in two_services if service.first_key]
 
     assert len(keys) == 1
-    for service in two:
+    for service in two_services:
         assert HttpFront("http", service.http).call("ListTags", keys[0], {}).status == 200
 
 
-def test_of_50_concurrent_creates_of_one_email_through_two_services_one_is_taken(
+def test_one_of_50_concurrent_creates_of_an_email_through_two_services_succeeds(
     accounts: tuple[Account, Account],
 ) -> None:
     responses = through_both(
@@ -87,13 +87,13 @@ def test_of_50_concurrent_creates_of_one_email_through_two_services_one_is_taken
     )
 
     assert statuses(responses) == [201] + [409] * 49
-    made = next(response.body["subscriber"] for response in responses if response.status == 201)
+    created = next(response.body["subscriber"] for response in responses if response.status == 201)
     for account in accounts:
         found = account.ok("ListSubscribers")
-        assert (found["subscribers"], found["total"]) == ([made], 1)
+        assert (found["subscribers"], found["total"]) == ([created], 1)
 
 
-def test_overlapping_bulks_in_opposite_orders_through_two_services_take_each_email_once(
+def test_overlapping_bulks_through_two_services_create_each_email_once(
     accounts: tuple[Account, Account],
 ) -> None:
     rows = [
@@ -115,7 +115,7 @@ def test_overlapping_bulks_in_opposite_orders_through_two_services_take_each_ema
     assert sorted(emails(accounts[0])) == [row["email"] for row in rows]
 
 
-def test_key_sent_through_two_services_at_once_has_one_effect(
+def test_idempotency_key_through_two_services_has_one_effect(
     accounts: tuple[Account, Account],
 ) -> None:
     def create(account: Account) -> Response:
@@ -128,12 +128,12 @@ def test_key_sent_through_two_services_at_once_has_one_effect(
 
     responses = call_concurrently(*[partial(create, accounts[number % 2]) for number in range(20)])
 
-    made = [response.body for response in responses if response.status == 201]
+    created = [response.body for response in responses if response.status == 201]
     assert {response.status for response in responses} <= {201, 409}
     assert {response.code for response in responses if response.status == 409} <= {
         "IdempotencyKeyInUse"
     }
-    assert made == [made[0]] * len(made)
+    assert created == [created[0]] * len(created)
     assert accounts[1].ok("ListTags")["total"] == 1
 
 
@@ -165,9 +165,9 @@ def test_20_requests_with_one_idempotency_key_through_two_services_have_one_effe
 
     responses = call_concurrently(*[partial(create, accounts[number % 2]) for number in range(20)])
 
-    made = [response.body for response in responses if response.status == 201]
-    assert made
-    assert all(body == made[0] for body in made)
+    created = [response.body for response in responses if response.status == 201]
+    assert created
+    assert all(body == created[0] for body in created)
     assert {response.status for response in responses} <= {201, 409}
     assert accounts[0].ok("ListApiKeys")["total"] == 2
 
@@ -175,18 +175,18 @@ def test_20_requests_with_one_idempotency_key_through_two_services_have_one_effe
 def test_webhook_test_in_progress_in_one_service_is_not_started_in_another(
     accounts: tuple[Account, Account], receiver: Receiver
 ) -> None:
-    account, elsewhere = accounts
-    made = account.ok("CreateWebhook", url=receiver.url)["webhook"]
-    path, responses = f"/api/webhooks/{made['id']}/test", []
+    account, other_account = accounts
+    created = account.ok("CreateWebhook", url=receiver.url)["webhook"]
+    path, responses = f"/api/webhooks/{created['id']}/test", []
 
     def send(through: Account) -> None:
         assert isinstance(through.front, HttpFront)
         headers = {"Idempotency-Key": "key"}
         responses.append(through.front.send("POST", path, through.key, headers=headers))
 
-    receiver.replies = [Reply(before=partial(send, elsewhere))]
+    receiver.replies = [Reply(before=partial(send, other_account))]
     send(account)
-    send(elsewhere)
+    send(other_account)
 
     assert [response.status for response in responses] == [409, 200, 200]
     assert responses[0].code == "IdempotencyKeyInUse"
@@ -197,58 +197,58 @@ def test_webhook_test_in_progress_in_one_service_is_not_started_in_another(
 def test_two_admin_keys_that_revoke_each_other_through_two_services_leave_one(
     accounts: tuple[Account, Account],
 ) -> None:
-    account, elsewhere = accounts
+    account, other_account = accounts
     for _ in range(5):
         own = account.ok("ListApiKeys")["apiKeys"][0]["id"]
-        made = account.ok("CreateApiKey", name="other", scope="admin")
-        other = elsewhere.with_key(made["secret"])
+        created = account.ok("CreateApiKey", name="other", scope="admin")
+        other = other_account.with_key(created["secret"])
 
         responses = call_concurrently(
-            partial(account.call, "RevokeApiKey", id=made["apiKey"]["id"]),
+            partial(account.call, "RevokeApiKey", id=created["apiKey"]["id"]),
             partial(other.call, "RevokeApiKey", id=own),
         )
 
         assert statuses(responses) in ([204, 401], [204, 409])
         if responses[1].status == 204:
-            account, elsewhere = account.with_key(other.key), other
+            account, other_account = account.with_key(other.key), other
         assert account.ok("ListApiKeys")["total"] == 1
 
 
 # The command line
 
 
-def test_of_concurrent_commands_one_creates_the_account_of_an_address(
-    two: tuple[Service, Service],
+def test_one_of_several_concurrent_commands_creates_the_account(
+    two_services: tuple[Service, Service],
 ) -> None:
     create = ("accounts", "create", "--email", "grace@example.com")
 
     with ThreadPoolExecutor(4) as pool:
-        url = two[0].database_url
+        url = two_services[0].database_url
         done = list(pool.map(lambda _: in_new_process(*create, ROSTER_DATABASE_URL=url), range(4)))
 
     assert sorted(each.returncode for each in done) == [0] + [ExitCode.ALREADY_EXISTS] * 3
 
 
-def test_commands_work_while_services_run(two: tuple[Service, Service]) -> None:
-    url = two[0].database_url
+def test_commands_work_while_services_run(two_services: tuple[Service, Service]) -> None:
+    url = two_services[0].database_url
 
-    made = printed(url, "accounts", "create", "--email", "ada@example.com")
+    created = printed(url, "accounts", "create", "--email", "ada@example.com")
 
-    for service in two:
+    for service in two_services:
         front = HttpFront("http", service.http)
-        assert front.call("ListTags", made["apiKey"], {}).status == 200
-    assert made["account"] in printed(url, "accounts", "list")["accounts"]
+        assert front.call("ListTags", created["apiKey"], {}).status == 200
+    assert created["account"] in printed(url, "accounts", "list")["accounts"]
     assert printed(url, "migrate") == {"applied": []}
 
 
 def test_new_database_is_not_served_without_a_secret_key(postgres: Postgres) -> None:
-    done = roster("serve", ROSTER_DATABASE_URL=postgres.new_database(), **QUIET)
+    done = roster("serve", ROSTER_DATABASE_URL=postgres.new_database(), **ERROR_LOG_SETTINGS)
 
     assert "ROSTER_SECRET_KEY" in error_line(done, ExitCode.DATABASE)
 
 
-def test_database_is_served_only_with_its_secret_key(two: tuple[Service, Service]) -> None:
-    settings = {"ROSTER_DATABASE_URL": two[0].database_url, **QUIET}
+def test_database_is_served_only_with_its_secret_key(two_services: tuple[Service, Service]) -> None:
+    settings = {"ROSTER_DATABASE_URL": two_services[0].database_url, **ERROR_LOG_SETTINGS}
 
     missing = roster("serve", **settings)
     another = roster("serve", ROSTER_SECRET_KEY=make_key(), **settings)
@@ -303,11 +303,11 @@ class Load:
             number += 1
 
     def acknowledged(self) -> list[str]:
-        """Returns the addresses that were acknowledged so far."""
+        """Returns the addresses acknowledged so far."""
         return [email for email, status, _ in list(self.responses) if status == 201]
 
     def wait_for_more(self, count: int) -> None:
-        """Returns once so many more were acknowledged."""
+        """Waits until `count` more addresses are acknowledged."""
         expected, end = len(self.acknowledged()) + count, time.monotonic() + LONG
         while len(self.acknowledged()) < expected:
             assert time.monotonic() < end, self.responses[-20:]

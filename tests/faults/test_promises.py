@@ -37,10 +37,10 @@ def test_power_cut_loses_no_acknowledged_write() -> None:
 def test_commits_without_sync_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     real = file._Connections  # noqa: SLF001 - replaced below
 
-    def hasty(path: str, *, pragmas: dict[str, Any], **options: Any) -> Any:
+    def without_sync(path: str, *, pragmas: dict[str, Any], **options: Any) -> Any:
         return real(path, pragmas={**pragmas, "synchronous": "off"}, **options)
 
-    monkeypatch.setattr(file, "_Connections", hasty)
+    monkeypatch.setattr(file, "_Connections", without_sync)
 
     assert broken(power_cuts.run(10), power_cuts.AT_MOST)
 

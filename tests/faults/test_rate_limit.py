@@ -24,7 +24,7 @@ CALLS, SECONDS = 3, 86_400
 FAST = "10/1"
 
 
-class Limited:
+class LimitedService:
     """A running service with a rate limit, and accounts on it over a front."""
 
     def __init__(self, service: Service, front: str) -> None:
@@ -35,7 +35,7 @@ class Limited:
         """Returns an account that has made no call yet."""
         return new_account(self.service, self.front, verified=verified)
 
-    def spent(self, *, verified: bool = True) -> Account:
+    def exhausted_account(self, *, verified: bool = True) -> Account:
         """Returns an account that has made all of its calls."""
         account = self.account(verified=verified)
         for _ in range(CALLS):
@@ -43,11 +43,13 @@ class Limited:
         return account
 
 
-def limited(request: pytest.FixtureRequest, tmp_path_factory: Any, rate: str) -> Iterator[Limited]:
+def limited(
+    request: pytest.FixtureRequest, tmp_path_factory: Any, rate: str
+) -> Iterator[LimitedService]:
     channel = "grpc" if request.param == "http-over-grpc" else "in-process"
     folder = tmp_path_factory.mktemp("limited")
     service = start(folder, ROSTER_RATE_LIMIT=rate, ROSTER_HTTP_CHANNEL=channel)
-    running = Limited(service, request.param)
+    running = LimitedService(service, request.param)
     yield running
     if isinstance(running.front, GrpcFront):
         running.front.channel.close()
@@ -55,12 +57,12 @@ def limited(request: pytest.FixtureRequest, tmp_path_factory: Any, rate: str) ->
 
 
 @pytest.fixture(scope="module", params=FRONTS)
-def slow(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Limited]:
+def slow_refill(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[LimitedService]:
     yield from limited(request, tmp_path_factory, f"{CALLS}/{SECONDS}")
 
 
 @pytest.fixture(scope="module", params=FRONTS)
-def fast(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Limited]:
+def fast_refill(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[LimitedService]:
     yield from limited(request, tmp_path_factory, FAST)
 
 
@@ -105,8 +107,8 @@ def parameter(value: str, name: str) -> int:
     return int(dict(each.split("=") for each in parameters)[name])
 
 
-def test_every_call_counts_and_reports_what_remains(slow: Limited) -> None:
-    account = slow.account()
+def test_every_call_counts_and_reports_the_remaining_calls(slow_refill: LimitedService) -> None:
+    account = slow_refill.account()
 
     calls = [list_tags(account) for _ in range(CALLS + 1)]
 
@@ -121,8 +123,8 @@ def test_every_call_counts_and_reports_what_remains(slow: Limited) -> None:
     assert 0 < waits[0] == waits[1] <= SECONDS // CALLS
 
 
-def test_stream_reports_what_remains_before_its_records(slow: Limited) -> None:
-    account = slow.account()
+def test_stream_reports_the_remaining_calls_before_its_records(slow_refill: LimitedService) -> None:
+    account = slow_refill.account()
 
     calls = [export(account, head=number == 1) for number in range(CALLS + 1)]
 
@@ -133,41 +135,43 @@ def test_stream_reports_what_remains_before_its_records(slow: Limited) -> None:
     }
 
 
-def test_rejection_is_a_regular_error(slow: Limited) -> None:
-    response = slow.spent().fails("RateLimited", "ListTags")
+def test_rejection_is_a_regular_error(slow_refill: LimitedService) -> None:
+    response = slow_refill.exhausted_account().fails("RateLimited", "ListTags")
 
     assert (response.status, response.violations) == (429, [])
 
 
-def test_other_account_is_not_rejected(slow: Limited) -> None:
-    slow.spent()
+def test_other_account_is_not_rejected(slow_refill: LimitedService) -> None:
+    slow_refill.exhausted_account()
 
-    slow.account().ok("ListTags")
+    slow_refill.account().ok("ListTags")
 
 
-def test_failed_call_counts(slow: Limited) -> None:
-    account = slow.account()
+def test_failed_call_counts(slow_refill: LimitedService) -> None:
+    account = slow_refill.account()
     for _ in range(CALLS):
         account.fails("ValidationError", "CreateTag", name="")
 
     account.fails("RateLimited", "CreateTag", name="vip")
 
 
-def test_all_keys_of_an_account_share_one_bucket(slow: Limited) -> None:
-    account = slow.spent()
+def test_all_keys_of_an_account_share_one_bucket(slow_refill: LimitedService) -> None:
+    account = slow_refill.exhausted_account()
 
     account.with_key(account.new_key("read")).fails("RateLimited", "ListTags")
 
 
-def test_all_fronts_of_a_service_share_one_bucket(slow: Limited) -> None:
-    account = slow.spent()
-    other = HttpFront("http", slow.service.http)
+def test_all_fronts_of_a_service_share_one_bucket(slow_refill: LimitedService) -> None:
+    account = slow_refill.exhausted_account()
+    other = HttpFront("http", slow_refill.service.http)
 
     assert other.send("GET", "/api/tags", account.key).code == "RateLimited"
 
 
-def test_invalid_key_is_rejected_before_the_limit_and_not_counted(slow: Limited) -> None:
-    account = slow.spent()
+def test_invalid_key_is_rejected_before_the_limit_and_not_counted(
+    slow_refill: LimitedService,
+) -> None:
+    account = slow_refill.exhausted_account()
 
     account.with_key("rk_x").fails("Unauthorized", "ListTags")
     _, headers = list_tags(account)
@@ -187,21 +191,23 @@ def receives_the_limit(account: Account) -> bool:
     return "ratelimit" in dict(caught.value.trailing_metadata())
 
 
-def test_limit_is_checked_before_the_scope(slow: Limited) -> None:
-    account = slow.spent()
+def test_limit_is_checked_before_the_scope(slow_refill: LimitedService) -> None:
+    account = slow_refill.exhausted_account()
 
     account.with_key(account.new_key("read")).fails("RateLimited", "CreateTag", name="vip")
 
 
-def test_limit_is_checked_before_the_verified_email(slow: Limited) -> None:
-    slow.spent(verified=False).fails("RateLimited", "CreateCustomField", label="Colour")
+def test_limit_is_checked_before_the_verified_email(slow_refill: LimitedService) -> None:
+    slow_refill.exhausted_account(verified=False).fails(
+        "RateLimited", "CreateCustomField", label="Colour"
+    )
 
 
-def test_limit_is_checked_before_the_request(slow: Limited) -> None:
-    slow.spent().fails("RateLimited", "CreateTag", name="")
+def test_limit_is_checked_before_the_request(slow_refill: LimitedService) -> None:
+    slow_refill.exhausted_account().fails("RateLimited", "CreateTag", name="")
 
 
-@pytest.mark.parametrize("slow", ["http", "http-over-grpc"], indirect=True)
+@pytest.mark.parametrize("slow_refill", ["http", "http-over-grpc"], indirect=True)
 @pytest.mark.parametrize(
     ("body", "headers"),
     [
@@ -212,12 +218,12 @@ def test_limit_is_checked_before_the_request(slow: Limited) -> None:
     ids=["too large", "no JSON type", "no JSON"],
 )
 def test_limit_is_checked_before_the_body(
-    slow: Limited, body: bytes, headers: dict[str, str]
+    slow_refill: LimitedService, body: bytes, headers: dict[str, str]
 ) -> None:
-    account = slow.spent()
-    assert isinstance(slow.front, HttpFront)
+    account = slow_refill.exhausted_account()
+    assert isinstance(slow_refill.front, HttpFront)
 
-    status, headers, _ = slow.front.exchange(
+    status, headers, _ = slow_refill.front.exchange(
         "POST", "/api/tags", account.key, body=body, headers=headers
     )
 
@@ -225,18 +231,18 @@ def test_limit_is_checked_before_the_body(
     assert int(headers["retry-after"]) > 0
 
 
-def test_health_has_no_limit(slow: Limited) -> None:
-    with grpc.insecure_channel(slow.service.grpc) as channel:
+def test_health_has_no_limit(slow_refill: LimitedService) -> None:
+    with grpc.insecure_channel(slow_refill.service.grpc) as channel:
         health = health_stub(channel)
         for _ in range(2 * CALLS):
             reply = health.Check(health_pb2.HealthCheckRequest(), timeout=20)
             assert reply.status == health_pb2.HealthCheckResponse.SERVING
-    front = HttpFront("http", slow.service.http)
+    front = HttpFront("http", slow_refill.service.http)
     assert {front.send("GET", "/readyz").status for _ in range(2 * CALLS)} == {200}
 
 
-def test_client_that_observes_the_limit_is_never_rejected(fast: Limited) -> None:
-    account = fast.account()
+def test_client_that_observes_the_limit_is_never_rejected(fast_refill: LimitedService) -> None:
+    account = fast_refill.account()
 
     for _ in range(30):
         allowed, headers = list_tags(account)
@@ -245,8 +251,10 @@ def test_client_that_observes_the_limit_is_never_rejected(fast: Limited) -> None
             time.sleep(parameter(headers["ratelimit"], "t"))
 
 
-def test_client_that_waits_for_retry_after_is_not_rejected_again(fast: Limited) -> None:
-    account = fast.account()
+def test_client_that_waits_for_retry_after_is_not_rejected_again(
+    fast_refill: LimitedService,
+) -> None:
+    account = fast_refill.account()
     allowed = True
     while allowed:
         allowed, headers = list_tags(account)
@@ -256,7 +264,7 @@ def test_client_that_waits_for_retry_after_is_not_rejected_again(fast: Limited) 
     assert list_tags(account)[0]
 
 
-def test_without_a_limit_there_are_no_rate_limit_headers(account: Account) -> None:
+def test_service_without_a_limit_sends_no_rate_limit_headers(account: Account) -> None:
     allowed, headers = list_tags(account)
 
     assert allowed

@@ -48,18 +48,18 @@ def code_of(got: ReceivedResponse) -> tuple[int, str]:
 async def send_slowly(client: Client, data: bytes) -> tuple[ReceivedResponse, bool]:
     """Sends byte by byte until there is a response. Returns it, and whether it was the last."""
 
-    async def drip() -> None:
+    async def send_bytes() -> None:
         for byte in data:
             await client.raw(bytes([byte]))
             await asyncio.sleep(0.05)
 
-    dripping = asyncio.ensure_future(drip())
+    dripping = asyncio.ensure_future(send_bytes())
     got = await client.response()
     dripping.cancel()
     return got, await client.is_closed()
 
 
-def test_limits_are_those_documented() -> None:
+def test_limits_match_the_documentation() -> None:
     options = Options()
     assert options.body_seconds <= 10
     assert options.head_seconds + options.lingering_seconds <= 15

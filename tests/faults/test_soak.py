@@ -6,11 +6,11 @@ from .promises import soak
 from .promises.checker import broken
 from .promises.soak import Usage, compared
 
-FLAT = [Usage(120.0, 40, 4.0)] * 30
+CONSTANT_USAGE = [Usage(120.0, 40, 4.0)] * 30
 
 
 def test_constant_usage_keeps_the_promise() -> None:
-    assert broken(compared(FLAT), soak.AT_MOST) == {}
+    assert broken(compared(CONSTANT_USAGE), soak.AT_MOST) == {}
 
 
 def test_memory_growth_of_more_than_a_tenth_is_detected() -> None:
@@ -26,6 +26,6 @@ def test_descriptors_left_open_are_detected() -> None:
 
 
 def test_temporarily_large_wal_is_detected() -> None:
-    assert broken(compared([*FLAT, Usage(120.0, 40, 17.0)]), soak.AT_MOST) == {
+    assert broken(compared([*CONSTANT_USAGE, Usage(120.0, 40, 17.0)]), soak.AT_MOST) == {
         "MiB of the SQLite WAL": 17
     }

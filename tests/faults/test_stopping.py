@@ -67,11 +67,11 @@ def test_stop_under_load_fails_no_request_in_progress(tmp_path: Path, rounds: in
             *[create] * CLIENTS, read_page, read_page
         ) as load:
             load.wait_for_more(100)
-            asked = time.monotonic()
+            signaled = time.monotonic()
             assert service.stop() == 0
 
         # Later requests may succeed as well.
-        assert [exchange for exchange in load.failed() if exchange.began < asked] == []
+        assert [exchange for exchange in load.failed() if exchange.began < signaled] == []
         assert set(load.acknowledged()) == emails(service, account)
         assert service.traces() == []
 
@@ -84,7 +84,7 @@ def test_stop_under_load_fails_no_grpc_call_in_progress(
     with closing(grpc.insecure_channel(service.grpc)) as channel:
         create = tags_pb2_grpc.TagServiceStub(channel).CreateTag
         with service.unit_of_work():
-            # They wait for the lock, so that they are in progress during SIGTERM.
+            # The calls wait for the lock, so that they are in progress during SIGTERM.
             calls: list[Any] = [
                 create.future(pb.CreateTagRequest(name=f"tag{n}"), metadata=metadata, timeout=20)
                 for n in range(100)
@@ -113,7 +113,7 @@ def test_health_watch_receives_not_serving_and_ends(service: Service) -> None:
 BODY = b'{"name": "unfinished"}'
 
 
-def half_a_request(service: Service, key: str = "") -> socket.socket:
+def send_incomplete_request(service: Service, key: str = "") -> socket.socket:
     """Sends a request without the rest of its body, which the service waits for."""
     host, _, port = service.http.rpartition(":")
     connection = socket.create_connection((host, int(port)), timeout=20)
@@ -123,36 +123,36 @@ def half_a_request(service: Service, key: str = "") -> socket.socket:
     return connection
 
 
-def finish(request: socket.socket) -> bytes:
+def complete_request(request: socket.socket) -> bytes:
     """Sends the rest of a request, and returns the beginning of its response."""
     request.sendall(BODY[1:])
     return request.recv(65_536)
 
 
-def test_second_signal_ends_immediately_and_loses_no_acknowledged_write(
+def test_second_signal_kills_immediately_and_loses_no_acknowledged_write(
     service: Service,
 ) -> None:
     account = new_account(service, HttpFront("http", service.http))
-    with closing(half_a_request(service)):
+    with closing(send_incomplete_request(service)):
         account.ok("CreateSubscriber", email="ada@example.com")
         service.process.send_signal(signal.SIGTERM)
         wait_until(lambda: not accepts_connections(service.http), "it still listens")
         assert service.process.poll() is None
 
-        # Signals shortly after SIGTERM count as the same request to stop.
-        wait_until(lambda: interrupted(service), "it does not end")
+        # A signal shortly after SIGTERM is ignored.
+        wait_until(lambda: is_ended_by_sigint(service), "it does not end")
         assert service.ended() == 1
 
     assert emails(service, account) == {"ada@example.com"}
     log = service.log.read_text()
     assert "acknowledged writes are stored" in log
-    # The tasks in progress: a request whose body did not arrive.
+    # The log names the task in progress: a request whose body did not arrive.
     assert "RequestHandler._handle_request" in log
     assert "> message_of >" in log
 
 
-def interrupted(service: Service) -> bool:
-    """Sends SIGINT; whether the process has ended."""
+def is_ended_by_sigint(service: Service) -> bool:
+    """Sends SIGINT and returns whether the process has ended."""
     service.process.send_signal(signal.SIGINT)
     return service.process.poll() is not None
 
@@ -166,24 +166,24 @@ def interrupted(service: Service) -> bool:
     ],
     ids=["timeout", "make", "service manager"],
 )
-def test_several_signals_of_one_event_are_one_request_to_stop(
+def test_signals_in_quick_succession_count_as_one(
     service: Service, repeat: list[signal.Signals]
 ) -> None:
     account = new_account(service, HttpFront("http", service.http))
-    with closing(half_a_request(service, account.key)) as request:
+    with closing(send_incomplete_request(service, account.key)) as request:
         account.ok("ListTags")
         for number in repeat:
             service.process.send_signal(number)
 
         wait_until(lambda: not accepts_connections(service.http), "it still listens")
-        assert finish(request).startswith(b"HTTP/1.1 201")
+        assert complete_request(request).startswith(b"HTTP/1.1 201")
 
     assert service.ended() == 0
     assert service.traces() == []
 
 
 # Executes a program with a new controlling terminal, the first argument.
-ON_TERMINAL = """
+RUN_ON_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), termios.TIOCSCTTY, 0)
 os.execv(sys.argv[2], sys.argv[2:])
@@ -191,7 +191,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.verify)])
-def test_closing_terminal_is_a_request_to_stop(
+def test_closed_terminal_stops_the_service(
     postgres: Postgres, tmp_path: Path, workers: str
 ) -> None:
     ours, theirs = os.openpty()
@@ -201,18 +201,18 @@ def test_closing_terminal_is_a_request_to_stop(
         "ROSTER_WORKERS": workers,
         "ROSTER_LOG_LEVEL": "error",
     }
-    under = [sys.executable, "-c", ON_TERMINAL, os.ttyname(theirs)]
+    under = [sys.executable, "-c", RUN_ON_TERMINAL, os.ttyname(theirs)]
     with serving(tmp_path, under=under, **settings) as service:
         os.close(theirs)
         account = new_account(service, HttpFront("http", service.http))
-        with closing(half_a_request(service, account.key)) as request:
+        with closing(send_incomplete_request(service, account.key)) as request:
             account.ok("ListTags")
             os.close(ours)
 
             wait_until(lambda: not accepts_connections(service.http), "it still listens")
-            # As a shell that forwards the signal.
+            # A shell forwards SIGHUP to its children.
             service.process.send_signal(signal.SIGHUP)
-            assert finish(request).startswith(b"HTTP/1.1 201")
+            assert complete_request(request).startswith(b"HTTP/1.1 201")
 
         assert service.ended() == 0
         assert service.traces() == []

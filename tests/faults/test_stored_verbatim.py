@@ -1,4 +1,4 @@
-"""Text with a meaning in other languages is stored verbatim and is harmless."""
+"""Text with special characters of SQL, HTML or CSV is stored verbatim and not interpreted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..behavior.helpers import MISSING_ID, emails, over_http, send, tag_names
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront
 
-WORDS = {
+TEXTS = {
     "SQL": "Robert'); DROP TABLE subscriber;--",
     "double quote": 'a" OR "1"="1',
     "percent": "100%",
@@ -33,38 +33,36 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("word", WORDS.values(), ids=WORDS)
-def test_every_text_field_is_stored_verbatim(account: Account, word: str) -> None:
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_every_text_field_is_stored_verbatim(account: Account, text: str) -> None:
     account.ok("CreateCustomField", label="Note")
-    words = {"firstName": word, "lastName": word, "tags": [word], "customFields": {"note": word}}
-    created = account.ok("CreateSubscriber", email="a@example.com", **words)
+    texts = {"firstName": text, "lastName": text, "tags": [text], "customFields": {"note": text}}
+    created = account.ok("CreateSubscriber", email="a@example.com", **texts)
     subscriber = created["subscriber"]
-    rows = [{"email": "b@example.com", **words}]
+    rows = [{"email": "b@example.com", **texts}]
     assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
-    account.ok("UpdateSubscriber", id=subscriber["id"], firstName=word)
-    tag = account.ok("CreateTag", name=f"t{word}", description=word)["tag"]
-    field = account.ok("CreateCustomField", label=f"f{word}", fallback=word)["customField"]
+    account.ok("UpdateSubscriber", id=subscriber["id"], firstName=text)
+    tag = account.ok("CreateTag", name=f"t{text}", description=text)["tag"]
+    field = account.ok("CreateCustomField", label=f"f{text}", fallback=text)["customField"]
 
     for stored in account.ok("ListSubscribers")["subscribers"]:
-        assert (stored["firstName"], stored["lastName"]) == (word, word)
-        assert (stored["tags"], stored["customFields"]) == ([word], {"note": word})
+        assert (stored["firstName"], stored["lastName"]) == (text, text)
+        assert (stored["tags"], stored["customFields"]) == ([text], {"note": text})
     stored = account.ok("GetTag", id=tag["id"])["tag"]
-    assert (stored["name"], stored["description"]) == (f"t{word}", word)
+    assert (stored["name"], stored["description"]) == (f"t{text}", text)
     stored = account.ok("GetCustomField", id=field["id"])["customField"]
-    assert (stored["label"], stored["fallback"]) == (f"f{word}", word)
+    assert (stored["label"], stored["fallback"]) == (f"f{text}", text)
 
 
 @pytest.mark.parametrize(
     ("name", "other"), [("100%", "100 of 100"), ("a_b", "axb"), ("a\\b", "ab"), ("%", "x")]
 )
-def test_signs_of_a_pattern_match_nothing_but_themselves(
-    account: Account, name: str, other: str
-) -> None:
+def test_pattern_characters_match_only_themselves(account: Account, name: str, other: str) -> None:
     account.ok("CreateTag", name=other)
 
-    made = account.ok("CreateSubscriber", email="ada@example.com", tags=[name])["subscriber"]
+    created = account.ok("CreateSubscriber", email="ada@example.com", tags=[name])["subscriber"]
 
-    assert made["tags"] == [name]
+    assert created["tags"] == [name]
     assert sorted(tag_names(account)) == sorted([name, other])
 
 
@@ -74,10 +72,10 @@ def test_responses_cannot_be_sniffed_as_html(account: Account) -> None:
     account.ok("CreateTag", name="<script>alert(1)</script>")
 
     for path, status in (("/api/tags", 200), ("/api/tags/<script>", 404), ("/<script>", 404)):
-        answer = account.front.exchange("GET", path, account.key)
-        assert answer[0] == status
-        assert answer[1]["content-type"] == "application/json"
-        assert answer[1]["x-content-type-options"] == "nosniff"
+        response = account.front.exchange("GET", path, account.key)
+        assert response[0] == status
+        assert response[1]["content-type"] == "application/json"
+        assert response[1]["x-content-type-options"] == "nosniff"
 
 
 @over_http
@@ -112,8 +110,8 @@ def test_line_breaks_of_a_value_never_reach_a_header(account: Account) -> None:
     assert not any("Set-Cookie" in part for pair in headers.items() for part in pair)
 
 
-KEPT_IDS = ["a", "A.b-c_9", "x" * 64]
-REPLACED_IDS = {
+VALID_IDS = ["a", "A.b-c_9", "x" * 64]
+INVALID_IDS = {
     "blank": "a b",
     "folded line": "a\r\n Set-Cookie: b=c",
     "tab": "a\tb",
@@ -125,15 +123,15 @@ REPLACED_IDS = {
 }
 
 
-def request_ids(account: Account, given: str) -> tuple[str, str]:
-    """Makes a call that fails, and returns the id in the header and the id in the error."""
+def request_ids(account: Account, request_id: str) -> tuple[str, str]:
+    """Makes a failing call, and returns the request ID in its header and in its error."""
     if isinstance(account.front, HttpFront):
         _, headers, text = account.front.exchange(
-            "GET", f"/api/tags/{MISSING_ID}", account.key, headers={"X-Request-Id": given}
+            "GET", f"/api/tags/{MISSING_ID}", account.key, headers={"X-Request-Id": request_id}
         )
         return headers["x-request-id"], json.loads(text)["error"]["requestId"]
     assert isinstance(account.front, GrpcFront)
-    metadata = [("authorization", f"Bearer {account.key}"), ("x-request-id", given)]
+    metadata = [("authorization", f"Bearer {account.key}"), ("x-request-id", request_id)]
     with pytest.raises(grpc.RpcError) as failed:
         account.front.stub("GetTag")(tags_pb2.GetTagRequest(id=MISSING_ID), metadata=metadata)
     trailing = dict(failed.value.trailing_metadata())
@@ -144,36 +142,34 @@ def request_ids(account: Account, given: str) -> tuple[str, str]:
     return trailing["x-request-id"], info.request_id
 
 
-@pytest.mark.parametrize("given", KEPT_IDS)
-def test_request_id_that_came_is_given_back(account: Account, given: str) -> None:
-    assert request_ids(account, given) == (given, given)
+@pytest.mark.parametrize("request_id", VALID_IDS)
+def test_valid_request_id_is_returned(account: Account, request_id: str) -> None:
+    assert request_ids(account, request_id) == (request_id, request_id)
 
 
 @over_http
-@pytest.mark.parametrize("given", REPLACED_IDS.values(), ids=REPLACED_IDS)
-def test_request_id_that_is_not_plain_is_replaced(account: Account, given: str) -> None:
+@pytest.mark.parametrize("request_id", INVALID_IDS.values(), ids=INVALID_IDS)
+def test_invalid_request_id_is_replaced(account: Account, request_id: str) -> None:
     assert isinstance(account.front, HttpFront)
     _, headers, _ = account.front.exchange(
-        "GET", "/api/tags", account.key, headers={"X-Request-Id": given}
+        "GET", "/api/tags", account.key, headers={"X-Request-Id": request_id}
     )
 
     assert re.fullmatch("[A-Za-z0-9._-]{1,64}", headers["x-request-id"])
-    assert headers["x-request-id"] != given
+    assert headers["x-request-id"] != request_id
     assert not any("Set-Cookie" in part for pair in headers.items() for part in pair)
 
 
-@pytest.mark.parametrize("given", ["a b", "<b>", "a:b", "x" * 65])
-def test_request_id_in_metadata_that_is_not_plain_is_replaced(
-    grpc_account: Account, given: str
-) -> None:
-    in_metadata, in_error = request_ids(grpc_account, given)
+@pytest.mark.parametrize("request_id", ["a b", "<b>", "a:b", "x" * 65])
+def test_invalid_request_id_in_metadata_is_replaced(grpc_account: Account, request_id: str) -> None:
+    in_metadata, in_error = request_ids(grpc_account, request_id)
 
     assert in_metadata == in_error
     assert re.fullmatch("[A-Za-z0-9._-]{1,64}", in_error)
-    assert in_error != given
+    assert in_error != request_id
 
 
-OWNED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+READ_ONLY_FIELDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
         "subscribers",
         {"email": "ada@example.com"},
@@ -195,17 +191,19 @@ OWNED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @over_http
-@pytest.mark.parametrize(("path", "given", "owned"), OWNED, ids=[row[0] for row in OWNED])
+@pytest.mark.parametrize(
+    ("path", "fields", "read_only"), READ_ONLY_FIELDS, ids=[row[0] for row in READ_ONLY_FIELDS]
+)
 def test_fields_that_the_server_owns_are_never_applied(
-    account: Account, path: str, given: dict[str, Any], owned: dict[str, Any]
+    account: Account, path: str, fields: dict[str, Any], read_only: dict[str, Any]
 ) -> None:
-    created = send(account, "POST", f"/api/{path}", {**given, **owned})
+    created = send(account, "POST", f"/api/{path}", {**fields, **read_only})
     assert created.status == 201
     resource = next(iter(created.body.values()))
-    assert {key for key, value in owned.items() if resource[key] == value} == set()
+    assert {key for key, value in read_only.items() if resource[key] == value} == set()
 
     for method in ("PUT", "PATCH"):
-        updated = send(account, method, f"/api/{path}/{resource['id']}", owned)
+        updated = send(account, method, f"/api/{path}/{resource['id']}", read_only)
         assert (updated.status, updated.body) == (200, created.body)
 
     stored = send(account, "GET", f"/api/{path}").body
@@ -214,11 +212,11 @@ def test_fields_that_the_server_owns_are_never_applied(
 
 @over_http
 def test_fields_that_the_server_owns_are_never_applied_to_a_row(account: Account) -> None:
-    row = {"email": "ada@example.com", **OWNED[0][2]}
+    row = {"email": "ada@example.com", **READ_ONLY_FIELDS[0][2]}
 
     body = account.ok("BulkCreateSubscribers", subscribers=[row])
 
     assert body == {"failed": []}
     stored = account.ok("ListSubscribers")["subscribers"][0]
-    assert {key for key, value in OWNED[0][2].items() if stored[key] == value} == set()
+    assert {key for key, value in READ_ONLY_FIELDS[0][2].items() if stored[key] == value} == set()
     assert emails(account) == ["ada@example.com"]

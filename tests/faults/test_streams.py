@@ -1,4 +1,4 @@
-"""Imports and exports on the wire: rejections, interruptions, and the rows that are kept."""
+"""Imports and exports over HTTP: rejected and interrupted requests, and the stored rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def connection(account: Account) -> AsyncIterator[Client]:
         client.disconnect()
 
 
-async def sent(account: Account, *pieces: bytes, content_type: str = "") -> ReceivedResponse:
+async def post_import(account: Account, *pieces: bytes, content_type: str = "") -> ReceivedResponse:
     """Returns the response to an import whose body is sent in these chunks."""
     async with connection(account) as client:
         await begin(client, account, content_type)
@@ -76,14 +76,14 @@ def test_unauthorized_import_is_rejected_before_its_body_is_read(
 
     got, is_closed = run(main())
 
-    # The kind of a body is looked at before the scope, its records after it.
+    # The content type is checked before the scope, the records after it.
     status = 401 if key != "read" else 415 if content_type else 403
     assert (got.status, got.headers["content-type"]) == (status, "application/json")
     assert (got.headers["connection"], is_closed) == ("close", True)
 
 
 @both_http
-def test_invalid_query_is_reported_like_any_other(account: Account) -> None:
+def test_invalid_query_is_a_regular_error(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
     for method, path in (("POST", IMPORT), ("GET", EXPORT), ("HEAD", EXPORT)):
         for query, field in (("other=1", "other"), ("format=XML&onConflict=GO", None)):
@@ -107,8 +107,8 @@ def test_each_row_is_stored_and_reported_before_the_next_one_arrives(account: Ac
                 if number == 0:
                     await client.head()
                 result = json.loads(await client.chunk())
-                known = await asyncio.to_thread(account.ok, "ListSubscribers")
-                outcomes.append((result["outcome"], known["total"]))
+                listed = await asyncio.to_thread(account.ok, "ListSubscribers")
+                outcomes.append((result["outcome"], listed["total"]))
         return outcomes
 
     assert run(main()) == [("CREATED", 1), ("CREATED", 2), ("CREATED", 3)]
@@ -126,7 +126,7 @@ def test_reported_rows_are_kept_when_the_client_disconnects(account: Account) ->
     run(main())
 
     assert emails(account) == ["a1@example.com", "a2@example.com"]
-    assert run(sent(account, row(2), row(3))).records[0]["reason"] == "ALREADY_EXISTS"
+    assert run(post_import(account, row(2), row(3))).records[0]["reason"] == "ALREADY_EXISTS"
 
 
 @both_http
@@ -142,7 +142,7 @@ def test_reported_rows_are_kept_when_the_client_disconnects(account: Account) ->
 def test_malformed_csv_is_imported_up_to_its_error(
     account: Account, body: bytes, line: int
 ) -> None:
-    got = run(sent(account, body, content_type=CSV))
+    got = run(post_import(account, body, content_type=CSV))
 
     assert (got.status, got.is_whole) == (200, True)
     result, last = got.records
@@ -153,15 +153,15 @@ def test_malformed_csv_is_imported_up_to_its_error(
 
 
 @both_http
-def test_a_body_that_is_wrong_from_the_start_is_an_error_like_any_other(account: Account) -> None:
-    got = run(sent(account, b"\xff\xfee\0m\0\n\0", content_type=CSV))
+def test_body_that_is_invalid_from_the_start_is_a_regular_error(account: Account) -> None:
+    got = run(post_import(account, b"\xff\xfee\0m\0\n\0", content_type=CSV))
 
     assert (got.status, code_of(got)) == (400, "ValidationError")
     assert account.ok("ListSubscribers")["total"] == 0
 
 
 @both_http
-def test_a_bad_chunk_ends_an_import_at_once_and_is_no_trace_in_the_log(account: Account) -> None:
+def test_invalid_chunk_ends_an_import_without_a_traceback(account: Account) -> None:
     async def main() -> tuple[list[Any], bool]:
         async with connection(account) as client:
             await begin(client, account)
@@ -182,9 +182,9 @@ def test_a_bad_chunk_ends_an_import_at_once_and_is_no_trace_in_the_log(account: 
 
 
 @both_http
-def test_head_of_an_export_says_what_get_says(account: Account) -> None:
+def test_head_of_an_export_returns_the_headers_of_get(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
-    run(sent(account, row(1)))
+    run(post_import(account, row(1)))
     for query in ("", "?format=CSV"):
         got, head = (
             account.front.exchange(
@@ -197,8 +197,8 @@ def test_head_of_an_export_says_what_get_says(account: Account) -> None:
         assert got[2]
 
 
-def peak_of(service: Service, *, reset: bool = False) -> int:
-    """Returns the most memory that a service had since the last reset, in MiB."""
+def peak_mib(service: Service, *, reset: bool = False) -> int:
+    """Returns the peak memory of a service since the last reset, in MiB."""
     process = Path(f"/proc/{service.process.pid}")
     if reset:
         (process / "clear_refs").write_text("5")
@@ -209,17 +209,17 @@ def peak_of(service: Service, *, reset: bool = False) -> int:
 
 @both_http
 @pytest.mark.parametrize("content_type", ["", CSV])
-def test_a_body_of_any_length_takes_little_memory(account: Account, content_type: str) -> None:
+def test_long_body_is_imported_in_constant_memory(account: Account, content_type: str) -> None:
     long = "x" * 1_000_000
     line = row(1, firstName=long) if not content_type else f'a1@b.io,"{long}"\n'.encode()
-    before = peak_of(account.service, reset=True)
+    before = peak_mib(account.service, reset=True)
 
     pieces = [b"email,firstName\n", *[line] * 80] if content_type else [line] * 80
-    got = run(sent(account, *pieces, content_type=content_type))
+    got = run(post_import(account, *pieces, content_type=content_type))
 
     assert {record["reason"] for record in got.records} == {"INVALID_FIELD"}
     assert (len(got.records), got.is_whole) == (80, True)
-    assert peak_of(account.service) - before < 60
+    assert peak_mib(account.service) - before < 60
 
 
 @both_http
@@ -227,7 +227,7 @@ def test_thousands_of_rows_are_imported_and_exported(account: Account) -> None:
     lines = b"".join(row(number, firstName="Ada", tags=["a"]) for number in range(5_000))
     pieces = [lines[place : place + 10_007] for place in range(0, len(lines), 10_007)]
 
-    results = run(sent(account, *pieces)).records
+    results = run(post_import(account, *pieces)).records
 
     assert [int(result["line"]) for result in results] == list(range(1, 5_001))
     assert {result["outcome"] for result in results} == {"CREATED"}
@@ -235,7 +235,7 @@ def test_thousands_of_rows_are_imported_and_exported(account: Account) -> None:
     _, _, text = account.front.exchange("GET", EXPORT, account.key)
     assert [json.loads(one)["id"] for one in text.splitlines()] == [r["id"] for r in results]
     _, _, table = account.front.exchange("GET", f"{EXPORT}?format=CSV", account.key)
-    again = run(sent(account, table, content_type=CSV)).records
+    again = run(post_import(account, table, content_type=CSV)).records
     assert len(again) == 5_000
     assert {result["reason"] for result in again} == {"ALREADY_EXISTS"}
 

@@ -94,7 +94,7 @@ def gateway(
         yield component
 
 
-def trusting(certificates: Certificates, name: str = "trusted-ca.pem") -> ssl.SSLContext:
+def client_context(certificates: Certificates, name: str = "trusted-ca.pem") -> ssl.SSLContext:
     return ssl.create_default_context(cafile=certificates[name])
 
 
@@ -115,13 +115,13 @@ def connect_with_tls(address: str, context: ssl.SSLContext) -> ssl.SSLSocket:
 def test_gateway_and_server_with_mutual_tls_serve_https(
     gateway: Component, certificates: Certificates
 ) -> None:
-    status, body = get(gateway.http, "/api/tags", trusting(certificates))
+    status, body = get(gateway.http, "/api/tags", client_context(certificates))
 
     assert (status, body) == (200, {"tags": [], "total": 0, "page": 1, "limit": 20})
-    assert get(gateway.http, "/readyz", trusting(certificates))[0] == 200
+    assert get(gateway.http, "/readyz", client_context(certificates))[0] == 200
 
 
-def test_address_is_printed_as_https(gateway: Component) -> None:
+def test_https_address_is_printed(gateway: Component) -> None:
     assert f"https://{gateway.http}" in "".join(gateway.printed)
 
 
@@ -129,7 +129,7 @@ def test_client_that_trusts_another_authority_rejects_the_certificate(
     gateway: Component, certificates: Certificates
 ) -> None:
     with pytest.raises(ssl.SSLCertVerificationError):
-        get(gateway.http, "/healthz", trusting(certificates, "untrusted-ca.pem"))
+        get(gateway.http, "/healthz", client_context(certificates, "untrusted-ca.pem"))
 
 
 def test_plaintext_gets_no_response_on_a_port_with_tls(gateway: Component) -> None:
@@ -138,8 +138,8 @@ def test_plaintext_gets_no_response_on_a_port_with_tls(gateway: Component) -> No
 
 
 @pytest.mark.filterwarnings("ignore:.*TLSv1_1 is deprecated:DeprecationWarning")
-def test_tls_before_1_2_is_rejected(gateway: Component, certificates: Certificates) -> None:
-    context = trusting(certificates)
+def test_tls_version_below_1_2_is_rejected(gateway: Component, certificates: Certificates) -> None:
+    context = client_context(certificates)
     context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
 
     with pytest.raises((ssl.SSLError, ConnectionError)):
@@ -147,7 +147,7 @@ def test_tls_before_1_2_is_rejected(gateway: Component, certificates: Certificat
 
 
 def test_alpn_selects_http_1_1(gateway: Component, certificates: Certificates) -> None:
-    context = trusting(certificates)
+    context = client_context(certificates)
     context.set_alpn_protocols(["h2", "http/1.1"])
 
     with connect_with_tls(gateway.http, context) as connection:
@@ -157,18 +157,24 @@ def test_alpn_selects_http_1_1(gateway: Component, certificates: Certificates) -
 def test_malformed_request_over_tls_is_a_regular_error(
     gateway: Component, certificates: Certificates
 ) -> None:
-    with connect_with_tls(gateway.http, trusting(certificates)) as connection:
+    with connect_with_tls(gateway.http, client_context(certificates)) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
         assert connection.recv(65_536).startswith(b"HTTP/1.1 400")
 
     assert "Traceback" not in gateway.log.read_text()
 
 
-@pytest.mark.parametrize("shown", ["", "untrusted"], ids=["none", "of another authority"])
+@pytest.mark.parametrize(
+    "certificate_name", ["", "untrusted"], ids=["none", "of another authority"]
+)
 def test_server_rejects_clients_without_a_certificate_of_its_authority(
-    server: Component, certificates: Certificates, shown: str
+    server: Component, certificates: Certificates, certificate_name: str
 ) -> None:
-    files = [f"{shown}-gateway.key", f"{shown}-gateway.pem"] if shown else []
+    files = (
+        [f"{certificate_name}-gateway.key", f"{certificate_name}-gateway.pem"]
+        if certificate_name
+        else []
+    )
     credentials = grpc.ssl_channel_credentials(
         *[Path(certificates[name]).read_bytes() for name in ("trusted-ca.pem", *files)]
     )
@@ -202,7 +208,7 @@ def test_gateway_sends_no_api_key_to_an_untrusted_server(
     certificates: Certificates, trusted: str
 ) -> None:
     certificate, key = Authority().certify("server")
-    own = grpc.ssl_server_credentials([(key, certificate)])
+    server_credentials = grpc.ssl_server_credentials([(key, certificate)])
     credentials = {
         "nothing": None,
         "the public": grpc.ssl_channel_credentials(),
@@ -217,7 +223,7 @@ def test_gateway_sends_no_api_key_to_an_untrusted_server(
                 DeleteTagRequest(), metadata=[("x-api-key", KEY)]
             )
 
-    with recording(own) as recorder:
+    with recording(server_credentials) as recorder:
         with pytest.raises(grpc.RpcError) as error:
             asyncio.run(call(recorder.address))
         assert error.value.code() is grpc.StatusCode.UNAVAILABLE
@@ -248,7 +254,7 @@ def test_import_trusts_the_authorities_in_ssl_cert_file(
 # Rejected settings
 
 
-NOWHERE = {"ROSTER_DATABASE_URL": "sqlite:////nowhere/roster.db"}
+MISSING_DATABASE = {"ROSTER_DATABASE_URL": "sqlite:////nowhere/roster.db"}
 
 
 @pytest.mark.parametrize(
@@ -259,16 +265,16 @@ NOWHERE = {"ROSTER_DATABASE_URL": "sqlite:////nowhere/roster.db"}
         ("gateway", {"ROSTER_UPSTREAM": "ipv4:10.0.0.1:1"}, "ROSTER_UPSTREAM_TLS_CA"),
     ],
 )
-def test_plaintext_beyond_this_machine_is_rejected(
+def test_plaintext_on_other_than_loopback_is_rejected(
     command: str, settings: dict[str, str], named: str
 ) -> None:
-    line = error_line(roster(command, **{**NOWHERE, **settings}), ExitCode.USAGE)
+    line = error_line(roster(command, **{**MISSING_DATABASE, **settings}), ExitCode.USAGE)
 
     assert named in line
     assert "ROSTER_DANGEROUSLY_IN_PLAINTEXT=true" in line
 
 
-def test_plaintext_addresses_are_rejected_by_every_option() -> None:
+def test_every_address_option_rejects_plaintext() -> None:
     with pytest.raises(SettingError, match="ROSTER_HTTP_ADDRESS is not a loopback address"):
         http_options(Settings({"http_address": "10.0.0.1:80"}))
     with pytest.raises(SettingError, match="ROSTER_GRPC_ADDRESS is not a loopback address"):
@@ -293,7 +299,7 @@ def test_client_certificate_of_a_gateway_requires_tls(certificates: Certificates
 def test_gateway_of_serve_cannot_use_a_grpc_port_with_tls(certificates: Certificates) -> None:
     done = roster(
         "serve",
-        **NOWHERE,
+        **MISSING_DATABASE,
         ROSTER_HTTP_CHANNEL="grpc",
         ROSTER_GRPC_TLS_CERTIFICATE=certificates["trusted-server.pem"],
         ROSTER_GRPC_TLS_KEY=certificates["trusted-server.key"],
@@ -302,7 +308,7 @@ def test_gateway_of_serve_cannot_use_a_grpc_port_with_tls(certificates: Certific
     assert "ROSTER_HTTP_CHANNEL" in error_line(done, ExitCode.USAGE)
 
 
-def test_plaintext_beyond_loopback_is_served_if_allowed(tmp_path: Path) -> None:
+def test_plaintext_on_other_than_loopback_is_served_if_allowed(tmp_path: Path) -> None:
     with running(
         "gateway",
         tmp_path,

@@ -1,4 +1,4 @@
-"""SIGHUP without a terminal: certificates are reloaded, and connections stay open."""
+"""SIGHUP reloads certificates and keeps connections open."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Files:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    made = Files(tmp_path, Authority())
-    made.write(OLD)
-    return made
+    created = Files(tmp_path, Authority())
+    created.write(OLD)
+    return created
 
 
 def served_name(address: str, files: Files) -> str:
@@ -84,7 +84,7 @@ def served_name(address: str, files: Files) -> str:
 
 @contextmanager
 def open_connections(service: Component, files: Files) -> Iterator[Callable[[], None]]:
-    """Opens one connection to each port; yields a check that the same ones still work."""
+    """Opens one connection to each port, and yields a check that these connections still work."""
     credentials = grpc.ssl_channel_credentials(files.authority.certificate)
     with (
         closing(
@@ -207,7 +207,7 @@ def test_all_workers_reload_and_none_is_replaced(
         files.write(NEW)
         service.process.send_signal(signal.SIGHUP)
 
-        # Two ports in each worker, and metrics in the process that supervises them.
+        # Two ports in each worker, and the metrics port of their parent process.
         text = "TLS certificate reloaded"
         wait_until(lambda: service.log.read_text().count(text) == 5, "not all have reloaded")
         ports = (*[service.http, service.grpc] * 8, metrics_of(service))

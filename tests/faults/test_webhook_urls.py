@@ -1,4 +1,4 @@
-"""Webhook URLs of internal addresses are rejected when created, or before a request is sent."""
+"""Webhook URLs of internal addresses are rejected at creation and before each request."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from ..webhooks.raw_receivers import (
 )
 
 # All other restrictions are lifted, so that only the address can be rejected.
-OPEN = EgressPolicy(http=True)
+PERMISSIVE_POLICY = EgressPolicy(http=True)
 
-# All of them lead to this machine, for one reader of URLs or another.
-HOSTS = [
+# At least one common URL parser resolves each of these to this machine.
+LOOPBACK_HOSTS = [
     "127.0.0.1",
     "127.1",
     "127.0.1",
@@ -85,7 +85,7 @@ HOSTS = [
     "[::1%lo]",
     "[127.0.0.1]",
 ]
-METADATA = [
+METADATA_HOSTS = [
     "169.254.169.254",
     "169.254.170.2",
     "100.100.100.200",
@@ -103,32 +103,32 @@ METADATA = [
 
 
 @pytest.fixture(autouse=True)
-def no_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading those of the system takes longer than a test here; TLS has no part in these."""
+def without_ca_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skips loading the system's CA certificates, which would be slower than the tests."""
     monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
 
 
-@pytest.mark.parametrize("host", [*HOSTS, *METADATA])
+@pytest.mark.parametrize("host", [*LOOPBACK_HOSTS, *METADATA_HOSTS])
 def test_internal_url_is_rejected_at_creation_and_never_called(host: str) -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
             canary = await stack.enter_async_context(running_receiver(ok))
-            also = await stack.enter_async_context(
+            canary_ipv6 = await stack.enter_async_context(
                 running_receiver(ok, host="::1", port=canary.port)
             )
-            client = await stack.enter_async_context(Client(OPEN))
+            client = await stack.enter_async_context(Client(PERMISSIVE_POLICY))
             url = f"http://{host}:{canary.port}/hook"
             with pytest.raises(ValidationError) as raised:
-                check_url(url, OPEN)
+                check_url(url, PERMISSIVE_POLICY)
             assert [detail.field for detail in raised.value.details] == ["url"]
-            assert refused(await client.post(url, b"{}", {}))
-            assert (canary.connections, also.connections) == (0, 0)
+            assert is_blocked(await client.post(url, b"{}", {}))
+            assert (canary.connections, canary_ipv6.connections) == (0, 0)
 
     run(main())
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "addresses",
     [
         ["127.0.0.1"],
         ["0.0.0.0"],
@@ -150,26 +150,26 @@ def test_internal_url_is_rejected_at_creation_and_never_called(host: str) -> Non
     ],
     ids="+".join,
 )
-def test_name_with_an_internal_address_is_blocked(answer: list[str]) -> None:
+def test_host_name_with_an_internal_address_is_blocked(addresses: list[str]) -> None:
     async def main() -> tuple[Outcome, Receiver]:
         async with (
             running_receiver(ok) as canary,
-            Client(OPEN, lookup=lookup_returning(answer)) as client,
+            Client(PERMISSIVE_POLICY, lookup=lookup_returning(addresses)) as client,
         ):
-            url = check_url(f"http://hooks.example:{canary.port}/", OPEN)
+            url = check_url(f"http://hooks.example:{canary.port}/", PERMISSIVE_POLICY)
             return await client.post(url, b"{}", {}), canary
 
     outcome, canary = run(main())
 
-    assert refused(outcome)
+    assert is_blocked(outcome)
     assert canary.connections == 0
 
 
-def test_name_that_changes_between_lookups_is_checked_for_the_connected_address() -> None:
+def test_every_dns_lookup_is_checked() -> None:
     async def main() -> tuple[list[Outcome], Receiver, Receiver]:
-        last = responding("HTTP/1.1 200 OK\nConnection: close\nContent-Length: 0")
+        closing_response = responding("HTTP/1.1 200 OK\nConnection: close\nContent-Length: 0")
         async with AsyncExitStack() as stack:
-            receiver = await stack.enter_async_context(running_receiver(last))
+            receiver = await stack.enter_async_context(running_receiver(closing_response))
             canary = await stack.enter_async_context(
                 running_receiver(ok, host=PRIVATE, port=receiver.port)
             )
@@ -204,5 +204,5 @@ def test_reused_connection_keeps_its_checked_address() -> None:
     assert (receiver.connections, canary.connections) == (1, 0)
 
 
-def refused(outcome: Outcome) -> bool:
+def is_blocked(outcome: Outcome) -> bool:
     return outcome[:3] == (None, "blocked address", None) and outcome.body == b""

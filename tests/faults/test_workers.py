@@ -23,10 +23,10 @@ from ..fronts import HttpFront, health_stub
 from ..load import Load, create, stored
 from ..postgres import Postgres
 from ..processes import Service, start
-from .test_stopping import finish, half_a_request
+from .test_stopping import complete_request, send_incomplete_request
 
 # Without the warning about fsync on the test server.
-QUIET = {**FREE, "ROSTER_LOG_LEVEL": "error"}
+ERROR_LOG_SETTINGS = {**FREE, "ROSTER_LOG_LEVEL": "error"}
 COUNT = 3
 CLIENTS = 6
 
@@ -57,7 +57,7 @@ def workers_service(
 
 
 def descriptors(process: int) -> int:
-    """Returns how many files and connections a process has open."""
+    """Returns the number of open file descriptors of a process."""
     return len(os.listdir(f"/proc/{process}/fd"))
 
 
@@ -85,11 +85,11 @@ def test_workers_are_rejected_on_sqlite_with_the_reason(tmp_path: Path) -> None:
     ("name", "workers"),
     [("ROSTER_HTTP_ADDRESS", "2"), ("ROSTER_GRPC_ADDRESS", "2"), ("ROSTER_GRPC_ADDRESS", "1")],
 )
-def test_ports_that_workers_share_are_shared_with_no_other_service(
+def test_ports_of_workers_are_not_shared_with_another_service(
     workers_service: Service, postgres: Postgres, name: str, workers: str
 ) -> None:
     address = workers_service.http if "HTTP" in name else workers_service.grpc
-    settings = {**QUIET, name: address, "ROSTER_WORKERS": workers}
+    settings = {**ERROR_LOG_SETTINGS, name: address, "ROSTER_WORKERS": workers}
     settings |= {"ROSTER_DATABASE_URL": workers_service.database_url}
     settings |= {"ROSTER_SECRET_KEY": postgres.secret_key}
 
@@ -101,7 +101,7 @@ def test_ports_that_workers_share_are_shared_with_no_other_service(
 def test_worker_that_cannot_start_is_reported_once(postgres: Postgres) -> None:
     url = postgres.new_database()
 
-    done = roster("serve", ROSTER_DATABASE_URL=url, ROSTER_WORKERS="3", **QUIET)
+    done = roster("serve", ROSTER_DATABASE_URL=url, ROSTER_WORKERS="3", **ERROR_LOG_SETTINGS)
 
     assert "ROSTER_SECRET_KEY is required" in error_line(done, ExitCode.DATABASE)
 
@@ -158,7 +158,7 @@ def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
     failed = load.failed()
     assert {each.status for each in failed} <= {0}
     assert [each for each in failed if each.began > dead] == []
-    # The other workers kept their connections.
+    # Connections of the other workers stay open.
     assert len({each.client for each in failed}) < CLIENTS
     found = stored(workers_service.database_url, account.id)
     assert set(load.acknowledged()) <= set(found) <= {each.email for each in load.exchanges}
@@ -201,7 +201,7 @@ def test_second_sigterm_ends_hanging_workers(postgres: Postgres, tmp_path: Path)
         service.process.send_signal(signal.SIGTERM)
         return not is_alive(stuck)
 
-    # Signals shortly after the first SIGTERM count as the same request to stop.
+    # A signal shortly after the first SIGTERM is ignored.
     wait_until(is_ended_by_a_second_signal, "it does not end")
     assert service.ended() == 1
 
@@ -212,12 +212,12 @@ def test_repeated_signal_does_not_kill_workers_that_finish_a_request(
 ) -> None:
     service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
     account = new_account(service, HttpFront("http", service.http))
-    with closing(half_a_request(service, account.key)) as request:
+    with closing(send_incomplete_request(service, account.key)) as request:
         account.ok("ListTags")
         for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
             service.process.send_signal(number)
 
         wait_until(lambda: not accepts_connections(service.http), "it still listens")
-        assert finish(request).startswith(b"HTTP/1.1 201")
+        assert complete_request(request).startswith(b"HTTP/1.1 201")
 
     assert service.ended() == 0

@@ -23,7 +23,7 @@ from ...stubs.lossy_proxy import Handler, Proxy, shut_down
 
 POSITIONS = 50 * 1024
 # How long a connection stalls, in seconds, and how many bytes it carries after that.
-DELAY, MORE = 0.2, 1024
+DELAY, BYTES_AFTER_STALL = 0.2, 1024
 # Seconds without a break after which all connections are closed, so that others get the breaks.
 IDLE = 5.0
 # Makes close() reset a connection.
@@ -48,11 +48,13 @@ class Break(NamedTuple):
 
 def breaks(count: int) -> list[Break]:
     """Returns breaks at evenly spread positions, in random order. POSITIONS breaks cover all."""
-    chance = random.Random(count)
+    rng = random.Random(count)
     positions = [number * POSITIONS // count for number in range(count)]
-    found = [Break(chance.choice(list(BreakKind)), at, chance.random() < 0.5) for at in positions]
-    chance.shuffle(found)
-    return found
+    planned_breaks = [
+        Break(rng.choice(list(BreakKind)), at, rng.random() < 0.5) for at in positions
+    ]
+    rng.shuffle(planned_breaks)
+    return planned_breaks
 
 
 class BreakingProxy(Proxy):
@@ -64,25 +66,27 @@ class BreakingProxy(Proxy):
         self.broken: list[Break] = []
 
     def break_all(self, planned: list[Break], calling: AbstractContextManager[object]) -> None:
-        """Returns once connections have broken in all these ways, while clients call.
+        """Runs clients until all planned breaks have been applied.
 
         Raises AssertionError if no connection breaks for a long time.
         """
         self.losses, self.broken = list(planned), []
-        self._end_all()
+        self._close_all()
         with calling:
             while (count := len(self.broken)) < len(planned):
                 self._idle_since = time.monotonic()
-                wait_until(lambda: self._more_than(count), f"{count} of {len(planned)} broke")
+                wait_until(
+                    lambda: self._has_broken_more_than(count), f"{count} of {len(planned)} broke"
+                )
 
-    def _more_than(self, count: int) -> bool:
-        """Returns whether more have broken. Closes all connections after each idle period."""
+    def _has_broken_more_than(self, count: int) -> bool:
+        """Whether more connections have broken. Closes all connections after each idle period."""
         if time.monotonic() - self._idle_since > self._idle:
             self._idle_since = time.monotonic()
-            self._end_all()
+            self._close_all()
         return len(self.broken) > count
 
-    def _end_all(self) -> None:
+    def _close_all(self) -> None:
         for connection in list(self.open):
             shut_down(connection)
 
@@ -100,20 +104,20 @@ class _Connection(Handler):
             ways = ((self.request, service, planned), (service, self.request, None))
             if planned is not None and not planned.up:
                 ways = ((self.request, service, None), (service, self.request, planned))
-            upload = threading.Thread(target=self._carry, args=ways[0])
+            upload = threading.Thread(target=self._forward, args=ways[0])
             upload.start()
-            self._carry(*ways[1])
+            self._forward(*ways[1])
             upload.join()
 
-    def _carry(self, source: socket.socket, target: socket.socket, planned: Break | None) -> None:
-        left = planned.at if planned else 0
+    def _forward(self, source: socket.socket, target: socket.socket, planned: Break | None) -> None:
+        remaining = planned.at if planned else 0
         with suppress(OSError):
             while data := source.recv(65_536):
-                while planned is not None and len(data) > left:
-                    target.sendall(data[:left])
-                    data, due, planned = data[left:], planned, None
-                    planned, left = self._break(due, source, target), MORE
-                left -= len(data)
+                while planned is not None and len(data) > remaining:
+                    target.sendall(data[:remaining])
+                    data, due, planned = data[remaining:], planned, None
+                    planned, remaining = self._break(due, source, target), BYTES_AFTER_STALL
+                remaining -= len(data)
                 target.sendall(data)
         if planned is not None:
             # The connection ended before its break. Another one gets the break.

@@ -52,12 +52,12 @@ def check(recorder: Recorder, contents: Contents) -> Results:
 def _check_one(
     operation: Operation, outcome: Outcome, contents: Contents, results: Results
 ) -> None:
-    found = [contents.names[name] for name in operation.names]
-    results["lost"] += outcome is Outcome.OK and found.count(0)
-    results["failed but stored"] += outcome is Outcome.FAILED and any(found)
-    results["partly stored"] += any(found) and not all(found)
-    results["duplicates"] += sum(count > 1 for count in found)
-    results["stored response missing or extra"] += any(found) != (
+    counts = [contents.names[name] for name in operation.names]
+    results["lost"] += outcome is Outcome.OK and counts.count(0)
+    results["failed but stored"] += outcome is Outcome.FAILED and any(counts)
+    results["partly stored"] += any(counts) and not all(counts)
+    results["duplicates"] += sum(count > 1 for count in counts)
+    results["stored response missing or extra"] += any(counts) != (
         operation.key in contents.idempotency_keys
     )
 

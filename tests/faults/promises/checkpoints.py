@@ -6,8 +6,8 @@ not depend on the checkpoint, and the next one writes all pages again. SQLite hi
 checkpoint from the writer. If the disk is full, writes return 503 until space is free. The next
 service finds all data, whether the disk fails once or permanently.
 
-A sync can be made to fail only between SQLite and its files, where the service receives the
-error. It takes it for a failed commit and stops writing.
+A sync can only be made to fail between SQLite and its files. The service receives that error,
+treats it as a failed commit, and stops writing.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def run_on_disk(path: Path, disk: FailingDisk) -> Results:
     recorder, url = Recorder(), f"sqlite:///{path}"
     placed = under_sqlite if disk.failure is Failure.SYNC else below_sqlite
     with placed(disk):
-        results = asyncio.run(live(path, disk, recorder))
+        results = asyncio.run(serve_under_load(path, disk, recorder))
     results["while stopping"] = disk.failed is not None and not results["while serving"]
     results["failure not reached"] = disk.failed is None
     return {"failures": 1, **check(recorder, read(url, account_in(url))), **results}
 
 
-async def live(path: Path, disk: FailingDisk, recorder: Recorder) -> Results:
+async def serve_under_load(path: Path, disk: FailingDisk, recorder: Recorder) -> Results:
     """Runs clients to their end, and returns the results meanwhile."""
 
     results: Results = {"writes rejected": 0, "written after a failed sync": 0}

@@ -37,7 +37,7 @@ from .restarts import start_on_postgres
 
 AT_MOST = NO_VIOLATIONS
 # Positions per batch, and batches that run at a time.
-BATCH, AT_A_TIME = 1024, 6
+BATCH, CONCURRENT_BATCHES = 1024, 6
 # Long texts per subscriber.
 LONG_TEXTS = 4
 
@@ -58,7 +58,7 @@ def in_batches(planned: list[Break], run_batch: Callable[[list[Break]], Results]
     sums: Results = {}
     # Spawned and not forked, because gRPC may run already.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(AT_A_TIME, len(batches)), context) as pool:
+    with ProcessPoolExecutor(min(CONCURRENT_BATCHES, len(batches)), context) as pool:
         for results in pool.map(run_batch, batches):
             sums = total(sums, results)
             if broken(sums, AT_MOST):
@@ -68,7 +68,7 @@ def in_batches(planned: list[Break], run_batch: Callable[[list[Break]], Results]
 
 
 def batch_to_database(planned: list[Break]) -> Results:
-    """Breaks connections to a database of its own in all these ways."""
+    """Applies the planned breaks to connections of a service to a new database."""
     key = make_secret()
     with tempfile.TemporaryDirectory() as folder, running() as postgres:
         url = postgres.new_database()
@@ -90,7 +90,7 @@ def batch_to_database(planned: list[Break]) -> Results:
 
 
 def batch_to_server(planned: list[Break]) -> Results:
-    """Breaks connections of a gateway of its own in all these ways."""
+    """Applies the planned breaks to connections of a new gateway."""
     key = make_secret()
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder)

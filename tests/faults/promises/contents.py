@@ -20,7 +20,7 @@ from ...storage.helpers import select
 
 # Rows that one transaction writes for a subscriber, with queries of their email addresses. All
 # queries must return the same addresses as the first.
-OF_SUBSCRIBERS = {
+SUBSCRIBER_ROWS = {
     "subscriber": "SELECT email FROM subscriber WHERE account_id = '{account}'",
     "tag on the subscriber": (
         "SELECT email FROM subscriber_tag JOIN subscriber"
@@ -86,7 +86,7 @@ def read(database_url: str, account: str) -> Contents:
 
 
 def _count_inconsistent(account: str, tx: Transaction) -> int:
-    first, *others = (Counter(_rows(sql, account, tx)) for sql in OF_SUBSCRIBERS.values())
+    first, *others = (Counter(_rows(sql, account, tx)) for sql in SUBSCRIBER_ROWS.values())
     ((webhooks,),) = _rows(_WEBHOOKS, account, tx)
     if int(webhooks):
         others.append(Counter(_event_addresses(account, tx)))

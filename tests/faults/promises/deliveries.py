@@ -68,18 +68,20 @@ class Load:
     acknowledged: list[str] = field(default_factory=list)
     wrong: int = 0
 
-    def until_killed(self, chance: random.Random, receiver: Receiver) -> None:
+    def until_killed(self, rng: random.Random, receiver: Receiver) -> None:
         """Creates tags and kills the service meanwhile, and sometimes the receiver first."""
         threads = [threading.Thread(target=self._create, args=(n,)) for n in range(CLIENTS)]
         for thread in threads:
             thread.start()
-        wanted = chance.randrange(RESPONSES)
-        while len(self.acknowledged) < wanted and any(thread.is_alive() for thread in threads):
+        target_count = rng.randrange(RESPONSES)
+        while len(self.acknowledged) < target_count and any(
+            thread.is_alive() for thread in threads
+        ):
             time.sleep(0.001)
-        if chance.random() < 0.5:
+        if rng.random() < 0.5:
             receiver.kill()
             receiver.start()
-        time.sleep(chance.uniform(0, SECONDS))
+        time.sleep(rng.uniform(0, SECONDS))
         self.service.stop(signal.SIGKILL)
         for thread in threads:
             thread.join()
@@ -108,14 +110,14 @@ def run(repetitions: int) -> Results:
 
 
 def on_postgres(repetitions: int) -> Results:
-    """Does the same with a service on PostgreSQL."""
+    """Kills a service on PostgreSQL so many times and returns the results."""
     with tempfile.TemporaryDirectory() as folder, running() as postgres:
         url = postgres.new_database()
         return _run(repetitions, Path(folder), SETTINGS | {"ROSTER_DATABASE_URL": url})
 
 
 def _run(repetitions: int, folder: Path, settings: dict[str, str]) -> Results:
-    key, chance = make_secret(), random.Random()
+    key, rng = make_secret(), random.Random()
     acknowledged: list[str] = []
     results: Results = {WRONG: 0}
     receiver = Receiver(folder / "received")
@@ -125,7 +127,7 @@ def _run(repetitions: int, folder: Path, settings: dict[str, str]) -> Results:
         add_webhook(service, key, receiver.url)
         for number in range(repetitions):
             load = Load(service, key, f"round{number}")
-            load.until_killed(chance, receiver)
+            load.until_killed(rng, receiver)
             results[WRONG] += load.wrong
             acknowledged += load.acknowledged
             service = start(folder, ROSTER_BOOTSTRAP_API_KEY=key, **settings)

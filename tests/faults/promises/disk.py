@@ -2,8 +2,8 @@
 
 It records what SQLite writes to files. After the power cut it records nothing, so that later
 writes and syncs have no effect. Each file then holds its content at its last sync, and of the
-writes since then all, none, the beginning, or any sectors, some of them incomplete. A file that was
-created or deleted since the last sync of its folder exists or not.
+writes since then: all, none, the first ones, or any sectors, some of them incomplete. A file
+that was created or deleted since the last sync of its folder exists or not.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ class Inode:
             _apply(self.synced, offset, data)
         self.changes.clear()
 
-    def after_power_cut(self, chance: random.Random) -> bytes:
+    def after_power_cut(self, rng: random.Random) -> bytes:
         """Returns a content that the disk may hold after a power cut."""
         content = bytearray(self.synced)
-        kept = chance.choice(("nothing", "all", "beginning", "any"))
-        last = chance.randrange(len(self.changes) + 1)
-        share, filler = chance.random(), chance.choice((None, chance))
+        survives = rng.choice(("nothing", "all", "beginning", "any"))
+        last = rng.randrange(len(self.changes) + 1)
+        share, filler = rng.random(), rng.choice((None, rng))
         for number, (offset, data) in enumerate(self.changes):
-            if kept == "nothing" or (kept == "beginning" and number >= last):
+            if survives == "nothing" or (survives == "beginning" and number >= last):
                 break
-            if kept == "any" and data is not None:
+            if survives == "any" and data is not None:
                 for position, part in _sectors(offset, data):
-                    if chance.random() < share:
-                        _apply(content, position, _torn(part, chance), filler)
-            elif kept != "any" or chance.random() < share:
+                    if rng.random() < share:
+                        _apply(content, position, _torn(part, rng), filler)
+            elif survives != "any" or rng.random() < share:
                 _apply(content, offset, data)
         return bytes(content)
 
@@ -79,9 +79,9 @@ def _sectors(offset: int, data: bytes) -> Iterator[tuple[int, bytes]]:
         start = end
 
 
-def _torn(part: bytes, chance: random.Random) -> bytes:
+def _torn(part: bytes, rng: random.Random) -> bytes:
     """Returns a sector, or sometimes only its beginning."""
-    return part if chance.random() < 0.9 else part[: chance.randrange(len(part) + 1)]
+    return part if rng.random() < 0.9 else part[: rng.randrange(len(part) + 1)]
 
 
 class Disk:
@@ -106,7 +106,7 @@ class Disk:
         self._files = dict(self._synced)
 
     def opened(self, name: str) -> Inode:
-        """Returns a file, which exists from now on, but not yet in the synced folder."""
+        """Opens or creates a file. A new file is not yet in the synced folder."""
         with self._lock:
             return self._files.setdefault(name, Inode(name))
 
@@ -147,12 +147,12 @@ class Disk:
         with self._lock:
             self.is_off = True
 
-    def restore(self, folder: Path, chance: random.Random) -> None:
+    def restore(self, folder: Path, rng: random.Random) -> None:
         """Writes what the disk holds after the power cut into an empty folder."""
         for name in sorted(self._files.keys() | self._synced.keys()):
-            inode = chance.choice((self._files.get(name), self._synced.get(name)))
+            inode = rng.choice((self._files.get(name), self._synced.get(name)))
             if inode is not None:
-                (folder / name).write_bytes(inode.after_power_cut(chance))
+                (folder / name).write_bytes(inode.after_power_cut(rng))
 
 
 class _File(apsw.VFSFile):

@@ -47,11 +47,11 @@ def run_on_disk(path: Path, disk: FailingDisk) -> Results:
     """Serves a file on a failing disk, and compares it with the responses."""
     recorder, url = Recorder(), f"sqlite:///{path}"
     with under_sqlite(disk):
-        results = asyncio.run(live(path, disk, recorder))
+        results = asyncio.run(serve_under_load(path, disk, recorder))
     return {"failures": 1, **check(recorder, read(url, account_in(url))), **results}
 
 
-async def live(path: Path, disk: FailingDisk, recorder: Recorder) -> Results:
+async def serve_under_load(path: Path, disk: FailingDisk, recorder: Recorder) -> Results:
     """Runs clients until the disk fails, and returns the results of the calls after that."""
 
     async def client(service: Service, number: int) -> None:

@@ -30,8 +30,8 @@ REPEATED = 5
 
 def run(repetitions: int) -> Results:
     """Kills a service so many times and returns the results."""
-    key, recorder, chance = make_secret(), Recorder(), random.Random()
-    falling, newest, known = 0, "", set[str]()
+    key, recorder, rng = make_secret(), Recorder(), random.Random()
+    descending, newest, known = 0, "", set[str]()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(repetitions + 1):
             service = start(Path(folder), ROSTER_BOOTSTRAP_API_KEY=key, ROSTER_LOG_LEVEL="error")
@@ -39,13 +39,13 @@ def run(repetitions: int) -> Results:
                 target = target_of(service, key)
                 if number == 0:
                     record_all_events(target)
-                results = checked(service.database_url, target, recorder, chance)
+                results = checked(service.database_url, target, recorder, rng)
                 ids = read(service.database_url, target.account).ids
-                falling += sum(ids[name] <= newest for name in ids.keys() - known)
+                descending += sum(ids[name] <= newest for name in ids.keys() - known)
                 known, newest = set(ids), max(ids.values())
                 if broken(results, NO_VIOLATIONS) or number == repetitions:
-                    return {"kills": number, **results, "ids not ascending": falling}
-                load_until_killed(service, Clients(target, recorder, f"r{number}"), chance)
+                    return {"kills": number, **results, "ids not ascending": descending}
+                load_until_killed(service, Clients(target, recorder, f"r{number}"), rng)
             finally:
                 service.stop(signal.SIGKILL)
     raise AssertionError("the last repetition returns")
@@ -56,23 +56,21 @@ def target_of(service: Service, key: str) -> Target:
     return Target(account_in(service.database_url), key, service.http, service.grpc)
 
 
-def load_until_killed(service: Service, clients: Clients, chance: random.Random) -> None:
+def load_until_killed(service: Service, clients: Clients, rng: random.Random) -> None:
     """Runs clients, and kills the service meanwhile."""
     with clients.calling():
-        wanted = chance.randrange(RESPONSES)
-        while len(clients.load.exchanges) < wanted:
+        target_count = rng.randrange(RESPONSES)
+        while len(clients.load.exchanges) < target_count:
             time.sleep(0.001)
-        time.sleep(chance.uniform(0, SECONDS))
+        time.sleep(rng.uniform(0, SECONDS))
         service.stop(signal.SIGKILL)
 
 
-def checked(
-    database_url: str, target: Target, recorder: Recorder, chance: random.Random
-) -> Results:
+def checked(database_url: str, target: Target, recorder: Recorder, rng: random.Random) -> Results:
     """Compares the database with the responses, before and after unknown outcomes are resolved."""
     results = check(recorder, read(database_url, target.account))
     if not broken(results, NO_VIOLATIONS):
         done = recorder.with_outcome(Outcome.OK)
-        resolve(target, recorder, chance.sample(done, min(REPEATED, len(done))))
+        resolve(target, recorder, rng.sample(done, min(REPEATED, len(done))))
         results = check(recorder, read(database_url, target.account))
     return results

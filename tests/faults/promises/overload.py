@@ -29,7 +29,7 @@ from ...processes import Service, start
 from .checker import Results
 
 MAX_CALLS = Options().max_calls
-TIMES = 5
+OVERLOAD_FACTOR = 5
 # Numbers of clients at which the peak is looked for: as many as are admitted, and fewer.
 PEAKS = (32, 128, MAX_CALLS // 2)
 # How many overloads are compared with the peaks before and after each.
@@ -73,11 +73,11 @@ def overload(account: Account, kind: str, seconds: int) -> Results:
 
     best = max(PEAKS, key=done)
     # The first overload allocates buffers that stay. Memory must not grow after it.
-    run_clients(account, kind, TIMES * MAX_CALLS, seconds)
+    run_clients(account, kind, OVERLOAD_FACTOR * MAX_CALLS, seconds)
     before = mib(account.service)
     peaks, found = [done(best)], []
     for _ in range(TURNS):
-        found.append(run_clients(account, kind, TIMES * MAX_CALLS, seconds))
+        found.append(run_clients(account, kind, OVERLOAD_FACTOR * MAX_CALLS, seconds))
         peaks.append(done(best))
     ratios = [
         each["successes per second"] / statistics.mean(around)

@@ -27,7 +27,7 @@ from .in_process import Service, quiet, serving
 from .recorder import Outcome, Recorder, nth_operation
 
 # Consecutive cuts per database.
-CUTS_OF_ONE = 20
+CUTS_PER_DATABASE = 20
 CLIENTS, TURNS = 6, 12
 AT_MOST = NO_VIOLATIONS
 NAME = "roster.db"
@@ -43,8 +43,8 @@ def run(repetitions: int, *, lies: bool = False) -> Results:
     With a disk that `lies` about syncs, acknowledged writes are lost.
     """
     sums: Results = {}
-    for first in range(0, repetitions, CUTS_OF_ONE):
-        numbers = range(first, min(first + CUTS_OF_ONE, repetitions))
+    for first in range(0, repetitions, CUTS_PER_DATABASE):
+        numbers = range(first, min(first + CUTS_PER_DATABASE, repetitions))
         with tempfile.TemporaryDirectory() as folder, quiet():
             results = history(Path(folder), numbers, lies=lies)
         sums = total(sums, results)
@@ -59,15 +59,15 @@ def history(folder: Path, numbers: range, *, lies: bool) -> Results:
     current = folder / "new"
     current.mkdir()
     for number in numbers:
-        chance = random.Random(f"power cut {number}")
-        latest, name = chance.choice(CUT_RANGES)
-        disk = Disk(current, chance.randrange(1, latest), of=name, lies=lies)
+        rng = random.Random(f"power cut {number}")
+        latest, name = rng.choice(CUT_RANGES)
+        disk = Disk(current, rng.randrange(1, latest), of=name, lies=lies)
         with under_sqlite(disk):
-            asyncio.run(live(current / NAME, disk, recorder, f"c{number}"))
+            asyncio.run(serve_under_load(current / NAME, disk, recorder, f"c{number}"))
         disk.cut_power()
         left = folder / f"{number}"
         left.mkdir()
-        disk.restore(left, chance)
+        disk.restore(left, rng)
         shutil.rmtree(current)
         current = left
         done += 1
@@ -78,7 +78,7 @@ def history(folder: Path, numbers: range, *, lies: bool) -> Results:
     return {"power cuts": done, "in a checkpoint": checkpoints, **results}
 
 
-async def live(path: Path, disk: Disk, recorder: Recorder, prefix: str) -> None:
+async def serve_under_load(path: Path, disk: Disk, recorder: Recorder, prefix: str) -> None:
     """Serves until the power is cut or all clients have finished.
 
     Clients first repeat the operations whose outcome is unknown.

@@ -31,7 +31,7 @@ _VICTIMS = "SELECT pid FROM pg_stat_activity WHERE application_name = 'roster'"
 
 def run(repetitions: int) -> Results:
     """Interrupts the database so many times and returns the results."""
-    key, recorder, chance = make_secret(), Recorder(), random.Random()
+    key, recorder, rng = make_secret(), Recorder(), random.Random()
     results: Results = {CUT: 0, STOP: 0}
     with tempfile.TemporaryDirectory() as folder, running() as postgres:
         service = start_on_postgres(postgres, postgres.new_database(), Path(folder), key)
@@ -42,10 +42,10 @@ def run(repetitions: int) -> Results:
                 what = TURNS[number % len(TURNS)]
                 clients = Clients(target, recorder, f"r{number}")
                 with clients.calling():
-                    clients.load.wait_for_more(chance.randrange(BEFORE))
-                    results[what] += disturb(postgres, what, chance)
+                    clients.load.wait_for_more(rng.randrange(BEFORE))
+                    results[what] += disturb(postgres, what, rng)
                     clients.load.wait_for_more(AFTER)
-                found = checked(service.database_url, target, recorder, chance)
+                found = checked(service.database_url, target, recorder, rng)
                 if broken(found, NO_VIOLATIONS):
                     break
         finally:
@@ -67,14 +67,14 @@ def start_on_postgres(
     )
 
 
-def disturb(postgres: Postgres, what: str, chance: random.Random) -> int:
+def disturb(postgres: Postgres, what: str, rng: random.Random) -> int:
     """Restarts the database immediately, or cuts some connections. Returns the number of faults."""
-    time.sleep(chance.uniform(0, 0.02))
+    time.sleep(rng.uniform(0, 0.02))
     if what == STOP:
         postgres.control("-w", "-m", "immediate", "restart")
         return 1
     victims = [pid for (pid,) in postgres.run(_VICTIMS)]
-    chosen = chance.sample(victims, min(len(victims), chance.randint(1, 3)))
+    chosen = rng.sample(victims, min(len(victims), rng.randint(1, 3)))
     for pid in chosen:
         postgres.run(f"SELECT pg_terminate_backend({pid})")
     return len(chosen)

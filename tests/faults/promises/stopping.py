@@ -29,19 +29,19 @@ RESPONSES = (20, 200)
 
 def run(repetitions: int) -> Results:
     """Stops a service so many times and returns the results."""
-    key, recorder, chance = make_secret(), Recorder(), random.Random()
+    key, recorder, rng = make_secret(), Recorder(), random.Random()
     results: Results = {FAILED: 0, CODES: 0, SLOWEST: 0}
     with tempfile.TemporaryDirectory() as folder:
         for number in range(repetitions + 1):
             service = start(Path(folder), ROSTER_BOOTSTRAP_API_KEY=key, ROSTER_LOG_LEVEL="error")
             try:
                 target = target_of(service, key)
-                found = checked(service.database_url, target, recorder, chance)
+                found = checked(service.database_url, target, recorder, rng)
                 if broken(found, NO_VIOLATIONS) or number == repetitions:
                     break
                 clients = Clients(target, recorder, f"r{number}")
                 with clients.calling():
-                    clients.load.wait_for_more(chance.randint(*RESPONSES))
+                    clients.load.wait_for_more(rng.randint(*RESPONSES))
                     signalled = time.monotonic()
                     code = service.stop(signal.SIGTERM)
                     ended = time.monotonic()
