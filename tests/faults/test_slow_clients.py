@@ -34,7 +34,7 @@ def with_client(kind: str, scenario: Any, **limits: float) -> Any:
 
     async def main() -> Any:
         async with gateway_to(
-            kind, options=replace(OPTIONS, **limits), Once=once, Both=echo, Collect=count
+            kind, options=replace(OPTIONS, **limits), Once=once, Exchange=echo, Collect=count
         ) as runner:
             return await scenario(await Client.to(runner))
 
@@ -127,7 +127,7 @@ def test_invalid_chunk_in_a_stream_is_reported_by_the_last_record(
     kind: str, invalid: bytes
 ) -> None:
     async def scenario(client: Client) -> tuple[ReceivedResponse, bool]:
-        await client.begin("POST", "/both")
+        await client.begin("POST", "/exchange")
         await client.send(LINE)
         head, first = await client.head(), await client.chunk()
         await client.raw(invalid)
@@ -142,7 +142,7 @@ def test_invalid_chunk_in_a_stream_is_reported_by_the_last_record(
 
 
 @each_channel
-@pytest.mark.parametrize("path", ["/both", "/collect/x"])
+@pytest.mark.parametrize("path", ["/exchange", "/collect/x"])
 def test_invalid_chunk_before_the_first_record_is_a_regular_error(kind: str, path: str) -> None:
     async def scenario(client: Client) -> tuple[ReceivedResponse, bool]:
         await client.begin("POST", path)
@@ -245,7 +245,7 @@ def test_slow_stream_is_read_to_its_end() -> None:
     # A stream has an idle timeout and no total one.
 
     async def scenario(client: Client) -> ReceivedResponse:
-        await client.begin("POST", "/both")
+        await client.begin("POST", "/exchange")
         for byte in LINE:
             await client.send(bytes([byte]))
             await asyncio.sleep(0.1)

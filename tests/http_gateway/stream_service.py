@@ -22,31 +22,31 @@ MESSAGES: dict[str, dict[str, str]] = {
     "Item": {"name": "", "size": "int32", "faults": f"*{FAULT}"},
     "Strict": {"name": ""},
     # Requests.
-    "Put": {"set": "", "items": "*.made.Item", "lines": f"*{LINE}"},
-    "PutStrict": {"stricts": "*.made.Strict"},
-    "Ask": {"name": ""},
-    "Pick": {"set": "", "name": "", "size": "int32"},
+    "ItemsRequest": {"set": "", "items": "*.example.Item", "lines": f"*{LINE}"},
+    "StrictItemsRequest": {"stricts": "*.example.Strict"},
+    "NameRequest": {"name": ""},
+    "ItemRequest": {"set": "", "name": "", "size": "int32"},
     # Responses.
     "Note": {"text": ""},
-    "NotesReply": {"notes": "*.made.Note", "lines": f"*{LINE}"},
+    "NotesReply": {"notes": "*.example.Note", "lines": f"*{LINE}"},
     "Sum": {"total": "int32"},
 }
-BOTH = Rule(post="/both", body="items", response_body="notes")
+EXCHANGE = Rule(post="/exchange", body="items", response_body="notes")
 METHODS = {
     # By name: the types of request and response, with * for a stream, and the binding.
-    "Both": ("*Put", "*NotesReply", BOTH),
-    "Strictly": (
-        "*PutStrict",
+    "Exchange": ("*ItemsRequest", "*NotesReply", EXCHANGE),
+    "ExchangeStrict": (
+        "*StrictItemsRequest",
         "*NotesReply",
-        Rule(post="/strictly", body="stricts", response_body="notes"),
+        Rule(post="/exchange-strict", body="stricts", response_body="notes"),
     ),
-    "Collect": ("*Put", "Sum", Rule(post="/collect/{set}", body="items")),
-    "Give": ("Ask", "*NotesReply", Rule(get="/give", response_body="notes")),
+    "Collect": ("*ItemsRequest", "Sum", Rule(post="/collect/{set}", body="items")),
+    "List": ("NameRequest", "*NotesReply", Rule(get="/list", response_body="notes")),
     # Each message is a record.
-    "Each": ("Ask", "*Note", Rule(get="/each")),
-    "Sift": ("*Pick", "Sum", Rule(post="/sift/{set}", body="*")),
+    "Tail": ("NameRequest", "*Note", Rule(get="/tail")),
+    "Upload": ("*ItemRequest", "Sum", Rule(post="/upload/{set}", body="*")),
     # Unary.
-    "Once": ("Pick", "Sum", Rule(post="/once", body="*")),
+    "Once": ("ItemRequest", "Sum", Rule(post="/once", body="*")),
 }
 
 
@@ -55,12 +55,14 @@ def file_of(
     messages: dict[str, dict[str, str]],
     success_status: int,
 ) -> descriptor_pb2.FileDescriptorProto:
-    """Returns made.proto.
+    """Returns example.proto.
 
     The type of a field is empty for a string, has a * for a repeated field, and <= for its
     maximum number of items.
     """
-    file = descriptor_pb2.FileDescriptorProto(name="made.proto", package="made", syntax="proto3")
+    file = descriptor_pb2.FileDescriptorProto(
+        name="example.proto", package="example", syntax="proto3"
+    )
     file.dependency.append("roster/v1/http.proto")
     for name, fields in messages.items():
         message = file.message_type.add(name=name)
@@ -78,8 +80,8 @@ def file_of(
     service = file.service.add(name="Service")
     for name, (request, reply, rule) in methods.items():
         method = service.method.add(name=name)
-        method.input_type = f".made.{request.removeprefix('*')}"
-        method.output_type = f".made.{reply.removeprefix('*')}"
+        method.input_type = f".example.{request.removeprefix('*')}"
+        method.output_type = f".example.{reply.removeprefix('*')}"
         method.client_streaming, method.server_streaming = request[0] == "*", reply[0] == "*"
         method.options.Extensions[annotations_pb2.http].CopyFrom(rule)
         method.options.Extensions[http_pb2.success_status] = success_status
@@ -92,11 +94,11 @@ def service_of(
     *,
     success_status: int = 0,
 ) -> ServiceDescriptor:
-    """Returns the descriptor of made.Service."""
+    """Returns the descriptor of example.Service."""
     pool = descriptor_pool.DescriptorPool()
     add_known(pool, http_pb2.DESCRIPTOR)
     pool.Add(file_of(methods, messages, success_status))
-    return pool.FindServiceByName("made.Service")
+    return pool.FindServiceByName("example.Service")
 
 
 def add_known(pool: descriptor_pool.DescriptorPool, file: Any) -> None:
@@ -112,7 +114,7 @@ SERVICE = service_of()
 
 
 def message(name: str, /, **fields: Any) -> Any:
-    """Returns a message of made.proto, such as NotesReply(notes=[…])."""
+    """Returns a message of example.proto, such as NotesReply(notes=[…])."""
     descriptor = SERVICE.file.message_types_by_name[name]
     return message_factory.GetMessageClass(descriptor)(**fields)
 

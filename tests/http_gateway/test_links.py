@@ -30,12 +30,14 @@ F = FieldDescriptor
 def service_of(
     *, token_field: str = "page_token", next_fields: tuple[str, ...] = ("next",)
 ) -> ServiceDescriptor:
-    """Returns made.Service with a list method at /a/{id}.
+    """Returns example.Service with a list method at /a/{id}.
 
     The request has the page token field `token_field`. The fields `next_fields` of the response are
     marked as the next page token.
     """
-    file = descriptor_pb2.FileDescriptorProto(name="links.proto", package="made", syntax="proto3")
+    file = descriptor_pb2.FileDescriptorProto(
+        name="links.proto", package="example", syntax="proto3"
+    )
     request, reply = file.message_type.add(name="Request"), file.message_type.add(name="Reply")
     for number, name in enumerate(("id", "page", "q", token_field), start=1):
         request.field.add(name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
@@ -45,12 +47,12 @@ def service_of(
         )
         field.options.Extensions[http_pb2.next_link] = True
     method = file.service.add(name="Service").method.add(
-        name="List", input_type=".made.Request", output_type=".made.Reply"
+        name="List", input_type=".example.Request", output_type=".example.Reply"
     )
     method.options.Extensions[annotations_pb2.http].get = "/a/{id}"
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return pool.FindServiceByName("made.Service")
+    return pool.FindServiceByName("example.Service")
 
 
 def send_request(target: str, token: str, method: str = "GET") -> Response:
@@ -63,7 +65,7 @@ def send_request(target: str, token: str, method: str = "GET") -> Response:
 
     def register(server: Any) -> None:
         handler = unary_unary_rpc_method_handler(handle)
-        server.add_registered_method_handlers("made.Service", {"List": handler})
+        server.add_registered_method_handlers("example.Service", {"List": handler})
 
     async def main() -> Any:
         gateway = Gateway(InProcessChannel(register, ()), [service])
@@ -142,7 +144,7 @@ def test_link_is_always_one_header_value(path: str, query: str, token: str) -> N
     ],
 )
 def test_ambiguous_page_token_fields_fail_startup(service: dict[str, Any]) -> None:
-    with pytest.raises(InvalidBinding, match=r"made\.Service\.List"):
+    with pytest.raises(InvalidBinding, match=r"example\.Service\.List"):
         Routes([service_of(**service)])
 
 

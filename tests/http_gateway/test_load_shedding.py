@@ -19,7 +19,7 @@ from .stream_service import message
 HEAD = b"POST /once HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
 ONE = HEAD + b"%b\r\n{}"
 WHOLE = ONE % b""
-GIVE = b"GET /give HTTP/1.1\r\nHost: x\r\n\r\n"
+GIVE = b"GET /list HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 class OverloadedGateway:
@@ -55,12 +55,12 @@ async def overloaded(
         await gate.wait()
         return message("Sum", total=1)
 
-    async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, _context: Any) -> AsyncIterator[Any]:
         yield message("NotesReply", notes=[message("Note", text="a")])
         await gate.wait()
         yield message("NotesReply", notes=[message("Note", text="b")])
 
-    async with gateway_to(kind, options=options, Once=once, Give=give) as runner:
+    async with gateway_to(kind, options=options, Once=once, List=send_notes) as runner:
         gateway = OverloadedGateway(runner, gate)
         yield gateway
 

@@ -40,7 +40,7 @@ async def send(runner: web.ServerRunner, method: str, path: str) -> ReceivedResp
 
 @each_channel
 @each_code
-@pytest.mark.parametrize("path", ["/once", "/give", "/collect/x", "/both"])
+@pytest.mark.parametrize("path", ["/once", "/list", "/collect/x", "/exchange"])
 def test_each_code_has_its_status_for_unary_and_streaming_rpcs(
     kind: str, code: StatusCode, path: str
 ) -> None:
@@ -52,9 +52,9 @@ def test_each_code_has_its_status_for_unary_and_streaming_rpcs(
         yield notes_reply()
 
     async def main() -> ReceivedResponse:
-        handlers = {"Once": fail, "Collect": fail, "Give": fail_stream, "Both": fail_stream}
+        handlers = {"Once": fail, "Collect": fail, "List": fail_stream, "Exchange": fail_stream}
         async with gateway_to(kind, **handlers) as runner:
-            return await send(runner, "GET" if path == "/give" else "POST", path)
+            return await send(runner, "GET" if path == "/list" else "POST", path)
 
     got = run(main())
 
@@ -66,13 +66,13 @@ def test_each_code_has_its_status_for_unary_and_streaming_rpcs(
 
 @each_channel
 def test_stream_canceled_by_the_server_ends_with_an_error(kind: str) -> None:
-    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, context: Any) -> AsyncIterator[Any]:
         yield notes_reply("a")
         await context.abort(StatusCode.CANCELLED, "no")
 
     async def main() -> ReceivedResponse:
-        async with gateway_to(kind, Give=give) as runner:
-            return await get(runner, "/give")
+        async with gateway_to(kind, List=send_notes) as runner:
+            return await get(runner, "/list")
 
     got = run(main())
 
@@ -194,7 +194,7 @@ def test_too_large_message_is_an_error_of_its_sender(
     async def main() -> ReceivedResponse:
         server = aio.server(options=[("grpc.max_receive_message_length", 1_000)])
         handler = grpc.unary_unary_rpc_method_handler(once)
-        generic = grpc.method_handlers_generic_handler("made.Service", {"Once": handler})
+        generic = grpc.method_handlers_generic_handler("example.Service", {"Once": handler})
         server.add_generic_rpc_handlers((generic,))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
@@ -235,7 +235,7 @@ def relay_to(port: int, writers: list[asyncio.StreamWriter]) -> Any:
     [
         ("POST", "/once", 500, "unknown whether this request took effect"),
         ("POST", "/collect/x", 500, "unknown whether this request took effect"),
-        ("GET", "/give", 503, "is unavailable"),
+        ("GET", "/list", 503, "is unavailable"),
     ],
 )
 def test_lost_connection_is_an_unknown_outcome_for_changes_and_unavailable_for_reads(
@@ -248,13 +248,13 @@ def test_lost_connection_is_an_unknown_outcome_for_changes_and_unavailable_for_r
             writer.transport.abort()
         await asyncio.Event().wait()
 
-    async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, _context: Any) -> AsyncIterator[Any]:
         await lose()
         yield notes_reply()
 
     async def main() -> ReceivedResponse:
         server = aio.server()
-        register_handlers(SERVICE, {"Once": lose, "Collect": lose, "Give": give})(server)
+        register_handlers(SERVICE, {"Once": lose, "Collect": lose, "List": send_notes})(server)
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         relay = await asyncio.start_server(relay_to(port, writers), "127.0.0.1", 0)
@@ -271,7 +271,7 @@ def test_lost_connection_is_an_unknown_outcome_for_changes_and_unavailable_for_r
     assert words in error_of(got)["message"]
 
 
-@pytest.mark.parametrize("path", ["/once", "/collect/x", "/both"])
+@pytest.mark.parametrize("path", ["/once", "/collect/x", "/exchange"])
 def test_call_without_a_server_reports_that_nothing_was_changed(path: str) -> None:
     got = run(response_of(f"127.0.0.1:{free_port()}", "POST", path))
 

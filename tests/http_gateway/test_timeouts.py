@@ -99,7 +99,7 @@ class TimeoutRecorder:
         self.remaining.append(context.time_remaining())
         return message("Sum")
 
-    async def give(self, _request: Any, context: Any) -> AsyncIterator[Any]:
+    async def send_notes(self, _request: Any, context: Any) -> AsyncIterator[Any]:
         self.remaining.append(context.time_remaining())
         yield notes_reply("a")
 
@@ -111,7 +111,7 @@ def remaining(
     handlers = TimeoutRecorder()
 
     async def main() -> ReceivedResponse:
-        async with gateway_to(kind, Once=handlers.once, Give=handlers.give) as runner:
+        async with gateway_to(kind, Once=handlers.once, List=handlers.send_notes) as runner:
             client = await Client.to(runner)
             headers = {"Grpc_Timeout": timeout} if timeout else {}
             await client.begin(method, path, **headers)
@@ -149,7 +149,7 @@ def test_timeout_can_only_shorten_the_deadline_of_a_call(
 def test_timeout_is_the_deadline_of_a_stream(
     kind: str, timeout: str, least: float, most: float
 ) -> None:
-    got, seconds = remaining(kind, "GET", "/give", timeout)
+    got, seconds = remaining(kind, "GET", "/list", timeout)
 
     assert got.status == 200
     assert seconds is not None
@@ -158,16 +158,16 @@ def test_timeout_is_the_deadline_of_a_stream(
 
 @each_channel
 def test_longest_timeout_works_for_a_stream(kind: str) -> None:
-    assert remaining(kind, "GET", "/give", "99999999H")[0].texts == ["a"]
+    assert remaining(kind, "GET", "/list", "99999999H")[0].texts == ["a"]
 
 
 @each_channel
 def test_stream_has_no_default_deadline(kind: str) -> None:
-    assert remaining(kind, "GET", "/give", "")[1] is None
+    assert remaining(kind, "GET", "/list", "")[1] is None
 
 
 @each_channel
-@pytest.mark.parametrize(("method", "path"), [("POST", "/once"), ("GET", "/give")])
+@pytest.mark.parametrize(("method", "path"), [("POST", "/once"), ("GET", "/list")])
 def test_invalid_timeout_is_a_validation_error(kind: str, method: str, path: str) -> None:
     got, _ = remaining(kind, method, path, "soon")
 
@@ -180,7 +180,7 @@ def test_invalid_timeout_is_a_validation_error(kind: str, method: str, path: str
     [
         ("/once", "application/json", b"{"),
         ("/once", "text/plain", b"{}"),
-        ("/both", "text/plain", b"a"),
+        ("/exchange", "text/plain", b"a"),
         ("/collect/x", "text/csv", b'"a'),
     ],
 )
@@ -188,7 +188,7 @@ def test_timeout_applies_to_invalid_requests(path: str, content_type: str, body:
     async def once(_request: Any, _context: Any) -> Any:
         await asyncio.Event().wait()
 
-    async def both(_requests: Any, _context: Any) -> AsyncIterator[Any]:
+    async def exchange(_requests: Any, _context: Any) -> AsyncIterator[Any]:
         await asyncio.Event().wait()
         yield notes_reply()
 
@@ -198,7 +198,7 @@ def test_timeout_applies_to_invalid_requests(path: str, content_type: str, body:
         await asyncio.Event().wait()
 
     async def main() -> ReceivedResponse:
-        async with gateway_to("real", Once=once, Both=both, Collect=collect) as runner:
+        async with gateway_to("real", Once=once, Exchange=exchange, Collect=collect) as runner:
             client = await Client.to(runner)
             await client.begin("POST", path, Content_Type=content_type, Grpc_Timeout="300m")
             await client.send(body)
@@ -216,9 +216,9 @@ def test_stream_over_a_network_channel_ends_at_its_deadline() -> None:
         await asyncio.Event().wait()
 
     async def main() -> ReceivedResponse:
-        async with gateway_to("real", Give=endless) as runner:
+        async with gateway_to("real", List=endless) as runner:
             client = await Client.to(runner)
-            await client.begin("GET", "/give", Grpc_Timeout="300m")
+            await client.begin("GET", "/list", Grpc_Timeout="300m")
             return await client.response()
 
     got = run(main())

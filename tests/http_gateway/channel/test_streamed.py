@@ -21,13 +21,13 @@ each_channel = pytest.mark.parametrize("kind", CHANNELS)
 TRAILING = (("x-text", "1"), ("x-bytes-bin", b"\0\xff"))
 
 
-def put(*names: str) -> Any:
-    return message("Put", items=[message("Item", name=name) for name in names])
+def items_request(*names: str) -> Any:
+    return message("ItemsRequest", items=[message("Item", name=name) for name in names])
 
 
-async def puts(*names: str) -> AsyncIterator[Any]:
+async def items_requests(*names: str) -> AsyncIterator[Any]:
     for name in names:
-        yield put(name)
+        yield items_request(name)
 
 
 def texts(reply: Any) -> list[str]:
@@ -114,7 +114,7 @@ async def set_code(context: Any) -> None:
 def test_streams_have_the_same_outcome_on_both_channels(
     does: Callable[[Any], Awaitable[None]], code: StatusCode, details: str, replies: int
 ) -> None:
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def send_notes(request: Any, context: Any) -> AsyncIterator[Any]:
         context.set_trailing_metadata(TRAILING)
         if does is send_initial:
             await does(context)
@@ -124,9 +124,9 @@ def test_streams_have_the_same_outcome_on_both_channels(
             await does(context)
 
     async def body(method: Any) -> Any:
-        return await outcome_of(method(message("Ask", name="x"), metadata=(), timeout=20))
+        return await outcome_of(method(message("NameRequest", name="x"), metadata=(), timeout=20))
 
-    real, in_process = (call_of(kind, "Give", give, body) for kind in CHANNELS)
+    real, in_process = (call_of(kind, "List", send_notes, body) for kind in CHANNELS)
 
     assert in_process == real
     assert real["replies"] == [["x", "0"], ["x", "1"]][:replies]
@@ -135,22 +135,24 @@ def test_streams_have_the_same_outcome_on_both_channels(
 
 @each_channel
 def test_exception_between_responses_is_unknown(kind: str) -> None:
-    async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, _context: Any) -> AsyncIterator[Any]:
         yield notes_reply("a")
         raise LookupError("rose")
 
     async def body(method: Any) -> Any:
-        return await outcome_of(method(message("Ask")))
+        return await outcome_of(method(message("NameRequest")))
 
-    result = call_of(kind, "Give", give, body)
+    result = call_of(kind, "List", send_notes, body)
 
     assert (result["replies"], result["code"]) == ([["a"]], StatusCode.UNKNOWN)
 
 
-@pytest.mark.parametrize("name", ["Give", "Both"])
+@pytest.mark.parametrize("name", ["List", "Exchange"])
 def test_unknown_method_has_the_same_outcome_on_both_channels(name: str) -> None:
     async def body(method: Any) -> Any:
-        return await outcome_of(method(puts() if name == "Both" else message("Ask")))
+        return await outcome_of(
+            method(items_requests() if name == "Exchange" else message("NameRequest"))
+        )
 
     real, in_process = (call_of(kind, name, None, body) for kind in CHANNELS)
 
@@ -160,7 +162,7 @@ def test_unknown_method_has_the_same_outcome_on_both_channels(name: str) -> None
 
 @each_channel
 def test_response_to_a_message_arrives_before_the_next_message_is_sent(kind: str) -> None:
-    async def both(requests: Any, _context: Any) -> AsyncIterator[Any]:
+    async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
         async for request in requests:
             yield notes_reply(*(item.name for item in request.items))
 
@@ -169,7 +171,7 @@ def test_response_to_a_message_arrives_before_the_next_message_is_sent(kind: str
 
         async def requests() -> AsyncIterator[Any]:
             while names := await sent.get():
-                yield put(*names)
+                yield items_request(*names)
 
         call, received = method(requests()), []
         for names in (["a"], ["b", "c"]):
@@ -178,7 +180,7 @@ def test_response_to_a_message_arrives_before_the_next_message_is_sent(kind: str
         sent.put_nowait([])
         return received, [texts(reply) async for reply in call]
 
-    assert call_of(kind, "Both", both, body) == ([["a"], ["b", "c"]], [])
+    assert call_of(kind, "Exchange", exchange, body) == ([["a"], ["b", "c"]], [])
 
 
 @each_channel
@@ -188,7 +190,7 @@ def test_client_stream_has_one_response(kind: str) -> None:
         return message("Sum", total=len([request async for request in requests]))
 
     async def body(method: Any) -> Any:
-        call = method(puts("a", "b", "c"), timeout=20)
+        call = method(items_requests("a", "b", "c"), timeout=20)
         reply = await call
         return reply.total, await call.code(), list(await call.trailing_metadata())
 
@@ -201,28 +203,28 @@ def test_handler_can_respond_before_it_has_read_all_requests(kind: str) -> None:
         await anext(aiter(requests))
         return message("Sum", total=1)
 
-    async def both(requests: Any, _context: Any) -> AsyncIterator[Any]:
+    async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
         yield notes_reply((await anext(aiter(requests))).items[0].name)
 
     async def once(method: Any) -> Any:
-        return (await method(puts(*"abc"))).total
+        return (await method(items_requests(*"abc"))).total
 
     async def stream(method: Any) -> Any:
-        return [texts(reply) async for reply in method(puts(*"abc"))]
+        return [texts(reply) async for reply in method(items_requests(*"abc"))]
 
     assert call_of(kind, "Collect", collect, once) == 1
-    assert call_of(kind, "Both", both, stream) == [["a"]]
+    assert call_of(kind, "Exchange", exchange, stream) == [["a"]]
 
 
 @each_channel
-@pytest.mark.parametrize("name", ["Give", "Both"])
+@pytest.mark.parametrize("name", ["List", "Exchange"])
 def test_responses_can_be_read_one_by_one(kind: str, name: str) -> None:
     async def handler(_request: Any, _context: Any) -> AsyncIterator[Any]:
         yield notes_reply("a")
         yield notes_reply("b")
 
     async def body(method: Any) -> Any:
-        call = method(message("Ask") if name == "Give" else puts())
+        call = method(message("NameRequest") if name == "List" else items_requests())
         return [texts(await call.read()), texts(await call.read()), await call.read() is aio.EOF]
 
     assert call_of(kind, name, handler, body) == [["a"], ["b"], True]
@@ -232,15 +234,15 @@ def test_responses_can_be_read_one_by_one(kind: str, name: str) -> None:
 def test_handler_receives_metadata_and_the_remaining_time(kind: str) -> None:
     received: list[Any] = []
 
-    async def both(_requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def exchange(_requests: Any, context: Any) -> AsyncIterator[Any]:
         received.append([pair for pair in context.invocation_metadata() if pair[0] == "x-a"])
         received.append(context.time_remaining())
         yield notes_reply("a")
 
     async def body(method: Any) -> Any:
-        return await outcome_of(method(puts(), metadata=(("x-a", "1"),), timeout=20))
+        return await outcome_of(method(items_requests(), metadata=(("x-a", "1"),), timeout=20))
 
-    call_of(kind, "Both", both, body)
+    call_of(kind, "Exchange", exchange, body)
 
     assert [tuple(pair) for pair in received[0]] == [("x-a", "1")]
     assert 0 < received[1] < 21
@@ -253,7 +255,7 @@ class WaitingHandler:
         self.started = asyncio.Event()
         self.has_ended = asyncio.Event()
 
-    async def give(self, _request: Any, _context: Any) -> AsyncIterator[Any]:
+    async def send_notes(self, _request: Any, _context: Any) -> AsyncIterator[Any]:
         try:
             yield notes_reply("a")
             self.started.set()
@@ -277,7 +279,7 @@ async def read_until_error(call: Any) -> str:
 @pytest.mark.parametrize("when", ["before it runs", "between two replies", "while it waits"])
 def test_cancellation_ends_the_call_and_its_handler(kind: str, when: str) -> None:
     async def main(method: Any) -> Any:
-        call = method(message("Ask"))
+        call = method(message("NameRequest"))
         if when == "before it runs":
             cancelled = call.cancel()
             return cancelled, await read_until_error(call), call.cancelled(), call.done()
@@ -290,14 +292,14 @@ def test_cancellation_ends_the_call_and_its_handler(kind: str, when: str) -> Non
         await waiting.has_ended.wait()
         return cancelled, outcome, call.cancelled(), call.done()
 
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
-        async with aclosing(waiting.give(request, context)) as replies:
+    async def send_notes(request: Any, context: Any) -> AsyncIterator[Any]:
+        async with aclosing(waiting.send_notes(request, context)) as replies:
             async for reply in replies:
                 yield reply
 
     waiting = WaitingHandler()
 
-    assert call_of(kind, "Give", give, main) == (True, "cancelled", True, True)
+    assert call_of(kind, "List", send_notes, main) == (True, "cancelled", True, True)
 
 
 @each_channel
@@ -305,7 +307,7 @@ def test_call_ends_when_its_iterating_task_is_cancelled(kind: str) -> None:
     waiting = WaitingHandler()
 
     async def body(method: Any) -> Any:
-        call = method(message("Ask"))
+        call = method(message("NameRequest"))
         await anext(aiter(call))
         task = asyncio.create_task(read_until_error(call))
         await waiting.started.wait()
@@ -315,11 +317,15 @@ def test_call_ends_when_its_iterating_task_is_cancelled(kind: str) -> None:
         await waiting.has_ended.wait()
         return outcome, call.cancelled(), await call.code()
 
-    assert call_of(kind, "Give", waiting.give, body) == ("cancelled", True, StatusCode.CANCELLED)
+    assert call_of(kind, "List", waiting.send_notes, body) == (
+        "cancelled",
+        True,
+        StatusCode.CANCELLED,
+    )
 
 
 @each_channel
-@pytest.mark.parametrize("name", ["Both", "Collect"])
+@pytest.mark.parametrize("name", ["Exchange", "Collect"])
 def test_exception_in_the_request_iterator_cancels_the_call(kind: str, name: str) -> None:
     has_ended: list[str] = []
     over = asyncio.Event()
@@ -335,7 +341,7 @@ def test_exception_in_the_request_iterator_cancels_the_call(kind: str, name: str
         finally:
             over.set()
 
-    async def both(requests: Any, _context: Any) -> AsyncIterator[Any]:
+    async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
         await read(requests)
         yield notes_reply("all")
 
@@ -344,7 +350,7 @@ def test_exception_in_the_request_iterator_cancels_the_call(kind: str, name: str
         return message("Sum")
 
     async def failing() -> AsyncIterator[Any]:
-        yield put("a")
+        yield items_request("a")
         raise LookupError("the client's own")
 
     async def body(method: Any) -> Any:
@@ -355,7 +361,7 @@ def test_exception_in_the_request_iterator_cancels_the_call(kind: str, name: str
             await over.wait()
         return call.cancelled(), await call.code()
 
-    handler = both if name == "Both" else collect
+    handler = exchange if name == "Exchange" else collect
     assert call_of(kind, name, handler, body) == (True, StatusCode.CANCELLED)
     # Over a network channel, a canceled call can look like a completed one, or never start.
     assert has_ended == ["a", "cancelled"] or kind == "real"
@@ -365,14 +371,14 @@ def test_exception_in_the_request_iterator_cancels_the_call(kind: str, name: str
 def test_handler_does_not_run_ahead_of_its_client(kind: str) -> None:
     sent_count = 0
 
-    async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, _context: Any) -> AsyncIterator[Any]:
         nonlocal sent_count
         while True:
             sent_count += 1
             yield notes_reply("x" * 65_536)
 
     async def body(method: Any) -> Any:
-        call = method(message("Ask"))
+        call = method(message("NameRequest"))
         await anext(aiter(call))
         before = 0
         # The loop ends when the handler is suspended.
@@ -382,7 +388,7 @@ def test_handler_does_not_run_ahead_of_its_client(kind: str) -> None:
         call.cancel()
         return sent_count
 
-    count_at_suspension = call_of(kind, "Give", give, body)
+    count_at_suspension = call_of(kind, "List", send_notes, body)
     # A network connection buffers a window of messages. gRPC determines its size.
     assert count_at_suspension == 1 or kind == "real"
 
@@ -404,17 +410,20 @@ def test_first_interceptor_of_a_stream_is_the_outermost() -> None:
 
             return handler._replace(stream_stream=noted)
 
-    async def both(requests: Any, _context: Any) -> AsyncIterator[Any]:
+    async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
         async for _ in requests:
             yield notes_reply("a")
 
     def register(server: Any) -> None:
-        handler = grpc.stream_stream_rpc_method_handler(both)
-        server.add_registered_method_handlers("made.Service", {"Both": handler})
+        handler = grpc.stream_stream_rpc_method_handler(exchange)
+        server.add_registered_method_handlers("example.Service", {"Exchange": handler})
 
     async def main() -> Any:
         channel = InProcessChannel(register, (Noting("first"), Noting("second")))
-        return [texts(r) async for r in channel.stream_stream("/made.Service/Both")(puts("x"))]
+        return [
+            texts(r)
+            async for r in channel.stream_stream("/example.Service/Exchange")(items_requests("x"))
+        ]
 
     assert run(main()) == [["a"]]
     assert received == ["first", "second"]

@@ -1,4 +1,4 @@
-"""Made, a message with a field of every protobuf type."""
+"""Example, a message with a field of every protobuf type."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ KINDS = {
     "uint32_value": "google.protobuf.UInt32Value",
     "float_value": "google.protobuf.FloatValue",
     "double_value": "google.protobuf.DoubleValue",
-    "self": "made.codec.Made",
+    "self": "example.codec.Example",
 }
-ENUMS = {"colour": "made.codec.Colour", "null": "google.protobuf.NullValue"}
+ENUMS = {"colour": "example.codec.Colour", "null": "google.protobuf.NullValue"}
 IMPORTED = (
     any_pb2,
     duration_pb2,
@@ -54,10 +54,10 @@ IMPORTED = (
 )
 
 
-def made_file() -> descriptor_pb2.FileDescriptorProto:
+def example_file() -> descriptor_pb2.FileDescriptorProto:
     file = descriptor_pb2.FileDescriptorProto(
-        name="made_for_the_codec.proto",
-        package="made.codec",
+        name="codec_example.proto",
+        package="example.codec",
         syntax="proto3",
         dependency=[module.DESCRIPTOR.name for module in IMPORTED],
     )
@@ -65,7 +65,7 @@ def made_file() -> descriptor_pb2.FileDescriptorProto:
     colour.options.allow_alias = True
     for name, number in (("COLOUR_UNSPECIFIED", 0), ("RED", 1), ("ROUGE", 1), ("BLUE", -2)):
         colour.value.add(name=name, number=number)
-    message = file.message_type.add(name="Made")
+    message = file.message_type.add(name="Example")
     message.oneof_decl.add(name="choice")
     types = {name: {"type": kind} for name, kind in SCALARS.items()}
     types |= {name: {"type": F.TYPE_MESSAGE, "type_name": f".{k}"} for name, k in KINDS.items()}
@@ -98,21 +98,21 @@ def _add_map(
     entry.options.map_entry = True
     _add(entry, "key", **key)
     _add(entry, "value", **value)
-    type_name = f".made.codec.Made.{entry.name}"
+    type_name = f".example.codec.Example.{entry.name}"
     _add(message, name, type=F.TYPE_MESSAGE, type_name=type_name, label=F.LABEL_REPEATED)
 
 
 def _class(pool: descriptor_pool.DescriptorPool) -> Any:
-    pool.AddSerializedFile(made_file().SerializeToString())
-    return GetMessageClass(pool.FindMessageTypeByName("made.codec.Made"))
+    pool.AddSerializedFile(example_file().SerializeToString())
+    return GetMessageClass(pool.FindMessageTypeByName("example.codec.Example"))
 
 
-def made_in_new_pool() -> Any:
-    """Returns the class of Made in a new descriptor pool."""
+def example_in_new_pool() -> Any:
+    """Returns the class of Example in a new descriptor pool."""
     pool = descriptor_pool.DescriptorPool()
     for module in IMPORTED:
         pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
     return _class(pool)
 
 
-Made = _class(descriptor_pool.Default())
+Example = _class(descriptor_pool.Default())

@@ -22,11 +22,11 @@ from http_gateway.codec.scalars import NoJsonForm
 from http_gateway.codec.transcode import message_class, reader, writer
 from http_gateway.request_errors import Code, Violations
 
-from .all_fields import IMPORTED, Made, made_in_new_pool
+from .all_fields import IMPORTED, Example, example_in_new_pool
 
 F = FieldDescriptor
 LENIENT = CodecOptions(milliseconds=False, defaults=False, ignore_unknown=True)
-FIELDS = Made.DESCRIPTOR.fields
+FIELDS = Example.DESCRIPTOR.fields
 some = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -115,7 +115,7 @@ def anys(depth: int) -> st.SearchStrategy[Any]:
     kinds = [module.DESCRIPTOR.message_types_by_name for module in IMPORTED]
     contained = [kind for named in kinds for name, kind in named.items() if name != "Any" or depth]
     if depth:
-        contained.append(Made.DESCRIPTOR)
+        contained.append(Example.DESCRIPTOR)
 
     def packed(message: Message) -> Any:
         whole = any_pb2.Any()
@@ -145,7 +145,7 @@ def single(field: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:
     return messages(field.message_type, depth) if field.message_type else SCALARS[field.type]
 
 
-MESSAGES = messages(Made.DESCRIPTOR)
+MESSAGES = messages(Example.DESCRIPTOR)
 
 
 def read(value: Any, into: Any, options: CodecOptions = SPECIFICATION) -> list[tuple[str, str]]:
@@ -175,7 +175,7 @@ def test_written_json_matches_json_format(message: Any, defaults: bool) -> None:
 @given(message=MESSAGES)
 def test_output_of_json_format_is_read_as_the_same_message(message: Any, proto_names: bool) -> None:
     text = json_format.MessageToJson(message, preserving_proto_field_name=proto_names)
-    into = Made()
+    into = Example()
 
     assert read(strict_json.loads(text.encode()), into) == []
     assert json_format.MessageToDict(into) == json_format.MessageToDict(message)
@@ -191,7 +191,7 @@ ODD_VALUES = st.sampled_from(
         *("NULL_VALUE", "1970-01-01T00:00:00Z", {}, [], [None], [1, "RED"]),
         *({"": None}, {"1": 1}, {"true": "x"}, {"value": 1}, {"stringOne": "x", "int32One": 1}),
         *({"@type": "x"}, {"@type": "x/google.protobuf.Duration", "value": "1s"}),
-        {"@type": "x/made.codec.Made", "stringOne": "x"},
+        {"@type": "x/example.codec.Example", "stringOne": "x"},
     ]
 )
 KEYS = st.sampled_from([name for field in FIELDS for name in (field.json_name, field.name)])
@@ -200,7 +200,7 @@ KEYS = st.sampled_from([name for field in FIELDS for name in (field.json_name, f
 @settings(some, max_examples=100)
 @given(value=st.dictionaries(KEYS, ODD_VALUES, max_size=3))
 def test_reader_and_json_format_agree_on_accepted_values(value: dict[str, Any]) -> None:
-    into = Made()
+    into = Example()
 
     violations = read(value, into)
 
@@ -214,7 +214,7 @@ def test_reader_and_json_format_agree_on_accepted_values(value: dict[str, Any]) 
     rejects = any(array is None or None in array for array in arrays)
     fails = any(None in entries.values() for entries in maps)
     if not (rejects or fails):
-        assert json_format.ParseDict(value, Made()) == into
+        assert json_format.ParseDict(value, Example()) == into
 
 
 @pytest.mark.parametrize(
@@ -237,14 +237,14 @@ def test_reader_and_json_format_agree_on_accepted_values(value: dict[str, Any]) 
         ({"stringOne": "", "string_one": ""}, ("stringOne", "DUPLICATE_FIELD")),
         ({"another-name": "", "renamed": ""}, ("another-name", "DUPLICATE_FIELD")),
         ({"from": 1}, ("from", "INVALID_TYPE")),
-        ({"[made.codec.none]": 1}, ("[made.codec.none]", "UNKNOWN_FIELD")),
+        ({"[example.codec.none]": 1}, ("[example.codec.none]", "UNKNOWN_FIELD")),
         ({"colourOne": "GREEN"}, ("colourOne", "INVALID_VALUE")),
         ({"anyOne": 1}, ("anyOne", "INVALID_TYPE")),
         ({"anyOne": {"a": 1}}, ("anyOne.@type", "REQUIRED")),
         ({"anyOne": {"@type": 1}}, ("anyOne.@type", "INVALID_TYPE")),
-        ({"anyOne": {"@type": "x/made.None"}}, ("anyOne.@type", "INVALID_VALUE")),
-        ({"anyOne": {"@type": "made.codec.Made"}}, ("anyOne.@type", "INVALID_VALUE")),
-        ({"anyOne": {"@type": "x/made.codec.Made", "x": 1}}, ("anyOne.x", "UNKNOWN_FIELD")),
+        ({"anyOne": {"@type": "x/example.None"}}, ("anyOne.@type", "INVALID_VALUE")),
+        ({"anyOne": {"@type": "example.codec.Example"}}, ("anyOne.@type", "INVALID_VALUE")),
+        ({"anyOne": {"@type": "x/example.codec.Example", "x": 1}}, ("anyOne.x", "UNKNOWN_FIELD")),
         ({"anyOne": {"@type": "x/google.protobuf.Struct"}}, ("anyOne.value", "REQUIRED")),
         (
             {"anyOne": {"@type": "x/google.protobuf.Duration", "value": "1s", "x": 1}},
@@ -258,11 +258,11 @@ def test_reader_and_json_format_agree_on_accepted_values(value: dict[str, Any]) 
     ids=repr,
 )
 def test_violation_has_the_path_of_its_value(value: Any, violation: tuple[str, str]) -> None:
-    assert read(value, Made()) == [violation]
+    assert read(value, Example()) == [violation]
 
 
 def test_null_oneof_member_does_not_conflict_with_another() -> None:
-    into = Made()
+    into = Example()
 
     assert read({"stringChoice": None, "boolChoice": True}, into) == []
     assert into.WhichOneof("choice") == "bool_choice"
@@ -278,7 +278,7 @@ def test_null_oneof_member_does_not_conflict_with_another() -> None:
     ],
 )
 def test_unknown_keys_and_enum_names_can_be_ignored(value: Any, known: Any) -> None:
-    into = Made()
+    into = Example()
 
     assert read(value, into, LENIENT) == []
     assert written(into) == known
@@ -291,20 +291,20 @@ def test_types_are_looked_up_in_the_pool_of_the_message() -> None:
         "maskOne": "",
         "int64ValueOne": "7",
         "structOne": {"a": [1]},
-        "anyOne": {"@type": "x/made.codec.Made", "stringDurationMap": {"a": "2s"}},
+        "anyOne": {"@type": "x/example.codec.Example", "stringDurationMap": {"a": "2s"}},
     }
-    into = made_in_new_pool()()
+    into = example_in_new_pool()()
 
     assert read(value, into) == []
     assert written(into) == value
 
 
-@pytest.mark.parametrize("url", ["", "made.codec.Made", "x/made.None", "x/"])
+@pytest.mark.parametrize("url", ["", "example.codec.Example", "x/example.None", "x/"])
 def test_any_of_an_unknown_type_is_not_written(url: str) -> None:
     with pytest.raises(NoJsonForm, match="no JSON form"):
-        written(Made(any_one=any_pb2.Any(type_url=url, value=b"\n\x01a")))
+        written(Example(any_one=any_pb2.Any(type_url=url, value=b"\n\x01a")))
 
 
 def test_any_with_malformed_bytes_is_not_written() -> None:
     with pytest.raises(NoJsonForm, match="no JSON form"):
-        written(Made(any_one=any_pb2.Any(type_url="x/made.codec.Made", value=b"\xff")))
+        written(Example(any_one=any_pb2.Any(type_url="x/example.codec.Example", value=b"\xff")))

@@ -29,17 +29,17 @@ FIELDS = {
 }
 
 
-def made_class() -> type[Any]:
+def example_class() -> type[Any]:
     """Returns a message type with a singular and a repeated field of each type."""
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(struct_pb2.DESCRIPTOR.serialized_pb)
     file_proto = descriptor_pb2.FileDescriptorProto(
-        name="made.proto",
-        package="made",
+        name="example.proto",
+        package="example",
         syntax="proto3",
         dependency=["google/protobuf/struct.proto"],
     )
-    message = file_proto.message_type.add(name="Made")
+    message = file_proto.message_type.add(name="Example")
     for number, (name, kind) in enumerate(FIELDS.items(), start=1):
         message.field.add(
             name=name,
@@ -49,10 +49,10 @@ def made_class() -> type[Any]:
             label=F.LABEL_REPEATED if name.endswith("s") else F.LABEL_OPTIONAL,
         )
     pool.Add(file_proto)
-    return message_class(pool.FindMessageTypeByName("made.Made"))
+    return message_class(pool.FindMessageTypeByName("example.Example"))
 
 
-Made = made_class()
+Example = example_class()
 
 SCALARS = (
     st.none()
@@ -71,7 +71,7 @@ JSON = st.recursive(
 )
 OBJECTS = st.dictionaries(KEYS, JSON, max_size=3)
 ARRAYS = st.lists(JSON, max_size=3)
-MADE_JSON = st.fixed_dictionaries(
+EXAMPLE_JSON = st.fixed_dictionaries(
     {},
     optional={
         "struct": OBJECTS | st.none(),
@@ -91,9 +91,9 @@ def read(value: Any, into: Any) -> list[tuple[str, str]]:
     return [(violation.field, Code.Name(violation.code)) for violation in violations.details]
 
 
-def read_made(value: Any) -> Any:
+def read_example(value: Any) -> Any:
     """Returns the message of a valid value."""
-    into = Made()
+    into = Example()
     assert read(value, into) == []
     return into
 
@@ -103,39 +103,39 @@ def written(message: Message) -> bytes:
 
 
 @settings(deadline=None)
-@given(MADE_JSON)
+@given(EXAMPLE_JSON)
 def test_reader_and_json_format_return_equal_messages(value: dict[str, Any]) -> None:
-    assert read_made(value) == json_format.ParseDict(value, Made())
+    assert read_example(value) == json_format.ParseDict(value, Example())
 
 
 @settings(deadline=None)
-@given(MADE_JSON)
+@given(EXAMPLE_JSON)
 def test_json_format_reads_the_written_message(
     value: dict[str, Any],
 ) -> None:
-    message = json_format.ParseDict(value, Made())
+    message = json_format.ParseDict(value, Example())
     # The codec always writes repeated fields. json_format reads an empty one as absent.
-    assert json_format.Parse(written(message), Made()) == message
-    assert read_made(orjson.loads(written(message))) == message
+    assert json_format.Parse(written(message), Example()) == message
+    assert read_example(orjson.loads(written(message))) == message
 
 
 @pytest.mark.parametrize("field", ["struct", "list"])
 def test_null_struct_or_list_is_an_absent_key(field: str) -> None:
-    assert not read_made({field: None}).HasField(field)
+    assert not read_example({field: None}).HasField(field)
 
 
 def test_null_is_valid_for_a_value_field() -> None:
-    assert read_made({"value": None}).value.WhichOneof("kind") == "null_value"
-    assert not read_made({}).HasField("value")
+    assert read_example({"value": None}).value.WhichOneof("kind") == "null_value"
+    assert not read_example({}).HasField("value")
 
 
 @pytest.mark.parametrize("field", ["structs", "lists", "values"])
 def test_null_repeated_field_is_an_absent_key(field: str) -> None:
-    assert read_made({field: None}) == Made()
+    assert read_example({field: None}) == Example()
 
 
 def test_nested_null_is_a_null_value() -> None:
-    message = read_made({"struct": {"a": None}, "list": [None], "values": [None]})
+    message = read_example({"struct": {"a": None}, "list": [None], "values": [None]})
 
     nested = (message.struct.fields["a"], message.list.values[0], message.values[0])
     assert [value.WhichOneof("kind") for value in nested] == ["null_value"] * 3
@@ -143,8 +143,8 @@ def test_nested_null_is_a_null_value() -> None:
 
 @pytest.mark.parametrize(("field", "empty"), [("struct", {}), ("list", []), ("value", {})])
 def test_empty_field_is_present_and_absent_field_is_not_written(field: str, empty: Any) -> None:
-    assert orjson.loads(written(read_made({field: empty})))[field] == empty
-    assert field not in orjson.loads(written(Made()))
+    assert orjson.loads(written(read_example({field: empty})))[field] == empty
+    assert field not in orjson.loads(written(Example()))
 
 
 def test_violations_are_collected_by_path() -> None:
@@ -157,7 +157,7 @@ def test_violations_are_collected_by_path() -> None:
         "extra": 1,
     }
 
-    assert sorted(read(value, Made())) == [
+    assert sorted(read(value, Example())) == [
         ("extra", "UNKNOWN_FIELD"),
         ("list", "INVALID_TYPE"),
         ("lists[1]", "INVALID_TYPE"),
@@ -176,7 +176,7 @@ def test_violations_are_collected_by_path() -> None:
 def test_violation_names_the_expected_type(field: str, message: str, value: Any) -> None:
     violations = Violations()
 
-    reader(Made.DESCRIPTOR)({field: value}, "", violations, Made())
+    reader(Example.DESCRIPTOR)({field: value}, "", violations, Example())
 
     assert [(violation.field, violation.message) for violation in violations.details] == [
         (field, message)
@@ -192,7 +192,7 @@ def test_number_beyond_a_double_is_reported_by_path() -> None:
         "values": [True, large],
     }
 
-    assert sorted(read(value, Made())) == [
+    assert sorted(read(value, Example())) == [
         ("list[0]", "OUT_OF_RANGE"),
         ("list[1].", "OUT_OF_RANGE"),
         ("struct.a.b[1]", "OUT_OF_RANGE"),
@@ -216,7 +216,7 @@ def test_number_beyond_a_double_is_reported_by_path() -> None:
     ],
 )
 def test_integral_number_is_written_as_an_integer(number: float, text: bytes) -> None:
-    message = Made()
+    message = Example()
     message.value.number_value = number
 
     assert b'"value":' + text + b"}" in written(message)
@@ -225,7 +225,7 @@ def test_integral_number_is_written_as_an_integer(number: float, text: bytes) ->
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("field", ["struct", "list", "value", "values"])
 def test_nan_and_infinity_are_not_written(field: str, number: float) -> None:
-    message = read_made({"struct": {"a": {}}, "list": [{}], "value": {}, "values": [{}]})
+    message = read_example({"struct": {"a": {}}, "list": [{}], "value": {}, "values": [{}]})
     value = {
         "struct": message.struct.fields["a"],
         "list": message.list.values[0],
@@ -239,7 +239,7 @@ def test_nan_and_infinity_are_not_written(field: str, number: float) -> None:
 
 
 def test_value_without_a_kind_is_written_as_null() -> None:
-    message = Made()
+    message = Example()
     message.value.SetInParent()
     message.list.values.add()
 
@@ -254,7 +254,9 @@ def test_value_without_a_kind_is_written_as_null() -> None:
 
 @given(st.permutations([f"key {number}" for number in range(20)] + ["é", "Z", "a", ""]))
 def test_struct_keys_are_sorted(keys: list[str]) -> None:
-    message = read_made({"struct": dict.fromkeys(keys, 1), "value": {"a": dict.fromkeys(keys, 2)}})
+    message = read_example(
+        {"struct": dict.fromkeys(keys, 1), "value": {"a": dict.fromkeys(keys, 2)}}
+    )
 
     value = orjson.loads(written(message))
     assert list(value["struct"]) == list(value["value"]["a"]) == sorted(keys)
@@ -266,7 +268,7 @@ def test_object_of_maximum_depth_survives_the_wire_format(field: str) -> None:
     for _ in range(MAX_DEPTH - 2):  # The body and the innermost object are also levels.
         value = {"a": value}
 
-    message = read_made({field: value})
+    message = read_example({field: value})
 
-    assert Made.FromString(message.SerializeToString()) == message
+    assert Example.FromString(message.SerializeToString()) == message
     assert orjson.loads(written(message))[field] == value

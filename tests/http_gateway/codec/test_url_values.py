@@ -16,12 +16,12 @@ from google.protobuf.message import Message
 
 from http_gateway.codec.url_values import text_reader
 
-from .all_fields import Made
+from .all_fields import Example
 from .rejection import code_of
 
 
 def reader(name: str) -> Any:
-    return text_reader(Made.DESCRIPTOR.fields_by_name[name])
+    return text_reader(Example.DESCRIPTOR.fields_by_name[name])
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def file_of(
     which has the names A and B. The prefix * means repeated, and ? means optional. A method has a
     request and a reply type. The prefix * means a stream.
     """
-    package = f"made{next(_files)}"
+    package = f"example{next(_files)}"
     file = descriptor_pb2.FileDescriptorProto(
         name=f"{package}.proto", package=package, syntax="proto3"
     )
@@ -52,7 +52,7 @@ def file_of(
     for name, fields in messages.items():
         message = file.message_type.add(name=name)
         for number, (field, (kind, options)) in enumerate(fields.items(), start=1):
-            _add(message, field, number, kind.replace(".made.", f".{package}."), options)
+            _add(message, field, number, kind.replace(".example.", f".{package}."), options)
     service = file.service.add(name="Service")
     for name, (request, reply, rule) in (methods or {}).items():
         method = service.method.add(name=name)
@@ -84,17 +84,17 @@ def _add(message: Any, name: str, number: int, kind: str, options: Options) -> N
 
 
 def message_of(**fields: tuple[str, Options]) -> Descriptor:
-    """Returns the message type Made with these fields."""
-    file = file_of({"Made": fields})
-    descriptor: Descriptor = _add_file(file).message_types_by_name["Made"]
+    """Returns the message type Example with these fields."""
+    file = file_of({"Example": fields})
+    descriptor: Descriptor = _add_file(file).message_types_by_name["Example"]
     return descriptor
 
 
 def message_without_controls(**fields: tuple[str, Options]) -> Descriptor:
-    """Returns the message type Made in a file with the option `no_control_characters`."""
-    file = file_of({"Made": fields})
+    """Returns the message type Example in a file with the option `no_control_characters`."""
+    file = file_of({"Example": fields})
     file.options.Extensions[http_pb2.no_control_characters] = True
-    descriptor: Descriptor = _add_file(file).message_types_by_name["Made"]
+    descriptor: Descriptor = _add_file(file).message_types_by_name["Example"]
     return descriptor
 
 

@@ -16,17 +16,17 @@ from http_gateway.routing.query import MAX_PARAMETERS
 from .messages import service_of
 
 MESSAGES: dict[str, dict[str, tuple[str, Any]]] = {
-    "Author": {"name": ("string", {}), "age": ("int32", {}), "self": (".made.Author", {})},
-    "Book": {"id": ("string", {}), "title": ("string", {}), "author": (".made.Author", {})},
+    "Author": {"name": ("string", {}), "age": ("int32", {}), "self": (".example.Author", {})},
+    "Book": {"id": ("string", {}), "title": ("string", {}), "author": (".example.Author", {})},
     "Request": {
         "id": ("string", {}),
-        "book": (".made.Book", {}),
+        "book": (".example.Book", {}),
         "page_size": ("int32", {}),
         "words": ("*string", {}),
         "since": (".google.protobuf.Timestamp", {}),
         "anything": (".google.protobuf.Struct", {}),
     },
-    "Reply": {"books": ("*.made.Book", {}), "book": (".made.Book", {})},
+    "Reply": {"books": ("*.example.Book", {}), "book": (".example.Book", {})},
 }
 
 

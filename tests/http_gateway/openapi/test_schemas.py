@@ -197,7 +197,7 @@ def test_required_field_cannot_be_null_or_absent() -> None:
     schemas = Schemas()
     schemas.input_reference(message)
 
-    schema_of_message = schemas.components["Made"]
+    schema_of_message = schemas.components["Example"]
     assert schema_of_message["required"] == ["x"]
     assert schema_of_message["properties"]["x"]["type"] == "string"
     assert schema_of_message["properties"]["y"]["type"] == ["string", "null"]
@@ -239,7 +239,7 @@ def test_excluded_fields_are_not_in_the_request_schema() -> None:
     schemas = Schemas()
     schemas.input_reference(message_of(x=("string", {}), y=("string", {})), frozenset({"x"}))
 
-    assert schemas.components["Made"]["properties"].keys() == {"y"}
+    assert schemas.components["Example"]["properties"].keys() == {"y"}
 
 
 def test_message_has_separate_request_and_response_schemas() -> None:
@@ -287,4 +287,4 @@ def test_response_requires_fields_without_presence_and_required_ones() -> None:
     schemas = Schemas()
     schemas.output_reference(message)
 
-    assert schemas.components["Made"]["required"] == ["a", "d"]
+    assert schemas.components["Example"]["required"] == ["a", "d"]

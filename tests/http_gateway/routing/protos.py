@@ -25,7 +25,7 @@ def compiled(text: str) -> FileDescriptor:
     """Compiles a proto file and returns its descriptor, in a new pool."""
     common = sysconfig.get_paths()["purelib"]
     with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "made.proto"), Path(folder, "made.binpb")
+        source, target = Path(folder, "example.proto"), Path(folder, "example.binpb")
         source.write_text(text)
         wkt = Path(protoc.__file__).with_name("_proto")
         command = ["protoc", f"-I{folder}", f"-I{common}", f"-I{wkt}", "--include_imports"]
@@ -34,7 +34,7 @@ def compiled(text: str) -> FileDescriptor:
     pool = descriptor_pool.DescriptorPool()
     for file in files.file:
         pool.Add(file)
-    return pool.FindFileByName("made.proto")
+    return pool.FindFileByName("example.proto")
 
 
 def library() -> ServiceDescriptor:
@@ -56,21 +56,25 @@ def library_with(rule: str) -> ServiceDescriptor:
 
 
 def service_of(**rules: Rule | str) -> ServiceDescriptor:
-    """Returns the service made.Service with a method for each rule. A string is a GET path."""
-    file = descriptor_pb2.FileDescriptorProto(name="made.proto", package="made", syntax="proto3")
-    message = file.message_type.add(name="Made")
+    """Returns the service example.Service with a method for each rule. A string is a GET path."""
+    file = descriptor_pb2.FileDescriptorProto(
+        name="example.proto", package="example", syntax="proto3"
+    )
+    message = file.message_type.add(name="Example")
     for number, name in enumerate(("id", "name", "tags"), start=1):
         message.field.add(name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
     message.field[2].label = descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED
     file.message_type.add(name="Reply")
     service = file.service.add(name="Service")
     for name, rule in rules.items():
-        method = service.method.add(name=name, input_type=".made.Made", output_type=".made.Reply")
+        method = service.method.add(
+            name=name, input_type=".example.Example", output_type=".example.Reply"
+        )
         http_rule = Rule(get=rule) if isinstance(rule, str) else rule
         method.options.Extensions[annotations_pb2.http].CopyFrom(http_rule)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return pool.FindServiceByName("made.Service")
+    return pool.FindServiceByName("example.Service")
 
 
 def matched(routes: Routes, method: str, path: str) -> tuple[str, dict[str, str]] | None:

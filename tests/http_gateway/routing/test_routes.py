@@ -140,7 +140,7 @@ def test_only_updates_with_a_body_fill_an_update_mask() -> None:
     ],
 )
 def test_invalid_binding_fails_startup_and_is_named(rule: Rule | str) -> None:
-    with pytest.raises(InvalidBinding, match=r"made\.Service\.Wrong"):
+    with pytest.raises(InvalidBinding, match=r"example\.Service\.Wrong"):
         Routes([service_of(Wrong=rule)])
 
 
@@ -159,5 +159,5 @@ def test_two_rpcs_with_equivalent_paths_fail_startup_and_are_named(one: str, oth
     with pytest.raises(InvalidBinding) as caught:
         Routes([service_of(One=one, Other=other)])
 
-    assert "made.Service.One (GET" in str(caught.value)
-    assert "made.Service.Other (GET" in str(caught.value)
+    assert "example.Service.One (GET" in str(caught.value)
+    assert "example.Service.Other (GET" in str(caught.value)

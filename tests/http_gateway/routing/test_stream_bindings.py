@@ -24,12 +24,12 @@ def test_streaming_rpcs_are_bound_by_their_options() -> None:
     }
 
     assert {name: kind for name, (kind, _, _) in bound.items()} == {
-        "Both": "stream_stream",
-        "Strictly": "stream_stream",
+        "Exchange": "stream_stream",
+        "ExchangeStrict": "stream_stream",
         "Collect": "stream_unary",
-        "Give": "unary_stream",
-        "Each": "unary_stream",
-        "Sift": "stream_unary",
+        "List": "unary_stream",
+        "Tail": "unary_stream",
+        "Upload": "stream_unary",
     }
     for name, (_, requests, replies) in bound.items():
         request, reply, rule = METHODS[name]
@@ -37,7 +37,7 @@ def test_streaming_rpcs_are_bound_by_their_options() -> None:
         assert (requests.name if requests else "") == rule.body.removeprefix("*")
         assert (replies.name if replies else "") == rule.response_body
         assert (requests.csv_field if requests else None) == (
-            "lines" if request == "*Put" else None
+            "lines" if request == "*ItemsRequest" else None
         )
         assert (replies.csv_field if replies else None) == (
             "lines" if reply == "*NotesReply" else None
@@ -54,9 +54,12 @@ def test_streaming_rpcs_are_bound_by_their_options() -> None:
     ],
 )
 def test_message_contains_at_most_max_items_records(items: str, lines: str, expected: int) -> None:
-    put = {"items": f"*.made.Item{items}", "lines": f"*{LINE}{lines}"}
+    items_request = {"items": f"*.example.Item{items}", "lines": f"*{LINE}{lines}"}
     rule = Rule(post="/a", body="items", response_body="notes")
-    service = service_of({"Put": ("*Put", "*NotesReply", rule)}, {**MESSAGES, "Put": put})
+    service = service_of(
+        {"Upload": ("*ItemsRequest", "*NotesReply", rule)},
+        {**MESSAGES, "ItemsRequest": items_request},
+    )
 
     (binding,) = bindings_of(service)
 
@@ -67,36 +70,46 @@ def test_message_contains_at_most_max_items_records(items: str, lines: str, expe
 @pytest.mark.parametrize(
     ("request_type", "reply_type", "rule"),
     [
-        pytest.param("*Put", "Sum", Rule(post="/a"), id="no body of a stream"),
-        pytest.param("*Put", "Sum", Rule(post="/a", body="nothing"), id="no such field"),
-        pytest.param("*Put", "Sum", Rule(post="/a", body="set"), id="no message field"),
-        pytest.param("*Put", "Sum", Rule(post="/a", body="lines"), id="lines as records"),
+        pytest.param("*ItemsRequest", "Sum", Rule(post="/a"), id="no body of a stream"),
+        pytest.param("*ItemsRequest", "Sum", Rule(post="/a", body="nothing"), id="no such field"),
+        pytest.param("*ItemsRequest", "Sum", Rule(post="/a", body="set"), id="no message field"),
+        pytest.param("*ItemsRequest", "Sum", Rule(post="/a", body="lines"), id="lines as records"),
         pytest.param("*One", "Sum", Rule(post="/a", body="item"), id="no repeated field"),
-        pytest.param("*Put", "Sum", Rule(get="/a", body="items"), id="GET with a stream"),
-        pytest.param("Ask", "*NotesReply", Rule(get="/a", response_body="*"), id="whole response"),
+        pytest.param("*ItemsRequest", "Sum", Rule(get="/a", body="items"), id="GET with a stream"),
         pytest.param(
-            "Ask", "*NotesReply", Rule(get="/a", response_body="lines"), id="lines as response"
+            "NameRequest", "*NotesReply", Rule(get="/a", response_body="*"), id="whole response"
         ),
-        pytest.param("Ask", "*Sum", Rule(get="/a", response_body="total"), id="number as response"),
         pytest.param(
-            "*Put", "*NotesReply", Rule(post="/a", response_body="notes"), id="only one way of two"
+            "NameRequest",
+            "*NotesReply",
+            Rule(get="/a", response_body="lines"),
+            id="lines as response",
+        ),
+        pytest.param(
+            "NameRequest", "*Sum", Rule(get="/a", response_body="total"), id="number as response"
+        ),
+        pytest.param(
+            "*ItemsRequest",
+            "*NotesReply",
+            Rule(post="/a", response_body="notes"),
+            id="only one way of two",
         ),
     ],
 )
 def test_stream_without_a_records_field_fails_startup_and_is_named(
     request_type: str, reply_type: str, rule: Rule
 ) -> None:
-    messages = {**MESSAGES, "One": {"item": ".made.Item", "lines": f"*{LINE}"}}
+    messages = {**MESSAGES, "One": {"item": ".example.Item", "lines": f"*{LINE}"}}
     service = service_of({"Wrong": (request_type, reply_type, rule)}, messages)
 
-    with pytest.raises(InvalidBinding, match=r"made\.Service\.Wrong"):
+    with pytest.raises(InvalidBinding, match=r"example\.Service\.Wrong"):
         Routes([service])
 
 
 def test_response_to_a_client_stream_can_be_one_field() -> None:
     rule = Rule(post="/a", body="items", response_body="total")
 
-    (binding,) = bindings_of(service_of({"Count": ("*Put", "Sum", rule)}))
+    (binding,) = bindings_of(service_of({"Count": ("*ItemsRequest", "Sum", rule)}))
 
     assert binding.write(binding.response_class(total=7)) == 7
 
@@ -110,7 +123,7 @@ def test_response_to_a_client_stream_can_be_one_field() -> None:
     ],
 )
 def test_response_body_with_status_204_fails_startup(reply: str, rule: Rule) -> None:
-    service = service_of({"Wrong": ("Ask", reply, rule)}, success_status=204)
+    service = service_of({"Wrong": ("NameRequest", reply, rule)}, success_status=204)
 
-    with pytest.raises(InvalidBinding, match=r"made\.Service\.Wrong"):
+    with pytest.raises(InvalidBinding, match=r"example\.Service\.Wrong"):
         Routes([service])

@@ -156,12 +156,12 @@ def test_path_that_does_not_match_is_not_found(template: str, path: str) -> None
 
 def routes_of(template: str) -> Routes:
     """Returns the routes of one rpc that is bound to a GET."""
-    file = descriptor_pb2.FileDescriptorProto(name="made.proto", syntax="proto3")
-    message = file.message_type.add(name="Made")
+    file = descriptor_pb2.FileDescriptorProto(name="example.proto", syntax="proto3")
+    message = file.message_type.add(name="Example")
     for number, name in enumerate(("one", "two", "three", "four"), start=1):
         message.field.add(name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
     service = file.service.add(name="Service")
-    method = service.method.add(name="Get", input_type=".Made", output_type=".Made")
+    method = service.method.add(name="Get", input_type=".Example", output_type=".Example")
     method.options.Extensions[annotations_pb2.http].get = template
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)

@@ -44,7 +44,7 @@ class Handlers:
         self.started = asyncio.Event()
         self.has_ended = asyncio.Event()
 
-    async def both(self, requests: Any, _context: Any) -> AsyncIterator[Any]:
+    async def exchange(self, requests: Any, _context: Any) -> AsyncIterator[Any]:
         try:
             async for request in requests:
                 self.received.append(request)

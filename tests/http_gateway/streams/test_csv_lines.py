@@ -22,7 +22,7 @@ from .test_ndjson import BOM, add, splits
 
 def read(*pieces: bytes) -> list[tuple[int, list[str]]]:
     """Returns the number and the cells of each line."""
-    parser, target = CsvParser("lines"), message("Put")
+    parser, target = CsvParser("lines"), message("ItemsRequest")
     for piece in pieces:
         add(parser, parser.feed(piece), target)
     add(parser, parser.finish(), target)

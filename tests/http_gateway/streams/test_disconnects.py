@@ -24,17 +24,17 @@ def test_disconnect_of_the_client_ends_the_call(kind: str, when: str) -> None:
     async def body(runner: web.ServerRunner) -> None:
         client = await Client.to(runner)
         if when == "amid the body":
-            await client.begin("POST", "/both")
+            await client.begin("POST", "/exchange")
             await client.send(b'{"name":"a"}\n')
         else:
-            await client.begin("GET", "/give")
+            await client.begin("GET", "/list")
         await client.head()
         await client.chunk()
         assert not handlers.has_ended.is_set()
         client.disconnect()
         await handlers.has_ended.wait()
 
-    with_gateway(kind, body, Both=handlers.both, Give=handlers.endless)
+    with_gateway(kind, body, Exchange=handlers.exchange, List=handlers.endless)
 
     # Over a network channel, a canceled call can look like a completed one.
     assert "end" not in handlers.received or kind == "real"
@@ -72,7 +72,7 @@ def test_no_second_call_is_made_for_a_disconnected_client() -> None:
 def test_disconnect_before_the_response_ends_the_call(kind: str) -> None:
     handlers, started = Handlers(), asyncio.Event()
 
-    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, context: Any) -> AsyncIterator[Any]:
         started.set()
         await handlers.collect(never(), context)
         yield notes_reply()
@@ -83,12 +83,12 @@ def test_disconnect_before_the_response_ends_the_call(kind: str) -> None:
 
     async def body(runner: web.ServerRunner) -> None:
         client = await Client.to(runner)
-        await client.begin("GET", "/give")
+        await client.begin("GET", "/list")
         await started.wait()
         client.disconnect()
         await handlers.has_ended.wait()
 
-    with_gateway(kind, body, Give=give)
+    with_gateway(kind, body, List=send_notes)
 
     assert handlers.received == []
 
@@ -108,14 +108,14 @@ def test_server_is_not_read_faster_than_the_client_reads(kind: str) -> None:
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
-        await client.begin("GET", "/give?name=100000")  # of 64 KiB each
+        await client.begin("GET", "/list?name=100000")  # of 64 KiB each
         before = await count_when_stable(handlers)
         await client.head()
         for _ in range(before):
             await client.chunk()
         return before, await count_when_stable(handlers)
 
-    before, after = with_gateway(kind, body, Give=handlers.endless)
+    before, after = with_gateway(kind, body, List=handlers.endless)
 
     # Socket buffers and flow control windows hold some megabytes.
     assert before < 500
@@ -124,13 +124,13 @@ def test_server_is_not_read_faster_than_the_client_reads(kind: str) -> None:
 
 @each_channel
 def test_body_is_not_read_faster_than_the_server_reads(kind: str) -> None:
-    async def both(_requests: Any, _context: Any) -> AsyncIterator[Any]:
+    async def exchange(_requests: Any, _context: Any) -> AsyncIterator[Any]:
         yield notes_reply("a")
         await asyncio.Event().wait()
 
     async def body(runner: web.ServerRunner) -> int:
         client, sent = await Client.to(runner), 0
-        await client.begin("POST", "/both")
+        await client.begin("POST", "/exchange")
         line = b'{"name":"%b"}\n' % (b"x" * 60_000)
         try:
             while sent < 5_000:
@@ -142,7 +142,7 @@ def test_body_is_not_read_faster_than_the_server_reads(kind: str) -> None:
         return sent
 
     # 5,000 lines are 300 MB.
-    assert with_gateway(kind, body, Both=both) < 1_000
+    assert with_gateway(kind, body, Exchange=exchange) < 1_000
 
 
 @each_channel
@@ -152,9 +152,9 @@ def test_client_that_does_not_read_is_disconnected(kind: str) -> None:
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
-        await client.begin("GET", "/give?name=100000")
+        await client.begin("GET", "/list?name=100000")
         await handlers.has_ended.wait()
         return await client.response()
 
-    assert not with_gateway(kind, body, options=options, Give=handlers.endless).is_whole
+    assert not with_gateway(kind, body, options=options, List=handlers.endless).is_whole
     assert len(handlers.received) < 500

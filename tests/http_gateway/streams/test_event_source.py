@@ -32,21 +32,24 @@ def test_browser_receives_every_record_and_the_end_of_the_stream(*, fails: bool)
     chromium = program("chromium", "chromium")
     texts = [f"é\n{number}" for number in range(500)]
 
-    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, context: Any) -> AsyncIterator[Any]:
         for text in texts:
             yield notes_reply(text)
         if fails:
             await reject(context, "TAG_NOT_FOUND")
 
     async def main() -> Any:
-        async with gateway_to("in-process", Give=give) as runner, async_playwright() as playwright:
+        async with (
+            gateway_to("in-process", List=send_notes) as runner,
+            async_playwright() as playwright,
+        ):
             browser = await playwright.chromium.launch(
                 executable_path=chromium, args=["--no-sandbox"]
             )
             page = await browser.new_page()
             host, port = runner.addresses[0]
             await page.goto(f"http://{host}:{port}/healthz")
-            collected = await page.evaluate(COLLECT, "/give?name=a")
+            collected = await page.evaluate(COLLECT, "/list?name=a")
             await browser.close()
             return collected
 

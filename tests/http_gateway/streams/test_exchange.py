@@ -32,7 +32,7 @@ from .handlers import CSV, Handlers, count, csv_line, each_channel, echo, with_g
 def test_records_reach_the_server_and_responses_the_client(
     kind: str, content_type: str, body: bytes, texts: list[str]
 ) -> None:
-    got = with_gateway(kind, lambda to: post(to, "/both", body, content_type), Both=echo)
+    got = with_gateway(kind, lambda to: post(to, "/exchange", body, content_type), Exchange=echo)
 
     assert (got.status, got.headers["content-type"]) == (200, "application/x-ndjson")
     assert (got.texts, got.is_whole) == (texts, True)
@@ -44,7 +44,7 @@ def test_records_reach_the_server_and_responses_the_client(
 def test_response_to_a_record_arrives_before_the_next_record_is_sent(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
         client, received = await Client.to(runner), []
-        await client.begin("POST", "/both")
+        await client.begin("POST", "/exchange")
         for number in range(3):
             await client.send(b'{"name":"%d"}\n{"na' % number)
             if number == 0:
@@ -55,7 +55,7 @@ def test_response_to_a_record_arrives_before_the_next_record_is_sent(kind: str) 
         await client.finish()
         return received, await client.chunk()
 
-    assert with_gateway(kind, body, Both=echo) == (["0", "rest", "1", "rest", "2", "rest"], b"")
+    assert with_gateway(kind, body, Exchange=echo) == (["0", "rest", "1", "rest", "2", "rest"], b"")
 
 
 @each_channel
@@ -81,11 +81,13 @@ def test_fields_of_path_and_query_are_in_every_message(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
         lines = b'{"name":"a"}\n' * (MAX_RECORDS + 1)
         await post(runner, "/collect/a%20b", lines)
-        await post(runner, "/both?set=c", lines)
-        return await post(runner, "/both?name=c", lines), await post(runner, "/both?lines=c", b"")
+        await post(runner, "/exchange?set=c", lines)
+        return await post(runner, "/exchange?name=c", lines), await post(
+            runner, "/exchange?lines=c", b""
+        )
 
     handlers = Handlers()
-    refused = with_gateway(kind, body, Collect=handlers.collect, Both=handlers.both)
+    refused = with_gateway(kind, body, Collect=handlers.collect, Exchange=handlers.exchange)
 
     sets = [received.set for received in handlers.received if received != "end"]
     assert sorted(set(sets)) == ["a b", "c"]
@@ -98,7 +100,7 @@ def test_fields_of_path_and_query_are_in_every_message(kind: str) -> None:
 def test_body_without_records_is_one_message_with_the_query(kind: str, body: bytes) -> None:
     handlers = Handlers()
 
-    with_gateway(kind, lambda to: post(to, "/both?set=x", body), Both=handlers.both)
+    with_gateway(kind, lambda to: post(to, "/exchange?set=x", body), Exchange=handlers.exchange)
 
     first, end = handlers.received
     assert (first.set, len(first.items), end) == ("x", 0, "end")
@@ -118,10 +120,10 @@ def test_body_without_records_is_one_message_with_the_query(kind: str, body: byt
 def test_unsupported_content_type_is_rejected(kind: str, header: str, value: str) -> None:
     async def body(runner: web.ServerRunner) -> ReceivedResponse:
         client = await Client.to(runner)
-        await client.begin("POST", "/both", **{header: value})
+        await client.begin("POST", "/exchange", **{header: value})
         return await client.response()
 
-    got = with_gateway(kind, body, Both=echo)
+    got = with_gateway(kind, body, Exchange=echo)
 
     assert (got.status, json.loads(got.body)["error"]["code"]) == (415, "UnsupportedMediaType")
     assert got.headers["connection"] == "close"
@@ -136,19 +138,19 @@ def test_ndjson_has_several_content_types_or_none(kind: str, content_type: str |
     async def body(runner: web.ServerRunner) -> ReceivedResponse:
         client = await Client.to(runner)
         headers = {"Content_Type": content_type} if content_type else {}
-        await client.begin("POST", "/both", **headers)
+        await client.begin("POST", "/exchange", **headers)
         await client.send(b'{"name":"a"}\n')
         await client.finish()
         return await client.response()
 
-    assert with_gateway(kind, body, Both=echo).texts == ["a"]
+    assert with_gateway(kind, body, Exchange=echo).texts == ["a"]
 
 
 def test_csv_is_rejected_if_the_request_has_no_lines_field() -> None:
     async def body(runner: web.ServerRunner) -> ReceivedResponse:
-        return await post(runner, "/strictly", b"a,b\n", CSV)
+        return await post(runner, "/exchange-strict", b"a,b\n", CSV)
 
-    got = with_gateway("in-process", body, Strictly=echo)
+    got = with_gateway("in-process", body, ExchangeStrict=echo)
 
     assert got.status == 415
     assert "csv" not in json.loads(got.body)["error"]["message"]
@@ -156,13 +158,13 @@ def test_csv_is_rejected_if_the_request_has_no_lines_field() -> None:
 
 @each_channel
 def test_server_stream_is_returned_as_one_line_per_record(kind: str) -> None:
-    async def give(request: Any, _context: Any) -> AsyncIterator[Any]:
+    async def send_notes(request: Any, _context: Any) -> AsyncIterator[Any]:
         yield notes_reply()
         yield notes_reply(request.name, "b")
         yield notes_reply()
         yield notes_reply("é\n")
 
-    got = with_gateway(kind, lambda to: get(to, "/give?name=a"), Give=give)
+    got = with_gateway(kind, lambda to: get(to, "/list?name=a"), List=send_notes)
 
     assert (got.status, got.headers["content-type"]) == (200, "application/x-ndjson")
     assert (got.texts, got.is_whole) == (["a", "b", "é\n"], True)
@@ -170,12 +172,12 @@ def test_server_stream_is_returned_as_one_line_per_record(kind: str) -> None:
 
 @each_channel
 def test_server_stream_of_csv_lines_is_csv(kind: str) -> None:
-    async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, _context: Any) -> AsyncIterator[Any]:
         yield notes_reply()
         for row in (["id", "name"], ["1", 'a "b", c']):
             yield message("NotesReply", lines=[csv_line(row)])
 
-    got = with_gateway(kind, lambda to: get(to, "/give"), Give=give)
+    got = with_gateway(kind, lambda to: get(to, "/list"), List=send_notes)
 
     assert got.headers["content-type"] == "text/csv; charset=utf-8"
     assert (got.body, got.is_whole) == (b'id,name\r\n1,"a ""b"", c"\r\n', True)
@@ -183,10 +185,10 @@ def test_server_stream_of_csv_lines_is_csv(kind: str) -> None:
 
 @each_channel
 def test_stream_without_records_is_an_empty_response(kind: str) -> None:
-    async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, _context: Any) -> AsyncIterator[Any]:
         yield notes_reply()
 
-    got = with_gateway(kind, lambda to: get(to, "/give"), Give=give)
+    got = with_gateway(kind, lambda to: get(to, "/list"), List=send_notes)
 
     assert (got.status, got.body, got.is_whole) == (200, b"", True)
     assert got.headers["content-type"] == "application/x-ndjson"
@@ -197,13 +199,13 @@ def test_connection_is_reused_after_a_stream(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
         client, received = await Client.to(runner), []
         for name in ("a", "b"):
-            await client.begin("POST", "/both")
+            await client.begin("POST", "/exchange")
             await client.send(b'{"name":"%b"}' % name.encode())
             await client.finish()
             received += (await client.response()).texts
         return received
 
-    assert with_gateway(kind, body, Both=echo) == ["a", "b"]
+    assert with_gateway(kind, body, Exchange=echo) == ["a", "b"]
 
 
 @each_channel
@@ -212,13 +214,13 @@ def test_head_returns_the_headers_of_get_and_ends_the_call(kind: str) -> None:
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
-        await client.begin("HEAD", "/give?name=1")
+        await client.begin("HEAD", "/list?name=1")
         of_head = await client.response(has_body=False)
         await handlers.has_ended.wait()
-        await client.begin("HEAD", "/give?name=none")  # the connection is still open
+        await client.begin("HEAD", "/list?name=none")  # the connection is still open
         return of_head, await client.response(has_body=False)
 
-    of_head, second = with_gateway(kind, body, Give=handlers.endless)
+    of_head, second = with_gateway(kind, body, List=handlers.endless)
 
     assert of_head.status == 200
     assert of_head.headers["content-type"] == "application/x-ndjson"
@@ -228,10 +230,10 @@ def test_head_returns_the_headers_of_get_and_ends_the_call(kind: str) -> None:
 def test_http_1_0_response_ends_with_the_connection() -> None:
     async def body(runner: web.ServerRunner) -> bytes:
         client = await Client.to(runner)
-        await client.raw(b"POST /both HTTP/1.0\r\nContent-Length: 12\r\n\r\n" + b'{"name":"a"}')
+        await client.raw(b"POST /exchange HTTP/1.0\r\nContent-Length: 12\r\n\r\n" + b'{"name":"a"}')
         return await client.reader.read()
 
-    head, _, text = with_gateway("in-process", body, Both=echo).partition(b"\r\n\r\n")
+    head, _, text = with_gateway("in-process", body, Exchange=echo).partition(b"\r\n\r\n")
 
     assert text == b'{"text":"a"}\n'
     assert b"Transfer-Encoding" not in head

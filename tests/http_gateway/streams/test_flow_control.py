@@ -107,14 +107,16 @@ async def messages_of(*pieces: bytes) -> list[Any]:
     async def readany() -> bytes:
         return rest.pop(0)
 
-    binding = next(b for b in bindings_of(SERVICE) if b.rpc.endswith("/Both"))
+    binding = next(b for b in bindings_of(SERVICE) if b.rpc.endswith("/Exchange"))
     content = SimpleNamespace(readany=readany)
     request: Any = SimpleNamespace(
         headers={}, content=content, transport=object(), options=Options()
     )
     assert binding.request_records is not None
     parser = parser_of(request, binding.request_records)
-    return [each async for each in RequestMessages(request, binding, parser, message("Put"))]
+    return [
+        each async for each in RequestMessages(request, binding, parser, message("ItemsRequest"))
+    ]
 
 
 @pytest.mark.parametrize("line", [b"\n", b'{"name":"a"}\n'])

@@ -56,7 +56,7 @@ def test_keepalive_records_are_sent_without_records_and_start_the_response(
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
-        await client.begin("GET", "/each", Accept=response_format.content_type)
+        await client.begin("GET", "/tail", Accept=response_format.content_type)
         head = await client.head()
         keepalives = [await client.chunk(), await client.chunk()]
         received.set()
@@ -65,7 +65,7 @@ def test_keepalive_records_are_sent_without_records_and_start_the_response(
             rest += [chunk] if chunk != response_format.keepalive else []
         return head, keepalives, b"".join(rest)
 
-    (status, headers), keepalives, rest = with_gateway(kind, body, options=OPTIONS_SOON, Each=late)
+    (status, headers), keepalives, rest = with_gateway(kind, body, options=OPTIONS_SOON, Tail=late)
 
     assert (status, headers["content-type"], keepalives) == (
         200,
@@ -88,7 +88,7 @@ def test_disconnect_between_keepalive_records_ends_the_call(
 
     async def body(runner: web.ServerRunner) -> None:
         client = await Client.to(runner)
-        await client.begin("GET", "/give", Accept=response_format.content_type)
+        await client.begin("GET", "/list", Accept=response_format.content_type)
         await client.head()
         while (chunk := await client.chunk()) == response_format.keepalive:
             pass  # the first record may come after the first keepalive record
@@ -97,7 +97,7 @@ def test_disconnect_between_keepalive_records_ends_the_call(
         client.disconnect()
         await handlers.has_ended.wait()
 
-    with_gateway(kind, body, options=OPTIONS_SOON, Give=handlers.endless)
+    with_gateway(kind, body, options=OPTIONS_SOON, List=handlers.endless)
 
 
 @each_channel
@@ -112,13 +112,13 @@ def test_response_of_undetermined_format_starts_with_its_first_record(kind: str)
 
     async def body(runner: web.ServerRunner) -> list[bytes]:
         client = await Client.to(runner)
-        await client.begin("GET", "/give")
+        await client.begin("GET", "/list")
         await client.head()
         chunks = [await client.chunk(), await client.chunk()]
         started.set()
         return chunks
 
-    assert with_gateway(kind, body, options=OPTIONS_SOON, Give=late) == [
+    assert with_gateway(kind, body, options=OPTIONS_SOON, List=late) == [
         NDJSON.record,
         NDJSON.keepalive,
     ]
@@ -133,7 +133,7 @@ def test_csv_has_no_keepalive_records(kind: str) -> None:
 
     async def body(runner: web.ServerRunner) -> bytes:
         client = await Client.to(runner)
-        await client.begin("GET", "/give")
+        await client.begin("GET", "/list")
         return (await client.response()).body
 
-    assert with_gateway(kind, body, options=OPTIONS_SOON, Give=slow) == b"a\r\nb\r\n"
+    assert with_gateway(kind, body, options=OPTIONS_SOON, List=slow) == b"a\r\nb\r\n"

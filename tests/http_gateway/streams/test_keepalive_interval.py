@@ -61,7 +61,7 @@ class Transport:
 
 async def written_records(*pauses: float, accepts: bool = False) -> list[tuple[float, bytes]]:
     """Returns the writes, without the response head, of a call with a record after each pause."""
-    (binding,) = (b for b in bindings_of(SERVICE) if b.rpc.endswith("/Each"))
+    (binding,) = (b for b in bindings_of(SERVICE) if b.rpc.endswith("/Tail"))
     transport = Transport()
     request: Any = SimpleNamespace(
         transport=transport,
@@ -79,11 +79,18 @@ async def written_records(*pauses: float, accepts: bool = False) -> list[tuple[f
             await asyncio.sleep(pause)
             yield message("Note", text="a")
 
-    async with channel_to("in-process", register_handlers(SERVICE, {"Each": each})) as channel:
+    async with channel_to("in-process", register_handlers(SERVICE, {"Tail": each})) as channel:
         writer = ResponseWriter(
-            request, "a", binding, message("Ask"), body_error=lambda: None, is_unread=lambda: False
+            request,
+            "a",
+            binding,
+            message("NameRequest"),
+            body_error=lambda: None,
+            is_unread=lambda: False,
         )
-        await writer.write_response(channel.unary_stream("/made.Service/Each")(message("Ask")))
+        await writer.write_response(
+            channel.unary_stream("/example.Service/Tail")(message("NameRequest"))
+        )
     (_, head), *rest, (_, end) = transport.written
     assert (head[:12], end) == (b"HTTP/1.1 200", b"0\r\n\r\n")
     return rest

@@ -34,7 +34,7 @@ def test_each_response_is_a_record(kind: str) -> None:
         for text in (request.name, "", "é\n"):
             yield message("Note", text=text)
 
-    got = with_gateway(kind, lambda to: get(to, "/each?name=a"), Each=each)
+    got = with_gateway(kind, lambda to: get(to, "/tail?name=a"), Tail=each)
 
     assert (got.status, got.headers["content-type"]) == (200, "application/x-ndjson")
     assert (got.texts, got.is_whole) == (["a", "", "é\n"], True)
@@ -45,7 +45,7 @@ def test_each_line_is_a_request_with_the_fields_of_the_path(kind: str) -> None:
     sifting = RecordingHandler()
     body = b'{"name":"a"}\n\n{"name":"b","size":7}'
 
-    got = with_gateway(kind, lambda to: post(to, "/sift/x%20y", body), Sift=sifting.sift)
+    got = with_gateway(kind, lambda to: post(to, "/upload/x%20y", body), Upload=sifting.sift)
 
     assert (got.status, json.loads(got.body)) == (200, {"total": 2})
     assert sifting.received == [("x y", "a", 0), ("x y", "b", 7)]
@@ -56,7 +56,7 @@ def test_each_line_is_a_request_with_the_fields_of_the_path(kind: str) -> None:
 def test_body_without_lines_has_no_requests(kind: str, body: bytes) -> None:
     sifting = RecordingHandler()
 
-    got = with_gateway(kind, lambda to: post(to, "/sift/x", body), Sift=sifting.sift)
+    got = with_gateway(kind, lambda to: post(to, "/upload/x", body), Upload=sifting.sift)
 
     assert (json.loads(got.body), sifting.received) == ({"total": 0}, [])
 
@@ -76,7 +76,7 @@ def test_invalid_line_is_located(kind: str, line: bytes, field: str) -> None:
     sifting = RecordingHandler()
     body = b'{"name":"a"}\n' + line + b'\n{"name":"c"}\n'
 
-    got = with_gateway(kind, lambda to: post(to, "/sift/x", body), Sift=sifting.sift)
+    got = with_gateway(kind, lambda to: post(to, "/upload/x", body), Upload=sifting.sift)
 
     assert got.status == 400
     (detail,) = json.loads(got.body)["error"]["details"]
@@ -87,10 +87,10 @@ def test_invalid_line_is_located(kind: str, line: bytes, field: str) -> None:
 def test_other_content_types_and_query_parameters_are_rejected() -> None:
     async def body(runner: web.ServerRunner) -> tuple[ReceivedResponse, ReceivedResponse]:
         return (
-            await post(runner, "/sift/x", b"a,b\n", CSV),
-            await post(runner, "/sift/x?name=a", b'{"name":"b"}\n'),
+            await post(runner, "/upload/x", b"a,b\n", CSV),
+            await post(runner, "/upload/x?name=a", b'{"name":"b"}\n'),
         )
 
-    table, query = with_gateway("in-process", body, Sift=RecordingHandler().sift)
+    table, query = with_gateway("in-process", body, Upload=RecordingHandler().sift)
 
     assert (table.status, query.status) == (415, 400)

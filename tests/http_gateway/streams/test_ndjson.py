@@ -21,15 +21,18 @@ REQUESTS = {
 BOM = b"\xef\xbb\xbf"
 
 
-def parser_of(rpc: str = "Both") -> NdjsonParser:
+def parser_of(rpc: str = "Exchange") -> NdjsonParser:
     requests = REQUESTS[rpc]
     assert requests is not None
     return NdjsonParser(requests)
 
 
-def read(*pieces: bytes, rpc: str = "Both") -> Any:
+def read(*pieces: bytes, rpc: str = "Exchange") -> Any:
     """Returns the request message for a body that arrives in these pieces."""
-    parser, target = parser_of(rpc), message("Put" if rpc == "Both" else "PutStrict")
+    parser, target = (
+        parser_of(rpc),
+        message("ItemsRequest" if rpc == "Exchange" else "StrictItemsRequest"),
+    )
     for piece in pieces:
         add(parser, parser.feed(piece), target)
     add(parser, parser.finish(), target)
@@ -123,7 +126,7 @@ def test_invalid_fields_are_stored_in_the_record(line: bytes, fields: list[str])
     assert sorted(invalid) == fields
 
 
-def violation(*pieces: bytes, rpc: str = "Both") -> tuple[str, str, str]:
+def violation(*pieces: bytes, rpc: str = "Exchange") -> tuple[str, str, str]:
     """Returns the code, path and message of the violation that ends the parsing of a body."""
     with pytest.raises(RequestError) as caught:
         read(*pieces, rpc=rpc)
@@ -132,12 +135,12 @@ def violation(*pieces: bytes, rpc: str = "Both") -> tuple[str, str, str]:
 
 
 def test_first_error_ends_the_body_if_records_have_no_field_for_errors() -> None:
-    assert violation(b'{"name":"a"}\n\n{"name":7}\n', rpc="Strictly") == (
+    assert violation(b'{"name":"a"}\n\n{"name":7}\n', rpc="ExchangeStrict") == (
         "INVALID_TYPE",
         "stricts[1].name",
         "must be a string (line 3)",
     )
-    code, path, text = violation(b'{"name":"a"}\nx\n', rpc="Strictly")
+    code, path, text = violation(b'{"name":"a"}\nx\n', rpc="ExchangeStrict")
     assert (code, path) == ("INVALID_JSON", "stricts[1]")
     assert text.endswith("(line 2)")
 

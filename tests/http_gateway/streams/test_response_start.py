@@ -30,12 +30,12 @@ def test_head_is_sent_when_the_server_accepts_the_call(kind: str, accept: str) -
 
     async def body(runner: web.ServerRunner) -> tuple[int, dict[str, str], bytes]:
         client = await Client.to(runner)
-        await client.begin("GET", "/each", Accept=accept)
+        await client.begin("GET", "/tail", Accept=accept)
         status, headers = await client.head()
         received.set()
         return status, headers, await client.chunk()
 
-    status, headers, record = with_gateway(kind, body, Each=late)
+    status, headers, record = with_gateway(kind, body, Tail=late)
 
     assert (status, headers["content-type"], headers["ratelimit"]) == (200, accept, "7")
     assert "x-other" not in headers
@@ -44,19 +44,19 @@ def test_head_is_sent_when_the_server_accepts_the_call(kind: str, accept: str) -
 
 @each_channel
 def test_head_is_sent_before_the_request_body_is_complete(kind: str) -> None:
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def exchange(requests: Any, context: Any) -> AsyncIterator[Any]:
         await context.send_initial_metadata(ACCEPTED)
         async for request in requests:
             yield notes_reply(request.items[0].name)
 
     async def body(runner: web.ServerRunner) -> tuple[int, bytes]:
         client = await Client.to(runner)
-        await client.begin("POST", "/both", Accept="text/event-stream")
+        await client.begin("POST", "/exchange", Accept="text/event-stream")
         status, _ = await client.head()
         await client.send(b'{"name":"a"}\n')
         return status, await client.chunk()
 
-    assert with_gateway(kind, body, Both=both) == (200, b'data: {"text":"a"}\n\n')
+    assert with_gateway(kind, body, Exchange=exchange) == (200, b'data: {"text":"a"}\n\n')
 
 
 @each_channel
@@ -75,13 +75,13 @@ def test_head_request_reads_no_record(kind: str) -> None:
         client = await Client.to(runner)
         statuses = []
         for _ in range(2):  # the connection is still open
-            await client.begin("HEAD", "/each")
+            await client.begin("HEAD", "/tail")
             statuses.append((await client.response(has_body=False)).status)
             await has_ended.wait()
             has_ended.clear()
         return statuses
 
-    assert with_gateway(kind, body, Each=endless) == [200, 200]
+    assert with_gateway(kind, body, Tail=endless) == [200, 200]
 
 
 @each_channel
@@ -92,10 +92,10 @@ def test_rejected_call_has_the_status_of_its_error(kind: str) -> None:
 
     async def body(runner: web.ServerRunner) -> ReceivedResponse:
         client = await Client.to(runner)
-        await client.begin("GET", "/each")
+        await client.begin("GET", "/tail")
         return await client.response()
 
-    got = with_gateway(kind, body, Each=refused)
+    got = with_gateway(kind, body, Tail=refused)
 
     assert (got.status, got.headers["content-type"]) == (404, "application/json")
     assert json.loads(got.body)["error"]["code"] == "TagNotFound"
@@ -113,11 +113,11 @@ def test_error_after_acceptance_is_the_last_record(kind: str) -> None:
 
     async def body(runner: web.ServerRunner) -> tuple[int, Any]:
         client = await Client.to(runner)
-        await client.begin("GET", "/each")
+        await client.begin("GET", "/tail")
         status, _ = await client.head()
         started.set()
         return status, json.loads(await client.chunk())
 
-    status, record = with_gateway(kind, body, Each=failing)
+    status, record = with_gateway(kind, body, Tail=failing)
 
     assert (status, record["error"]["code"]) == (200, "Unavailable")

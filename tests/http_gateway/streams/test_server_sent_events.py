@@ -21,11 +21,11 @@ async def send_request(
     runner: web.ServerRunner, accept: str = SSE, method: str = "GET"
 ) -> ReceivedResponse:
     client = await Client.to(runner)
-    await client.begin(method, "/give?name=a", Accept=accept)
+    await client.begin(method, "/list?name=a", Accept=accept)
     return await client.response(has_body=method != "HEAD")
 
 
-async def give(request: Any, _context: Any) -> AsyncIterator[Any]:
+async def send_notes(request: Any, _context: Any) -> AsyncIterator[Any]:
     yield notes_reply()
     yield notes_reply(request.name, "b")
     yield notes_reply("é\r\n")
@@ -33,7 +33,7 @@ async def give(request: Any, _context: Any) -> AsyncIterator[Any]:
 
 @each_channel
 def test_each_record_is_an_event_and_the_last_event_is_the_end(kind: str) -> None:
-    got = with_gateway(kind, send_request, Give=give)
+    got = with_gateway(kind, send_request, List=send_notes)
 
     assert (got.status, got.headers["content-type"]) == (200, SSE)
     assert got.headers["cache-control"] == "no-store"
@@ -62,7 +62,7 @@ def test_each_record_is_an_event_and_the_last_event_is_the_end(kind: str) -> Non
     ],
 )
 def test_events_are_sent_only_if_accept_names_them(accept: str, is_given: bool) -> None:
-    got = with_gateway("in-process", lambda to: send_request(to, accept), Give=give)
+    got = with_gateway("in-process", lambda to: send_request(to, accept), List=send_notes)
 
     expected = SSE if is_given else "application/x-ndjson"
     assert (got.status, got.headers["content-type"]) == (200, expected)
@@ -70,7 +70,7 @@ def test_events_are_sent_only_if_accept_names_them(accept: str, is_given: bool) 
 
 
 def test_head_response_of_an_event_stream_has_no_event() -> None:
-    got = with_gateway("in-process", lambda to: send_request(to, method="HEAD"), Give=give)
+    got = with_gateway("in-process", lambda to: send_request(to, method="HEAD"), List=send_notes)
 
     assert (got.headers["content-type"], got.headers["cache-control"]) == (SSE, "no-store")
 
@@ -79,7 +79,7 @@ def test_head_response_of_an_event_stream_has_no_event() -> None:
 def test_event_is_sent_immediately(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> list[bytes]:
         client, received = await Client.to(runner), []
-        await client.begin("POST", "/both", Accept=SSE)
+        await client.begin("POST", "/exchange", Accept=SSE)
         for number in range(3):
             await client.send(b'{"name":"%d"}\n' % number)
             if number == 0:
@@ -89,7 +89,7 @@ def test_event_is_sent_immediately(kind: str) -> None:
         return [*received, await client.chunk(), await client.chunk()]
 
     events = [b'data: {"text":"%d"}\n\n' % number for number in range(3)]
-    assert with_gateway(kind, body, Both=echo) == [*events, END, b""]
+    assert with_gateway(kind, body, Exchange=echo) == [*events, END, b""]
 
 
 @each_channel
@@ -98,7 +98,7 @@ def test_csv_line_is_an_event_with_its_cells(kind: str) -> None:
         yield message("NotesReply", lines=[csv_line(["id", "name"])])
         yield message("NotesReply", lines=[csv_line(["1", 'a\n"b"'])])
 
-    got = with_gateway(kind, send_request, Give=lines)
+    got = with_gateway(kind, send_request, List=lines)
 
     assert got.body == b'data: ["id","name"]\n\ndata: ["1","a\\n\\"b\\""]\n\n' + END
 
@@ -108,7 +108,7 @@ def test_stream_without_records_has_only_the_end_event(kind: str) -> None:
     async def nothing(_request: Any, _context: Any) -> AsyncIterator[Any]:
         yield notes_reply()
 
-    got = with_gateway(kind, send_request, Give=nothing)
+    got = with_gateway(kind, send_request, List=nothing)
 
     assert (got.headers["content-type"], got.body) == (SSE, END)
 
@@ -119,7 +119,7 @@ def test_error_is_the_last_event(kind: str) -> None:
         yield notes_reply("a")
         await reject(context, "TAG_NOT_FOUND")
 
-    got = with_gateway(kind, send_request, Give=failing)
+    got = with_gateway(kind, send_request, List=failing)
 
     record, error, rest = got.body.split(b"\n\n")
     assert (record, rest, got.is_whole) == (b'data: {"text":"a"}', b"", True)
@@ -134,6 +134,6 @@ def test_error_before_the_first_event_is_an_error_response(kind: str) -> None:
         await reject(context, "TAG_NOT_FOUND")
         yield notes_reply()
 
-    got = with_gateway(kind, send_request, Give=failing)
+    got = with_gateway(kind, send_request, List=failing)
 
     assert (got.status, got.headers["content-type"]) == (404, "application/json")

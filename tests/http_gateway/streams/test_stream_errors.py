@@ -26,18 +26,18 @@ from .handlers import CSV, Handlers, count, csv_line, each_channel, echo, with_g
 def test_rejection_is_sent_before_the_body_is_read(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def both(_requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def exchange(_requests: Any, context: Any) -> AsyncIterator[Any]:
         await reject(context, "UNAUTHORIZED")
         yield notes_reply()
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
-        await client.begin("POST", "/both")  # No byte of the body is sent.
+        await client.begin("POST", "/exchange")  # No byte of the body is sent.
         got = await client.response()
         await client.finish()
         return got, await client.is_closed()
 
-    got, is_closed = with_gateway(kind, body, Both=both)
+    got, is_closed = with_gateway(kind, body, Exchange=exchange)
 
     assert (got.status, json.loads(got.body)["error"]["code"]) == (401, "Unauthorized")
     assert got.headers["www-authenticate"] == "Bearer"
@@ -46,9 +46,9 @@ def test_rejection_is_sent_before_the_body_is_read(
 
 
 @each_channel
-@pytest.mark.parametrize("path", ["/both", "/collect/x"])
+@pytest.mark.parametrize("path", ["/exchange", "/collect/x"])
 def test_rejection_is_sent_while_the_body_is_forwarded(kind: str, path: str) -> None:
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def exchange(requests: Any, context: Any) -> AsyncIterator[Any]:
         await collect(requests, context)
         yield notes_reply()
 
@@ -68,11 +68,11 @@ def test_rejection_is_sent_while_the_body_is_forwarded(kind: str, path: str) -> 
             client.disconnect()
         return statuses
 
-    assert with_gateway(kind, body, Both=both, Collect=collect) == [403] * 20
+    assert with_gateway(kind, body, Exchange=exchange, Collect=collect) == [403] * 20
 
 
 def test_100_continue_is_sent_only_when_the_server_reads() -> None:
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def exchange(requests: Any, context: Any) -> AsyncIterator[Any]:
         if dict(context.invocation_metadata()).get("authorization") != "yes":
             await reject(context, "UNAUTHORIZED")
         async for request in requests:
@@ -80,24 +80,24 @@ def test_100_continue_is_sent_only_when_the_server_reads() -> None:
 
     async def body(runner: web.ServerRunner) -> Any:
         refused, accepted = await Client.to(runner), await Client.to(runner)
-        await refused.begin("POST", "/both", Expect="100-continue")
-        await accepted.begin("POST", "/both", Expect="100-continue", Authorization="yes")
+        await refused.begin("POST", "/exchange", Expect="100-continue")
+        await accepted.begin("POST", "/exchange", Expect="100-continue", Authorization="yes")
         statuses = [(await client.head())[0] for client in (refused, accepted)]
         await accepted.send(b'{"name":"a"}')
         await accepted.finish()
         return statuses, (await accepted.response()).texts
 
-    assert with_gateway("in-process", body, Both=both) == ([401, 100], ["a"])
+    assert with_gateway("in-process", body, Exchange=exchange) == ([401, 100], ["a"])
 
 
 @each_channel
 def test_error_before_the_first_record_is_an_error_response(kind: str) -> None:
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def exchange(requests: Any, context: Any) -> AsyncIterator[Any]:
         async for _ in requests:
             await reject(context, "TAG_NOT_FOUND")
         yield notes_reply()
 
-    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, context: Any) -> AsyncIterator[Any]:
         await reject(context, "TAG_NOT_FOUND")
         yield notes_reply()
 
@@ -107,12 +107,12 @@ def test_error_before_the_first_record_is_an_error_response(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> list[ReceivedResponse]:
         line = b'{"name":"a"}\n'
         return [
-            await post(runner, "/both", line),
-            await get(runner, "/give"),
+            await post(runner, "/exchange", line),
+            await get(runner, "/list"),
             await post(runner, "/collect/x", line),
         ]
 
-    for got in with_gateway(kind, body, Both=both, Give=give, Collect=collect):
+    for got in with_gateway(kind, body, Exchange=exchange, List=send_notes, Collect=collect):
         assert (got.status, got.headers["content-type"]) == (404, "application/json")
         assert json.loads(got.body)["error"]["code"] == "TagNotFound"
 
@@ -120,7 +120,7 @@ def test_error_before_the_first_record_is_an_error_response(kind: str) -> None:
 @each_channel
 @pytest.mark.parametrize(("reason", "code"), [("TAG_NOT_FOUND", "TagNotFound"), ("", "Internal")])
 def test_error_after_the_first_record_is_the_last_record(kind: str, reason: str, code: str) -> None:
-    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, context: Any) -> AsyncIterator[Any]:
         yield notes_reply("a", "b")
         if reason:
             await reject(context, reason)
@@ -128,12 +128,12 @@ def test_error_after_the_first_record_is_the_last_record(kind: str, reason: str,
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
-        await client.begin("GET", "/give", X_Request_Id="abc")
+        await client.begin("GET", "/list", X_Request_Id="abc")
         first = await client.response()
-        await client.begin("GET", "/give")  # the connection is still open
+        await client.begin("GET", "/list")  # the connection is still open
         return first, await client.response()
 
-    got, second = with_gateway(kind, body, Give=give)
+    got, second = with_gateway(kind, body, List=send_notes)
 
     assert (got.status, got.texts, got.is_whole) == (200, ["a", "b", code], True)
     assert second.texts == got.texts
@@ -147,18 +147,18 @@ def test_error_after_the_first_record_is_the_last_record(kind: str, reason: str,
 def test_malformed_error_details_do_not_break_the_response(kind: str) -> None:
     unreadable = (("grpc-status-details-bin", b"\xff"),)
 
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def send_notes(request: Any, context: Any) -> AsyncIterator[Any]:
         if request.name:
             yield notes_reply(request.name)
         await context.abort(StatusCode.NOT_FOUND, "gone", trailing_metadata=unreadable)
 
     async def body(runner: web.ServerRunner) -> list[ReceivedResponse]:
         clients = [await Client.to(runner) for _ in range(2)]
-        for client, target in zip(clients, ("/give?name=a", "/give"), strict=True):
+        for client, target in zip(clients, ("/list?name=a", "/list"), strict=True):
             await client.begin("GET", target, X_Request_Id="abc")
         return [await client.response() for client in clients]
 
-    started, other = with_gateway(kind, body, Give=give)
+    started, other = with_gateway(kind, body, List=send_notes)
 
     assert (started.status, started.texts, started.is_whole) == (200, ["a", "NotFound"], True)
     assert (other.status, other.headers["x-request-id"]) == (404, "abc")
@@ -171,13 +171,13 @@ def test_started_response_is_aborted_if_the_gateway_fails(
     def broken(*_: Any) -> Any:
         raise LookupError("rose")
 
-    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, context: Any) -> AsyncIterator[Any]:
         yield notes_reply("a")
         await reject(context, "TAG_NOT_FOUND")
 
     monkeypatch.setattr(errors, "call_error", broken)
 
-    got = with_gateway(kind, lambda to: get(to, "/give"), Give=give)
+    got = with_gateway(kind, lambda to: get(to, "/list"), List=send_notes)
 
     assert (got.status, got.texts, got.is_whole) == (200, ["a"], False)
     assert "LookupError: rose" in caplog.text
@@ -185,29 +185,29 @@ def test_started_response_is_aborted_if_the_gateway_fails(
 
 @each_channel
 def test_error_during_the_body_closes_the_connection(kind: str) -> None:
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def exchange(requests: Any, context: Any) -> AsyncIterator[Any]:
         async for request in requests:
             yield notes_reply(request.items[0].name)
             await reject(context, "UNAVAILABLE")
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
-        await client.begin("POST", "/both")
+        await client.begin("POST", "/exchange")
         await client.send(b'{"name":"a"}\n')  # The terminating chunk is missing.
         return await client.response(), await client.is_closed()
 
-    got, is_closed = with_gateway(kind, body, Both=both)
+    got, is_closed = with_gateway(kind, body, Exchange=exchange)
 
     assert (got.texts, got.is_whole, is_closed) == (["a", "Unavailable"], True, True)
 
 
 @each_channel
 def test_csv_response_is_aborted_at_an_error(kind: str) -> None:
-    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+    async def send_notes(_request: Any, context: Any) -> AsyncIterator[Any]:
         yield message("NotesReply", lines=[csv_line(["a"])])
         await reject(context, "UNAVAILABLE")
 
-    got = with_gateway(kind, lambda to: get(to, "/give"), Give=give)
+    got = with_gateway(kind, lambda to: get(to, "/list"), List=send_notes)
 
     assert (got.status, got.is_whole) == (200, False)
     assert b"error" not in got.body
@@ -218,7 +218,7 @@ BAD_CSV = b"a,b\n1,2\n" + b'"3"4,5\n' + b"6,7\n"
 
 @each_channel
 def test_responses_to_records_before_an_invalid_one_are_sent_first(kind: str) -> None:
-    got = with_gateway(kind, lambda to: post(to, "/both", BAD_CSV, CSV), Both=echo)
+    got = with_gateway(kind, lambda to: post(to, "/exchange", BAD_CSV, CSV), Exchange=echo)
 
     assert (got.status, got.texts) == (200, ["1:a|b", "2:1|2", "ValidationError"])
     (detail,) = got.records[-1]["error"]["details"]
@@ -232,7 +232,7 @@ def test_invalid_record_without_a_field_for_errors_is_not_sent(kind: str) -> Non
             yield notes_reply(*(strict.name for strict in request.stricts))
 
     body = b'{"name":"a"}\n{"name":"b"}\n{"name":"c","x":1}\n'
-    got = with_gateway(kind, lambda to: post(to, "/strictly", body), Strictly=strictly)
+    got = with_gateway(kind, lambda to: post(to, "/exchange-strict", body), ExchangeStrict=strictly)
 
     assert got.texts == ["a", "b", "ValidationError"]
     assert got.records[-1]["error"]["details"][0]["field"] == "stricts[2].x"
@@ -242,15 +242,15 @@ def test_invalid_record_without_a_field_for_errors_is_not_sent(kind: str) -> Non
 def test_error_in_the_body_before_any_response_is_the_response(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> list[ReceivedResponse]:
         client = await Client.to(runner)
-        await client.begin("POST", "/both")
+        await client.begin("POST", "/exchange")
         await client.send(b"x" * (MAX_RECORD_BYTES + 1))  # The terminating chunk is missing.
         return [
-            await post(runner, "/both", b'"a', CSV),
-            await post(runner, "/strictly", b'{"name":7}'),
+            await post(runner, "/exchange", b'"a', CSV),
+            await post(runner, "/exchange-strict", b'{"name":7}'),
             await client.response(),
         ]
 
-    for got in with_gateway(kind, body, Both=echo, Strictly=echo):
+    for got in with_gateway(kind, body, Exchange=echo, ExchangeStrict=echo):
         assert (got.status, json.loads(got.body)["error"]["code"]) == (400, "ValidationError")
 
 
@@ -293,14 +293,14 @@ def test_idle_body_times_out(kind: str, started: bool) -> None:
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
-        await client.begin("POST", "/both")
+        await client.begin("POST", "/exchange")
         if started:
             await client.send(b'{"name":"a"}\n{"na')
         got = await client.response()
         await client.finish()
         return got, await client.is_closed()
 
-    got, is_closed = with_gateway(kind, body, options=options, Both=echo)
+    got, is_closed = with_gateway(kind, body, options=options, Exchange=echo)
 
     if started:
         assert (got.status, got.texts) == (200, ["a", "RequestTimeout"])
@@ -316,7 +316,7 @@ LONG = 60.0
 @each_channel
 @pytest.mark.parametrize("working", [False, True])
 def test_draining_gateway_stops_reading_the_body_with_an_error(kind: str, working: bool) -> None:
-    async def both(requests: Any, _context: Any) -> AsyncIterator[Any]:
+    async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
         async for request in requests:
             yield notes_reply(request.items[0].name)
             if working:
@@ -324,7 +324,7 @@ def test_draining_gateway_stops_reading_the_body_with_an_error(kind: str, workin
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
-        await client.begin("POST", "/both")
+        await client.begin("POST", "/exchange")
         await client.send(b'{"name":"a"}\n')
         head = await client.head()
         first = await client.chunk()
@@ -338,7 +338,7 @@ def test_draining_gateway_stops_reading_the_body_with_an_error(kind: str, workin
         return got
 
     stopping = asyncio.Event()
-    got = with_gateway(kind, body, grace=LONG, Both=both)
+    got = with_gateway(kind, body, grace=LONG, Exchange=exchange)
 
     assert (got.texts, got.is_whole) == (["a", "Unavailable"], True)
 
