@@ -26,7 +26,7 @@ class EmptyInterceptor(aio.ServerInterceptor):
 
 
 def stats() -> Iterator[Comparison]:
-    """Yields the gateway over a network channel, compared with stock aiohttp and grpc.aio."""
+    """Yields the gateway over a network channel, compared with aiohttp and grpc.aio alone."""
     with (
         program("gateway_servers", "backend") as backend,
         program("gateway_servers", "gateway", backend) as gateway,
@@ -37,7 +37,7 @@ def stats() -> Iterator[Comparison]:
         "gateway_over_grpc",
         *measured,
         unit="requests/s",
-        versus="stock aiohttp and grpc.aio",
+        versus="aiohttp and grpc.aio alone",
     )
 
 
