@@ -1,6 +1,6 @@
 """Load shedding: rejects requests with 503 and Retry-After while too many calls run.
 
-All calls share one interpreter. Beyond some hundred of them, each new call slows down the
+All calls share one interpreter. Beyond a few hundred of them, each new call slows down the
 others without raising the throughput. A call counts from its start to its response, not
 while its body arrives, so slow clients use no capacity. A new stream is rejected under the
 same condition, but open streams do not count here: the services limit them separately.

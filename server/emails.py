@@ -18,7 +18,7 @@ email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 
 MAX_LENGTH = 254
 # Including surrounding whitespace.
-MAX_GIVEN_LENGTH = 320
+MAX_INPUT_LENGTH = 320
 MAX_LOCAL_LENGTH = 64
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
@@ -53,7 +53,7 @@ def parse_email(text: str) -> Email | None:
     and ss are different mailboxes) and the domain in IDNA's ASCII form.
     """
     address = trim(text)
-    if len(address) > MAX_LENGTH or len(text) > MAX_GIVEN_LENGTH:
+    if len(address) > MAX_LENGTH or len(text) > MAX_INPUT_LENGTH:
         return None
     if _PLAIN.fullmatch(address):
         return Email(address, address.lower())

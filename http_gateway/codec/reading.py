@@ -25,7 +25,7 @@ from .scalars import InvalidValue
 
 
 class Readers:
-    """The readers of one options."""
+    """The readers for one set of options."""
 
     def __init__(self, options: CodecOptions) -> None:
         self._options = options

@@ -26,7 +26,7 @@ _FLOATS = (FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT)
 
 
 class Writers:
-    """The writers of one options."""
+    """The writers for one set of options."""
 
     def __init__(self, options: CodecOptions) -> None:
         self._options = options

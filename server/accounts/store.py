@@ -204,8 +204,8 @@ def create_key(
 def page_of_keys(account_id: str, page: Page, tx: Transaction) -> tuple[list[ApiKeyRow], int]:
     """Returns the keys of a page, oldest first, and the number of all keys."""
     rows = tx.all(_PAGE_KEYS, account_id=account_id, limit=page.limit, offset=page.offset)
-    total = tx.one(_COUNT_KEYS, account_id=account_id)
-    return [ApiKeyRow._make(row) for row in rows], int(total[0]) if total else 0
+    total = tx.scalar(_COUNT_KEYS, account_id=account_id)
+    return [ApiKeyRow._make(row) for row in rows], int(total)
 
 
 def rotate_key(account_id: str, key_id: str, secret_hash: str, tx: Transaction) -> ApiKeyRow:

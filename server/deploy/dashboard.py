@@ -101,8 +101,8 @@ def _panel(panel: Panel) -> dict[str, Any]:
 
 def _defaults(panel: Panel) -> dict[str, Any]:
     steps: list[dict[str, Any]] = [{"color": "green", "value": None}]
-    if panel.alarming is not None:
-        steps.append({"color": "red", "value": panel.alarming})
+    if panel.red_above is not None:
+        steps.append({"color": "red", "value": panel.red_above})
     thresholds = {"mode": "absolute", "steps": steps}
     defaults: dict[str, Any] = {"unit": panel.unit, "min": 0, "thresholds": thresholds}
     if not panel.is_number:

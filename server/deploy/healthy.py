@@ -19,12 +19,12 @@ from ..config import Settings
 
 SECONDS = 2.0
 # Loopback addresses for wildcard listen addresses. They need no name resolution.
-_SELF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not listened on
+_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not listened on
 
 
 def is_alive(address: Address, *, tls: bool) -> bool:
     """Requests /healthz. The certificate is not verified: it need not name a loopback address."""
-    address = Address(_SELF.get(address.host, address.host), address.port)
+    address = Address(_LOOPBACK.get(address.host, address.host), address.port)
     with closing(_connection(address, tls=tls)) as connection:
         try:
             connection.request("GET", "/healthz")

@@ -21,7 +21,7 @@ STARTED = "process_start_time_seconds"
 class Panel(NamedTuple):
     """A graph, or a single number if `is_number`: queries with their legends, and a unit.
 
-    Values above `alarming` are shown in red.
+    Values above `red_above` are shown in red.
     """
 
     title: str
@@ -29,7 +29,7 @@ class Panel(NamedTuple):
     unit: str
     queries: tuple[tuple[str, str], ...]
     is_number: bool = False
-    alarming: float | None = None
+    red_above: float | None = None
 
 
 class Row(NamedTuple):
@@ -39,8 +39,8 @@ class Row(NamedTuple):
     panels: tuple[Panel, ...]
 
 
-def number(title: str, help: str, unit: str, query: str, alarming: float | None = None) -> Panel:
-    return Panel(title, help, unit, ((query, ""),), is_number=True, alarming=alarming)
+def number(title: str, help: str, unit: str, query: str, red_above: float | None = None) -> Panel:
+    return Panel(title, help, unit, ((query, ""),), is_number=True, red_above=red_above)
 
 
 ROWS = (

@@ -68,7 +68,7 @@ def record(account_id: str, changes: Sequence[Change], tx: Transaction) -> None:
 
 
 def has_webhooks(account_id: str, tx: Transaction) -> bool:
-    """Returns whether the account has a webhook, so that others need not build changes."""
+    """Returns whether the account has a webhook, so that callers can skip building changes."""
     if _cache_key(account_id) in tx.cache:
         return False
     if tx.scalar(_WEBHOOKS, account_id=account_id):

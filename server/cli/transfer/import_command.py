@@ -79,8 +79,8 @@ def import_(
         run = ImportRun(client, source, options)
         _run(run)
     _print(run, as_json=json)
-    if run.unlisted:
-        notice(f"All rows were sent, but the failed rows cannot be listed: {run.unlisted}")
+    if run.failures_error:
+        notice(f"All rows were sent, but the failed rows cannot be listed: {run.failures_error}")
     if run.tally.failed:
         raise SystemExit(ExitCode.ROWS_FAILED)
 
@@ -103,7 +103,7 @@ def _run(run: ImportRun) -> None:
 def _print(run: ImportRun, *, as_json: bool) -> None:
     """Prints the counts, to standard error if the failed rows went to standard output."""
     tally, failures = run.tally, run.failures
-    path = failures.name if failures and tally.failed and not run.unlisted else None
+    path = failures.name if failures and tally.failed and not run.failures_error else None
     target = errors if failures and failures.is_standard_output else console
     counts = {outcome.lower(): number for outcome, number in tally.counts.items()}
     if as_json:

@@ -50,7 +50,7 @@ class ImportRun:
         self.resumed_after = 0
         self.failures = options.failures
         # Set if the failed rows of a complete import could not be written.
-        self.unlisted: CommandError | None = None
+        self.failures_error: CommandError | None = None
         self._partial_failures = ""
 
     async def run(self) -> None:
@@ -193,4 +193,4 @@ class ImportRun:
             try:
                 self.failures.finish()
             except CommandError as error:
-                self.unlisted = error
+                self.failures_error = error

@@ -154,7 +154,7 @@ class BatchExecutor(Generic[Work]):
                 item.future = self._loop.create_future()
 
     def _time_out(self, item: WorkItem[Work]) -> None:
-        if item.refuse():
+        if item.reject():
             self.stats.refused += 1
 
     def _hand_over(self) -> None:
@@ -165,7 +165,7 @@ class BatchExecutor(Generic[Work]):
         """
         for item in self._gathered:
             if self._closing:
-                item.refuse()
+                item.reject()
             else:
                 self._queue.put(item)
         self._gathered.clear()

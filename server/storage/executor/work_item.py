@@ -53,7 +53,7 @@ class WorkItem(Generic[Work]):
             self._withdrawn = not self._claimed
             return self._withdrawn
 
-    def refuse(self) -> bool:
+    def reject(self) -> bool:
         """Withdraws the item and raises Unavailable to its caller. Runs on the event loop.
 
         Returns False if it was already claimed.
