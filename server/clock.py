@@ -16,7 +16,7 @@ def system_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-def written(milliseconds: int) -> str:
+def iso8601(milliseconds: int) -> str:
     """Formats a timestamp in ISO 8601 as in JSON: 2026-11-21T03:33:16.247Z."""
     seconds, fraction = divmod(milliseconds, 1000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{fraction:03}Z"

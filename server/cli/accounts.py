@@ -9,7 +9,7 @@ import typer
 from ..accounts import store
 from ..accounts.rules import ADMIN, hash_secret, make_secret
 from ..accounts.store import AccountRow
-from ..clock import written
+from ..clock import iso8601
 from ..console import CommandError, ExitCode, console
 from ..emails import parse_email
 from ..storage.databases import reading, unit_of_work
@@ -67,7 +67,7 @@ def list_(database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False) 
     print_table(
         ("id", "email", "verified", "created"),
         [
-            (row.id, row.email, "yes" if row.email_verified else "no", written(row.created_at))
+            (row.id, row.email, "yes" if row.email_verified else "no", iso8601(row.created_at))
             for row in rows
         ],
     )
@@ -96,5 +96,5 @@ def _as_json(row: AccountRow) -> dict[str, Any]:
         "id": row.id,
         "email": row.email,
         "emailVerified": row.email_verified,
-        "createdAt": written(row.created_at),
+        "createdAt": iso8601(row.created_at),
     }

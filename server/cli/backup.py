@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ..clock import written
+from ..clock import iso8601
 from ..config import BACK_UP_POSTGRES, Settings
 from ..console import CommandError, ExitCode, console, errors
 from ..database_url import PostgresUrl
@@ -89,7 +89,7 @@ def _target(name: str, database: Path, *, replace: bool) -> Path | None:
 def _report(backup: Backup, name: str, database: Path, *, json: bool) -> None:
     """Prints the result, to standard error if the backup went to standard output."""
     target = errors if standard_stream(name) is sys.stdout else console
-    timestamp = written(backup.created_at)
+    timestamp = iso8601(backup.created_at)
     if json:
         print_json(
             {

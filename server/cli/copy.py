@@ -11,7 +11,7 @@ from ..config import Settings
 from ..console import CommandError, ExitCode, console
 from ..database_url import DatabaseLocation, PostgresUrl, parse_database_url
 from ..storage.copy.copy import Copied, Copy
-from ..storage.copy.opening import both_endpoints
+from ..storage.copy.opening import open_endpoints
 from .options import Json
 from .output import print_json, print_table
 from .progress import RowProgress
@@ -41,7 +41,7 @@ def copy(
         raise CommandError("--from and --to are the same database.", ExitCode.USAGE)
     urls = [each.url if isinstance(each, PostgresUrl) else each for each in locations]
     try:
-        with both_endpoints(*urls) as endpoints, RowProgress(0, 0) as progress:
+        with open_endpoints(*urls) as endpoints, RowProgress(0, 0) as progress:
             copied = Copy(
                 *endpoints, names[0], lambda rows, total: progress.show(rows, rows, total)
             ).run()

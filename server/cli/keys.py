@@ -10,7 +10,7 @@ import typer
 from ..accounts import store
 from ..accounts.rules import MAX_NAME_LENGTH, SCOPES, hash_secret, make_secret
 from ..accounts.store import ApiKeyRow
-from ..clock import written
+from ..clock import iso8601
 from ..console import CommandError, ExitCode, console
 from ..errors import ApiKeyNotFound
 from ..paging import MAX_LIMIT, Page
@@ -86,8 +86,8 @@ def list_(
                 row.id,
                 row.scope,
                 row.name,
-                written(row.created_at),
-                written(row.expires_at) if row.expires_at is not None else "",
+                iso8601(row.created_at),
+                iso8601(row.expires_at) if row.expires_at is not None else "",
             )
             for row in rows
         ],
@@ -125,6 +125,6 @@ def _as_json(row: ApiKeyRow) -> dict[str, Any]:
         "id": row.id,
         "name": row.name,
         "scope": row.scope,
-        "createdAt": written(row.created_at),
+        "createdAt": iso8601(row.created_at),
     }
-    return key if row.expires_at is None else {**key, "expiresAt": written(row.expires_at)}
+    return key if row.expires_at is None else {**key, "expiresAt": iso8601(row.expires_at)}

@@ -24,7 +24,7 @@ from ..serving.role import Role
 from ..serving.secret_key import check_secret_key, open_encryption
 from ..serving.webhook_delivery import deliver
 from ..storage.database import StorageError
-from ..storage.databases import to_serve
+from ..storage.databases import database_at
 from ..webhooks.egress.client import Client
 from ..webhooks.egress.policy import EgressPolicy
 from .options import takes_settings
@@ -64,7 +64,7 @@ async def _work(
     async with AsyncExitStack() as stack:
         with life.starting():
             observability, metrics_url = await start_observability(options, stack)
-            database = to_serve(location, connections)
+            database = database_at(location, connections)
             await database.open()
             stack.push_async_callback(database.close)
             observability.exposition.add(of_database(database))

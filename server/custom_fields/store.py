@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from peewee import fn
 
-from ..clock import written
+from ..clock import iso8601
 from ..errors import CustomFieldAlreadyExists, CustomFieldLimitReached, CustomFieldNotFound
 from ..events.rules import Change, EventType, created, deleted
 from ..events.store import record
@@ -37,8 +37,8 @@ class CustomFieldRow(NamedTuple):
             "label": self.label,
             "dataType": DataType(self.data_type).name,
             "mergeTag": merge_tag(self.key),
-            "createdAt": written(self.created_at),
-            "updatedAt": written(self.updated_at),
+            "createdAt": iso8601(self.created_at),
+            "updatedAt": iso8601(self.updated_at),
         }
         return {**field, "fallback": self.fallback} if self.fallback else field
 

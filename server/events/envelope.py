@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ..clock import written
+from ..clock import iso8601
 from .rules import Change, data_key
 
 PREFIX = "evt_"
@@ -26,7 +26,7 @@ def envelope(event_id: str, sequence: int, milliseconds: int, change: Change) ->
     message: dict[str, Any] = {
         "id": event_id,
         "type": change.event_type,
-        "timestamp": written(milliseconds),
+        "timestamp": iso8601(milliseconds),
         "sequence": sequence,
         "data": {data_key(change.event_type): after or before},
     }

@@ -20,7 +20,7 @@ from ..observability.sources import of_database
 from ..observability.traced_database import TracedDatabase
 from ..observability.tracing import Tracing
 from ..storage.database import Database
-from ..storage.databases import to_serve
+from ..storage.databases import database_at
 from ..storage.transaction import Transaction
 from ..webhooks.egress.client import Client
 from .options import CoreOptions
@@ -63,7 +63,7 @@ class Core:
         self._is_open = False
         self._encryption = Encryption()
         self._client = Client(options.egress_policy)
-        self.database = to_serve(options.database, options.connections)
+        self.database = database_at(options.database, options.connections)
         self.app = App(
             _traced(self.database, options.database, observability.tracing),
             system_clock,

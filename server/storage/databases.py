@@ -19,12 +19,12 @@ from .sqlite.file import FileLock, connect, make_folder, open_existing, prepare,
 from .transaction import Transaction
 
 
-def to_serve(place: DatabaseLocation, connections: int) -> PostgresDatabase | SqliteDatabase:
+def database_at(location: DatabaseLocation, connections: int) -> PostgresDatabase | SqliteDatabase:
     """Returns the database for a server to open."""
-    if isinstance(place, PostgresUrl):
-        return PostgresDatabase(place.url, connections)
-    make_folder(place)
-    return SqliteDatabase(place)
+    if isinstance(location, PostgresUrl):
+        return PostgresDatabase(location.url, connections)
+    make_folder(location)
+    return SqliteDatabase(location)
 
 
 def bring_up_to_date(database_url: str) -> list[str]:
@@ -33,17 +33,17 @@ def bring_up_to_date(database_url: str) -> list[str]:
     Locks the database only if migrations are pending. Raises StorageError if another
     process serves a SQLite file that needs them.
     """
-    place = Settings.database_url.parse(database_url)
-    if isinstance(place, PostgresUrl):
-        with connection.opened(place.url) as server:
+    location = Settings.database_url.parse(database_url)
+    if isinstance(location, PostgresUrl):
+        with connection.opened(location.url) as server:
             return connection.bring_up_to_date(server)
-    make_folder(place)
-    database = connect(place)
+    make_folder(location)
+    database = connect(location)
     prepare(database)
     try:
         if not migrate.pending(database):
             return []
-        lock = FileLock(place)
+        lock = FileLock(location)
         lock.acquire()
         try:
             return migrate.migrate(database)
@@ -58,12 +58,12 @@ def distributed(database_url: str) -> Iterator[DistributedTable]:
 
     Raises StorageError on failure.
     """
-    place = Settings.database_url.parse(database_url)
-    if not isinstance(place, PostgresUrl):
+    location = Settings.database_url.parse(database_url)
+    if not isinstance(location, PostgresUrl):
         raise StorageError(
             "A SQLite file cannot be distributed. Use a PostgreSQL database with Citus."
         )
-    with connection.opened(place.url) as server:
+    with connection.opened(location.url) as server:
         yield from distribute(server)
 
 
@@ -73,12 +73,12 @@ def unit_of_work(database_url: str, *, must_exist: bool = False) -> Iterator[Tra
 
     Creates a database that does not exist, unless `must_exist` is true. Raises StorageError.
     """
-    place = Settings.database_url.parse(database_url)
+    location = Settings.database_url.parse(database_url)
     if must_exist:
-        with _existing(place) as database:
-            migrate.check_created(database, place)
+        with _existing(location) as database:
+            migrate.check_created(database, location)
     bring_up_to_date(database_url)
-    with _transaction(place) as tx:
+    with _transaction(location) as tx:
         yield tx
 
 
@@ -88,33 +88,35 @@ def reading(database_url: str) -> Iterator[Transaction]:
 
     Raises StorageError if the database does not exist or its schema is not current.
     """
-    place = Settings.database_url.parse(database_url)
-    with _existing(place) as database:
-        migrate.check_current(database, place)
-    with _transaction(place, read_only=True) as tx:
+    location = Settings.database_url.parse(database_url)
+    with _existing(location) as database:
+        migrate.check_current(database, location)
+    with _transaction(location, read_only=True) as tx:
         yield tx
 
 
 @contextmanager
-def _existing(place: DatabaseLocation) -> Iterator[Database]:
+def _existing(location: DatabaseLocation) -> Iterator[Database]:
     opened = (
-        connection.opened(place.url) if isinstance(place, PostgresUrl) else open_existing(place)
+        connection.opened(location.url)
+        if isinstance(location, PostgresUrl)
+        else open_existing(location)
     )
     with opened as database:
         yield database
 
 
 @contextmanager
-def _transaction(place: DatabaseLocation, *, read_only: bool = False) -> Iterator[Transaction]:
-    if isinstance(place, PostgresUrl):
+def _transaction(location: DatabaseLocation, *, read_only: bool = False) -> Iterator[Transaction]:
+    if isinstance(location, PostgresUrl):
         with (
-            connection.opened(place.url) as server,
+            connection.opened(location.url) as server,
             connection.transaction(server, read_only=read_only) as tx,
         ):
             yield tx
         return
     try:
-        with transaction(place, read_only=read_only) as tx:
+        with transaction(location, read_only=read_only) as tx:
             yield tx
     except PeeweeException as error:
         raise StorageError(f"The database operation failed: {error}") from error

@@ -230,23 +230,23 @@ _BUILT_IN: dict[str, Parse | None] = {
 }
 
 
-def written_header(keys: Iterable[str]) -> list[str]:
+def header_cells(keys: Iterable[str]) -> list[str]:
     """Returns the header of a file with a column for each of these custom fields."""
     return [*(field.json_name for field in FIELDS), *(_CUSTOM_FIELDS + key for key in keys)]
 
 
-def written_row(row: SubscriberRow, keys: Iterable[str]) -> list[str]:
+def row_cells(row: SubscriberRow, keys: Iterable[str]) -> list[str]:
     """Returns the cells of a subscriber, with a cell for each of these custom fields."""
     cells = [_written_field(field.to_json(getattr(row, field.name))) for field in FIELDS]
     return cells + [_written_value(row.values.get(key)) for key in keys]
 
 
 def _written_field(value: str | list[str]) -> str:
-    text = value if isinstance(value, str) else written_tags(value)
+    text = value if isinstance(value, str) else tags_cell(value)
     return escape_formula(text) if text else ""
 
 
-def written_tags(names: Sequence[str]) -> str:
+def tags_cell(names: Sequence[str]) -> str:
     """Returns tags as one cell that is parsed to the same tags."""
     if any(_TAG_SEPARATORS.search(name) or name.startswith("[") for name in names):
         return json.dumps(names, ensure_ascii=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
-from ..clock import written
+from ..clock import iso8601
 from ..custom_fields.rules import as_json
 from ..texts import json_name
 
@@ -53,7 +53,7 @@ class SubscriberRow(NamedTuple):
     last_name: Annotated[str, Returned(max_length=100)]
     status: Annotated[int, Returned(_STATUS_NAMES.__getitem__)]
     tags: Annotated[tuple[str, ...], Returned(list)]
-    created_at: Annotated[int, Returned(written)]
+    created_at: Annotated[int, Returned(iso8601)]
     values: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ..streams import accept, accept_with_first, prefetch
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct, name_key
 from . import rules, store
-from .csv_format import written_header, written_row
+from .csv_format import header_cells, row_cells
 from .fields import FIELDS, PROFILE, Status, SubscriberRow
 from .import_pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
@@ -199,7 +199,7 @@ class SubscriberService(SubscriberServiceServicer):
         if request.format == pb.ExportSubscribersRequest.CSV:
             fields = await self._database.read(lambda tx: column_fields(account, tx))
             keys = [field.key for field in fields]
-            header = pb_http.CsvLine(cells=written_header(keys))
+            header = pb_http.CsvLine(cells=header_cells(keys))
             yield pb.ExportSubscribersResponse(lines=[header])
         limit = EXPORT_BATCH
         while True:
@@ -232,7 +232,7 @@ def _exported(
     reply = pb.ExportSubscribersResponse()
     if form == pb.ExportSubscribersRequest.CSV:
         for row in rows:
-            reply.lines.add(cells=written_row(row, keys))
+            reply.lines.add(cells=row_cells(row, keys))
     else:
         _fill_all(reply.subscribers, rows)
     return reply

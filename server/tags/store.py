@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from peewee import fn
 
-from ..clock import written
+from ..clock import iso8601
 from ..errors import TagAlreadyExists, TagNotFound
 from ..events.rules import Change, EventType, created, deleted
 from ..events.store import record
@@ -32,7 +32,7 @@ class TagRow(NamedTuple):
             "id": self.id,
             "name": self.name,
             "description": self.description,
-            "createdAt": written(self.created_at),
+            "createdAt": iso8601(self.created_at),
         }
 
 

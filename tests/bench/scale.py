@@ -23,7 +23,7 @@ from server.database_url import parse_database_url
 from server.emails import Email
 from server.encryption import Encryption
 from server.storage.database import Database
-from server.storage.databases import to_serve
+from server.storage.databases import database_at
 from server.subscribers.fields import Status
 from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import SubscriberStore
@@ -87,7 +87,7 @@ WORK: dict[str, Work] = {
 
 async def measured(urls: list[str]) -> Costs:
     """Measures databases of every size in turns, and returns the medians."""
-    databases = [to_serve(parse_database_url(url), 2) for url in urls]
+    databases = [database_at(parse_database_url(url), 2) for url in urls]
     for database in databases:
         await database.open()
     costs: Costs = {}

@@ -13,7 +13,7 @@ from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 
 from http_gateway.streams.csv_lines import CsvParser
 from http_gateway.streams.csv_lines import encode as written_csv
-from server.clock import written
+from server.clock import iso8601
 from server.custom_fields.rules import DataType, label_key
 from server.custom_fields.store import ColumnField
 from server.errors import ValidationError
@@ -21,9 +21,9 @@ from server.subscribers.csv_format import (
     CsvRow,
     Header,
     RowFault,
-    written_header,
-    written_row,
-    written_tags,
+    header_cells,
+    row_cells,
+    tags_cell,
 )
 from server.subscribers.fields import Status, SubscriberRow
 
@@ -332,7 +332,7 @@ def test_written_header_is_parsed_for_every_key() -> None:
     fields = [column_field(key) for key in ("shoe_size", "shoesize", "name", "is_confirmed", "f_1")]
     keys = [field.key for field in fields]
 
-    row = Header(written_header(keys), fields).row(["", "a@b.io", "", "", "", "", "", *keys])
+    row = Header(header_cells(keys), fields).row(["", "a@b.io", "", "", "", "", "", *keys])
 
     assert row == CsvRow(email="a@b.io", custom_fields=dict(zip(keys, keys, strict=True)))
 
@@ -342,7 +342,7 @@ def cells_of(values: Mapping[str, Any], **fields: str) -> dict[str, str]:
     empty = dict.fromkeys(SubscriberRow._fields, "")
     other = {"status": Status.CONFIRMED, "tags": (), "created_at": 0, "values": values}
     row = SubscriberRow(**{**empty, **other, **fields})
-    cells = dict(zip(written_header(values), written_row(row, list(values)), strict=True))
+    cells = dict(zip(header_cells(values), row_cells(row, list(values)), strict=True))
     return {name.removeprefix("customFields."): cell for name, cell in cells.items()}
 
 
@@ -360,7 +360,7 @@ def cells_of(values: Mapping[str, Any], **fields: str) -> dict[str, str]:
     ],
 )
 def test_ambiguous_tags_are_written_as_json(names: list[str], cell: str) -> None:
-    assert written_tags(names) == cell
+    assert tags_cell(names) == cell
 
 
 TAG_NAMES = (
@@ -372,7 +372,7 @@ TAG_NAMES = (
 
 @given(st.lists(TAG_NAMES, max_size=6))
 def test_written_tags_are_parsed_to_the_same_tags(names: list[str]) -> None:
-    assert parse("tags", written_tags(names)).tags == names
+    assert parse("tags", tags_cell(names)).tags == names
 
 
 @pytest.mark.parametrize(
@@ -385,13 +385,13 @@ def test_written_tags_are_parsed_to_the_same_tags(names: list[str]) -> None:
     ],
 )
 def test_timestamp_has_three_fractional_digits(milliseconds: int, text: str) -> None:
-    assert written(milliseconds) == text
+    assert iso8601(milliseconds) == text
 
 
 # Until the year 2200.
 @given(st.integers(0, 7_258_118_400_000))
 def test_timestamp_has_millisecond_precision(milliseconds: int) -> None:
-    assert written(milliseconds)[-5:] == f".{milliseconds % 1000:03}Z"
+    assert iso8601(milliseconds)[-5:] == f".{milliseconds % 1000:03}Z"
 
 
 @pytest.mark.parametrize(

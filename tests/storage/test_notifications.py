@@ -17,7 +17,7 @@ from server.database_url import parse_database_url
 from server.errors import TagNotFound
 from server.paging import Page
 from server.storage.database import Database
-from server.storage.databases import to_serve
+from server.storage.databases import database_at
 from server.storage.postgres import listen
 from server.storage.transaction import Transaction
 from server.tags import store as tags
@@ -90,7 +90,7 @@ def run_scenario(url: str, postgres: Postgres, scenario: Scenario) -> None:
     """Runs a scenario on an open database that listens."""
 
     async def whole() -> None:
-        database = to_serve(parse_database_url(url), 4)
+        database = database_at(parse_database_url(url), 4)
         await database.open()
         try:
             received = Received(database)
@@ -165,7 +165,7 @@ def test_notification_waits_for_the_commit(server: str, postgres: Postgres) -> N
 @asynccontextmanager
 async def second_process(url: str, postgres: Postgres) -> AsyncIterator[Database]:
     """Opens the database a second time, as another process would."""
-    database = to_serve(parse_database_url(url), 4)
+    database = database_at(parse_database_url(url), 4)
     await database.open()
     try:
         database.listen(lambda _: None)

@@ -16,7 +16,7 @@ from pathlib import Path
 from ...output_file import PART_SUFFIX
 
 HOURS, DAYS = 24, 7
-APART = timedelta(hours=1)
+INTERVAL = timedelta(hours=1)
 _TIMESTAMP = "%Y%m%dT%H%M%SZ"
 
 
@@ -49,8 +49,8 @@ class BackupFolder:
 
 
 def is_due(timestamps: Iterable[datetime], now: datetime) -> bool:
-    """Whether no backup is younger than APART. Timestamps in the future are ignored."""
-    return not any(timedelta() <= now - timestamp < APART for timestamp in timestamps)
+    """Whether no backup is younger than INTERVAL. Timestamps in the future are ignored."""
+    return not any(timedelta() <= now - timestamp < INTERVAL for timestamp in timestamps)
 
 
 def expired(timestamps: Iterable[datetime]) -> set[datetime]:

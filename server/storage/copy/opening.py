@@ -26,7 +26,7 @@ _COPY_LOCK = 2_907_114_360_885_214_603
 
 
 @contextmanager
-def both_endpoints(
+def open_endpoints(
     source: Path | str, target: Path | str
 ) -> Iterator[tuple[CopyEndpoint, CopyEndpoint]]:
     """Opens a source and a target, each a SQLite path or a PostgreSQL URL, for a block.
@@ -41,27 +41,27 @@ def both_endpoints(
             raise StorageError(f"The copy failed: {reason}") from error
 
 
-def _source(place: Path | str, stack: ExitStack) -> CopyEndpoint:
-    if isinstance(place, Path):
-        check_exists(place)
-        _lock(place, stack)
-        file = stack.enter_context(open_existing(place, read_only=True))
+def _source(location: Path | str, stack: ExitStack) -> CopyEndpoint:
+    if isinstance(location, Path):
+        check_exists(location)
+        _lock(location, stack)
+        file = stack.enter_context(open_existing(location, read_only=True))
         check_current(file, "the source")
         return SqliteEndpoint(file)
-    server = stack.enter_context(opened(place))
+    server = stack.enter_context(opened(location))
     check_current(server, "the source")
     return PostgresEndpoint(server)
 
 
-def _target(place: Path | str, stack: ExitStack) -> CopyEndpoint:
-    if isinstance(place, Path):
-        make_folder(place)
-        _lock(place, stack)
-        file = stack.enter_context(closing(connect(place)))
+def _target(location: Path | str, stack: ExitStack) -> CopyEndpoint:
+    if isinstance(location, Path):
+        make_folder(location)
+        _lock(location, stack)
+        file = stack.enter_context(closing(connect(location)))
         prepare(file)
         migrate(file)
         return SqliteEndpoint(file)
-    server = stack.enter_context(opened(place))
+    server = stack.enter_context(opened(location))
     bring_up_to_date(server)
     if server.execute_sql(f"SELECT pg_try_advisory_lock({_COPY_LOCK})").fetchone() == (False,):
         raise StorageError("Another copy into this target is running. Wait for it to finish.")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 from peewee import fn
 
-from ...clock import written
+from ...clock import iso8601
 from ...errors import WebhookNotFound
 from ...paging import Page
 from ...storage.statements import Statement, param
@@ -53,13 +53,13 @@ class WebhookRow(NamedTuple):
             "description": self.description,
             "eventTypes": list(self.event_types),
             "enabled": self.enabled,
-            "createdAt": written(self.created_at),
-            "updatedAt": written(self.updated_at),
+            "createdAt": iso8601(self.created_at),
+            "updatedAt": iso8601(self.updated_at),
         }
         if self.disabled_reason:
             webhook["disabledReason"] = DisabledReason(self.disabled_reason).name
         if self.failing_since is not None:
-            webhook["failingSince"] = written(self.failing_since)
+            webhook["failingSince"] = iso8601(self.failing_since)
         return webhook
 
 

@@ -16,7 +16,7 @@ from server.database_url import PostgresUrl, parse_database_url
 from server.idempotency.store import StoredResponseRow, put
 from server.ids import first_id_at
 from server.storage.copy.copy import Copied, Copy, ReportProgress
-from server.storage.copy.opening import both_endpoints
+from server.storage.copy.opening import open_endpoints
 from server.storage.database import StorageError
 from server.storage.databases import reading, unit_of_work
 from server.storage.installation import save_key_fingerprint
@@ -135,7 +135,7 @@ def copy(
     """Copies a database in this process."""
     locations = [parse_database_url(url) for url in (source, target)]
     urls = [each.url if isinstance(each, PostgresUrl) else each for each in locations]
-    with both_endpoints(*urls) as endpoints:
+    with open_endpoints(*urls) as endpoints:
         return Copy(*endpoints, str(locations[0]), report_progress).run()
 
 

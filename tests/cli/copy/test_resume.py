@@ -16,7 +16,7 @@ from server.paging import Page
 from server.serving.secret_key import open_encryption
 from server.storage.copy import endpoint
 from server.storage.copy.copy import Copy
-from server.storage.copy.opening import both_endpoints
+from server.storage.copy.opening import open_endpoints
 from server.storage.database import StorageError
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
@@ -175,7 +175,7 @@ def test_copy_that_differs_is_reported_and_can_be_repeated(
 ) -> None:
     target = databases.new("sqlite")
     paths = [url.removeprefix("sqlite:///") for url in (source, target)]
-    with both_endpoints(*map(Path, paths)) as (original, copied):
+    with open_endpoints(*map(Path, paths)) as (original, copied):
 
         def corrupt(rows: int, total: int) -> None:
             if rows == total:
