@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from peewee import Database, PeeweeException
 
@@ -95,15 +95,10 @@ def reading(database_url: str) -> Iterator[Transaction]:
         yield tx
 
 
-@contextmanager
-def _existing(location: DatabaseLocation) -> Iterator[Database]:
-    opened = (
-        connection.opened(location.url)
-        if isinstance(location, PostgresUrl)
-        else open_existing(location)
-    )
-    with opened as database:
-        yield database
+def _existing(location: DatabaseLocation) -> AbstractContextManager[Database]:
+    if isinstance(location, PostgresUrl):
+        return connection.opened(location.url)
+    return open_existing(location)
 
 
 @contextmanager
