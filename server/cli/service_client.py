@@ -115,9 +115,15 @@ class ServiceClient:
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise connection_lost(error) from error
         async with response:
-            if response.status != 200:
-                raise await self._rejection(response)
-            yield response
+            try:
+                if response.status != 200:
+                    raise await self._rejection(response)
+                yield response
+            finally:
+                # Otherwise an upload that the service no longer reads keeps the connection open.
+                connection = response.connection
+                if connection is not None and connection.transport is not None:
+                    connection.transport.abort()
 
     async def _rejection(self, response: aiohttp.ClientResponse) -> CommandError:
         try:
