@@ -110,19 +110,19 @@ class BothStores(BothWithWebhooks):
 
     @rule(number=NUMBERS, names=TAGS, adds=st.booleans())
     def edit_tags(self, number: int, names: list[str], adds: bool) -> None:
-        subscriber_id, filters = self.subscriber(number), distinct(names)
+        subscriber_id, tag_names = self.subscriber(number), distinct(names)
         edit = add_tags if adds else remove_tags
-        self.same(lambda tx: edit(OURS, subscriber_id, filters, tx))
+        self.same(lambda tx: edit(OURS, subscriber_id, tag_names, tx))
 
     @rule(number=NUMBERS)
     def delete(self, number: int) -> None:
-        subscriber_id = self.subscriber(number)
-        self.same(lambda tx: SUBSCRIBERS.delete(OURS, subscriber_id, tx))
-        self.is_new = subscriber_id in self.model.values()
+        deleted_id = self.subscriber(number)
+        self.same(lambda tx: SUBSCRIBERS.delete(OURS, deleted_id, tx))
+        self.is_new = deleted_id in self.model.values()
         self.model = {
             key: subscriber_id
             for key, subscriber_id in self.model.items()
-            if subscriber_id != subscriber_id
+            if subscriber_id != deleted_id
         }
 
     @rule(name=st.sampled_from(["vip", "ñ"]), other=st.sampled_from(["VIP", "new", "Ñ"]))
