@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -26,13 +26,6 @@ _TRANSIENT_CODES = {"Internal", "Unavailable", "DeadlineExceeded", "RateLimited"
 def fingerprint(key: str) -> str:
     """Returns a short hash that identifies an API key without revealing it."""
     return hashlib.sha256(key.encode()).hexdigest()[:16]
-
-
-class FirstSubscriber(NamedTuple):
-    """The number of subscribers in a list, and the ID of its first one; empty if there is none."""
-
-    total: int
-    id: str
 
 
 class ServiceClient:
@@ -70,12 +63,11 @@ class ServiceClient:
     ) -> None:
         await self._session.close()
 
-    async def first_subscriber(self, **query: str) -> FirstSubscriber:
-        """Returns the first subscriber of the list with these filters and this order."""
+    async def count_subscribers(self, **query: str) -> int:
+        """Returns the number of subscribers that match these filters."""
         page = await self.get("/api/subscribers", limit="1", **query)
         try:
-            total = int(page["total"])
-            return FirstSubscriber(total, page["subscribers"][0]["id"] if total else "")
+            return int(page["total"])
         except (ValueError, LookupError, TypeError):
             raise self.not_roster() from None
 
@@ -136,7 +128,7 @@ class ServiceClient:
             message = f"This API key is not permitted to do this: {text}"
         else:
             message = f"The service at {self.url} rejected the request: {text}"
-        is_transient = response.status >= 500 or response.status == 429
+        is_transient = response.status in (429, 500, 502, 503, 504)
         return CommandError(message, ExitCode.INCOMPLETE if is_transient else ExitCode.REJECTED)
 
 

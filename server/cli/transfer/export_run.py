@@ -63,7 +63,7 @@ async def _export(
     resume: bool,
 ) -> int:
     async with client:
-        total = (await client.first_subscriber(**filters)).total
+        total = await client.count_subscribers(**filters)
         partial = target.open(resume=resume)
         if partial.rows:
             rows = pluralized(partial.rows, "subscriber")

@@ -47,7 +47,8 @@ class CheckpointFile:
         """
         try:
             content = orjson.loads(self.path.read_bytes())
-            job, tally = content["job"], Tally(**content["tally"])
+            job, tally = content["job"], content["tally"]
+            tally = Tally(tally["line"], tally["counts"], tally["reasons"])
             failures, failures_size = str(content["failures"]), int(content["failuresSize"])
         except FileNotFoundError:
             return None

@@ -59,7 +59,8 @@ def import_(
 
     Files that are compressed with gzip or Zstandard are detected by their content. The file for
     failed rows is replaced when the import is complete and a row failed. Run the same command again
-    to resume an incomplete import of the same file.
+    to resume an incomplete import of the same file. A resumed import skips rows whose address is
+    taken unless it updates them, because the interrupted import may have stored them.
     Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the
     service cannot be reached, 7 if it rejects the request, 8 if the import
     is incomplete, and 130 if the command was interrupted.
@@ -120,6 +121,12 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
     words = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
     lines = [f"{pluralized(tally.rows, 'row')}: {words}."]
     lines += [f"  {number:,} {reason}" for reason, number in sorted(tally.reasons.items())]
+    if run.resumed:
+        outcome = "updated" if run.on_conflict is OnConflict.UPDATE else "skipped"
+        lines.append(
+            "The import was resumed: rows that were stored before the interruption without a"
+            f" received result are counted as {outcome}."
+        )
     if path is not None:
         lines.append(f"The failed rows are listed in {path}.")
     target.print("\n".join(lines), markup=False, soft_wrap=True)

@@ -3,8 +3,8 @@
 Rows are sent and results are read concurrently on one request, so memory use is bounded on both
 sides. An incomplete import of a file leaves a checkpoint (`import_checkpoint.py`), from which the
 next run resumes. All lines are sent again, and the service skips those before the checkpoint,
-because only the service determines where a CSV row starts. `import_counts.py` describes how rows
-are counted that were stored without a received result.
+because only the service determines where a CSV row starts. Rows that were stored without a received
+result are imported again, so a resumed run skips existing addresses unless it updates them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from ..progress import RowProgress
 from ..service_client import ServiceClient, error_of_line, fingerprint, line_blocks
 from .files import FileFormat
 from .import_checkpoint import Checkpoint, CheckpointFile
-from .import_counts import FAILED, OnConflict, OutcomeResolver, Tally
+from .import_counts import FAILED, OnConflict, Tally
 from .import_failures import Failures
 from .import_source import Source
 
 _CONTENT_TYPES = {FileFormat.CSV: "text/csv", FileFormat.NDJSON: "application/x-ndjson"}
+# Exit codes after which no row was imported if no result was received.
+_REJECTED = (ExitCode.REJECTED, ExitCode.UNREACHABLE)
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class ImportRun:
         self._options = options
         self._checkpoint: CheckpointFile | None = None
         self.tally = Tally()
+        self.resumed = False
         self.resumed_after = 0
         self.failures = options.failures
         # Set if the failed rows of a complete import could not be written.
@@ -55,20 +58,22 @@ class ImportRun:
 
     async def run(self) -> None:
         """Imports all rows. Raises CommandError if the import is incomplete."""
-        async with self._client as client:
+        async with self._client:
             file_format = self._options.file_format or await self._source.detect_format()
-            # The first request, so that a wrong key is reported before anything is sent.
-            newest = (await client.first_subscriber(order="desc")).id
-            checkpoint = self._read_checkpoint(file_format)
-            self._start(checkpoint, newest)
-            resumed = checkpoint is not None
-            resolver = OutcomeResolver(self._options.on_conflict, resumed=resumed)
+            self._start(self._read_checkpoint(file_format))
             try:
-                await self._send(file_format, resolver)
+                await self._send(file_format)
             except BaseException as error:
-                self._abort(error, resumed=resumed)
+                self._abort(error)
                 raise
             self._finish()
+
+    @property
+    def on_conflict(self) -> OnConflict:
+        """The action to request from the service."""
+        if self.resumed and self._options.on_conflict is OnConflict.FAIL:
+            return OnConflict.SKIP
+        return self._options.on_conflict
 
     def hint(self, code: ExitCode) -> str:
         """Returns how to resume an incomplete run; empty if it has not started."""
@@ -101,8 +106,9 @@ class ImportRun:
         self._checkpoint = CheckpointFile(Path(f"{self._source.name}.roster-import"), job)
         return self._checkpoint.read() if self._options.resume else None
 
-    def _start(self, checkpoint: Checkpoint | None, newest: str) -> None:
-        self.tally = checkpoint.tally if checkpoint else Tally(newest)
+    def _start(self, checkpoint: Checkpoint | None) -> None:
+        self.resumed = checkpoint is not None
+        self.tally = checkpoint.tally if checkpoint else Tally()
         self.resumed_after = self.tally.line
         if self.failures is not None:
             path = os.path.abspath(self.failures.name)
@@ -112,9 +118,9 @@ class ImportRun:
             notice(f"Resuming after line {self.tally.line:,} of {self._source.name}.")
         self._write_checkpoint()
 
-    async def _send(self, file_format: FileFormat, resolver: OutcomeResolver) -> None:
+    async def _send(self, file_format: FileFormat) -> None:
         """Sends all lines and counts their results."""
-        query = {"onConflict": resolver.on_conflict.upper(), "afterLine": str(self.tally.line)}
+        query = {"onConflict": self.on_conflict.upper(), "afterLine": str(self.tally.line)}
         try:
             async with self._client.request(
                 "POST",
@@ -125,7 +131,7 @@ class ImportRun:
             ) as response:
                 with RowProgress(self.tally.line, self.tally.rows) as progress:
                     async for block in line_blocks(response):
-                        self._count(block, resolver)
+                        self._count(block)
                         progress.show(self.tally.line, self.tally.rows, self._source.total_lines())
         except CommandError as error:
             # A CSV file that is truncated at a damaged position may also be rejected.
@@ -144,14 +150,17 @@ class ImportRun:
         """Returns whether the result of the last row was received."""
         return self._source.ended and self.tally.line >= self._source.last_line > 0
 
-    def _count(self, block: bytes, resolver: OutcomeResolver) -> None:
+    def _count(self, block: bytes) -> None:
         for line in block.split(b"\n"):
             if not line:
                 continue
             error = error_of_line(line)
             if error is not None:
                 raise error
-            result = resolver.resolve(orjson.loads(line), self.tally.newest)
+            try:
+                result = orjson.loads(line)
+            except ValueError:
+                raise self._client.not_roster() from None
             if self.failures is not None and result["outcome"] == FAILED:
                 self.failures.add(result)
             self.tally.count(result)
@@ -173,10 +182,10 @@ class ImportRun:
             )
             self._checkpoint = None
 
-    def _abort(self, error: BaseException, *, resumed: bool) -> None:
-        """Writes a last checkpoint, or deletes it if the service rejected the whole import."""
-        rejected = isinstance(error, CommandError) and error.exit_code is ExitCode.REJECTED
-        if rejected and not resumed and not self.tally.line and self._checkpoint is not None:
+    def _abort(self, error: BaseException) -> None:
+        """Writes a last checkpoint, or deletes it if no row was imported."""
+        rejected = isinstance(error, CommandError) and error.exit_code in _REJECTED
+        if rejected and not self.resumed and not self.tally.line and self._checkpoint is not None:
             self._checkpoint.delete()
         else:
             # The previous checkpoint stays if the failures cannot be written.
