@@ -24,6 +24,7 @@ from server.accounts.rules import hash_secret, make_secret
 from server.storage.databases import bring_up_to_date
 
 from . import fork_server, reaper
+from .citus import cluster
 from .fronts import Front, GrpcFront, HttpFront, Response, close_idle_connections
 from .memory import copied
 from .memory import folder as memory_folder
@@ -111,6 +112,16 @@ def postgres() -> Iterator[Postgres]:
     with postgres_running() as server:
         server.set("fsync", "off")
         yield server
+
+
+@pytest.fixture(scope="session")
+def citus() -> Iterator[cluster.Cluster]:
+    """A Citus cluster. Tests that use it carry the marker `verify`."""
+    programs = cluster.installation()
+    if programs is None:
+        pytest.skip(f"{cluster.INSTALLATION} is not set to a PostgreSQL installation with Citus")
+    with cluster.running(programs) as nodes:
+        yield nodes
 
 
 @pytest.fixture(scope="session")
