@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -62,8 +63,9 @@ async def _run_stream(
     behavior: Callable[..., Any], request: Any, context: Context
 ) -> AsyncGenerator[Any, None]:
     try:
-        async for reply in behavior(_checked(request), context):
-            yield reply
+        async with aclosing(behavior(_checked(request), context)) as replies:
+            async for reply in replies:
+                yield reply
     except Exception as error:  # noqa: BLE001 - logged, and sent as INTERNAL
         await _fail(context, error)
 

@@ -47,7 +47,7 @@ class MergedMetrics(Collector):
 
 
 async def gather(urls: Mapping[int, str]) -> CollectorRegistry:
-    """Fetches the metrics of workers, whose URLs are given by number."""
+    """Fetches the metrics of workers from their URLs by number; empty for one that has ended."""
     async with aiohttp.ClientSession(timeout=TIMEOUT, trust_env=False) as session:
         pages = await asyncio.gather(*(_fetch(session, url) for url in urls.values()))
     registry = CollectorRegistry()
@@ -57,6 +57,8 @@ async def gather(urls: Mapping[int, str]) -> CollectorRegistry:
 
 async def _fetch(session: aiohttp.ClientSession, url: str) -> str | None:
     """Returns the metrics of a worker, or None if it does not respond."""
+    if not url:
+        return None
     try:
         async with session.get(url) as response:
             return await response.text() if response.status == 200 else None

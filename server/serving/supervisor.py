@@ -3,7 +3,7 @@
 Each worker is the same command in a new interpreter, because gRPC does not survive a fork. The
 first worker starts alone, migrates the database and listens meanwhile (see `role.py`), so that an
 error in a setting or the database is reported once. The others start when it serves. A worker that
-dies is replaced: immediately if it had run for a while, otherwise after an increasing delay.
+dies is replaced: immediately if it had served for a while, otherwise after an increasing delay.
 
 A signal that stops the process is forwarded as SIGTERM, and the workers finish running calls; a
 second signal kills them. SIGHUP is forwarded if it reloads certificates (see `signals.py`).
@@ -32,7 +32,7 @@ from .signals import handle_signals, ignore_signals, reload_certificates
 
 log = logging.getLogger(__name__)
 
-# A worker that has run for this number of seconds is replaced immediately.
+# A worker that has served for this number of seconds is replaced immediately.
 STABLE_SECONDS = 10.0
 MIN_DELAY_SECONDS = 0.5
 MAX_DELAY_SECONDS = 10.0
@@ -68,17 +68,25 @@ def supervise(
         # The workers import the same modules as this process.
         path = os.pathsep.join(folder for folder in sys.path if folder)
         environment = {**os.environ, **named, "PYTHONPATH": path}
-        code = asyncio.run(_Supervisor(command, environment, observability).serve(count))
+        code = asyncio.run(Supervisor(command, environment, observability).serve(count))
     ignore_signals()
     return code
 
 
-class _Supervisor:
+class Supervisor:
+    """Starts, replaces and stops workers that run `roster COMMAND` in an environment."""
+
     def __init__(
-        self, command: str, environment: Mapping[str, str], observability: ObservabilityOptions
+        self,
+        command: str,
+        environment: Mapping[str, str],
+        observability: ObservabilityOptions,
+        *,
+        stable_seconds: float = STABLE_SECONDS,
     ) -> None:
         self._observability = observability
-        # The URL of the metrics of each worker, by its number.
+        self._stable_seconds = stable_seconds
+        # The URL of the metrics of each worker, by its number; empty if it has ended.
         self._metrics_urls: dict[int, str] = {}
         self._arguments = (sys.executable, "-P", "-m", "server", command, "--worker")
         self._environment = environment
@@ -159,20 +167,27 @@ class _Supervisor:
     async def _keep_running(self, number: int, process: Process) -> int:
         """Replaces a worker whenever it ends; returns the exit code of the last one."""
         loop, delay = asyncio.get_running_loop(), 0.0
-        started_at = loop.time()
+        serving_since = loop.time()
         while True:
             code = await self._ended(process)
             if self._stopping.is_set():
                 return code
-            log.error("worker process %d exited with %d and is replaced", process.pid, code)
-            if loop.time() - started_at > STABLE_SECONDS:
+            # Another process can listen on its port now.
+            self._metrics_urls[number] = ""
+            if loop.time() - serving_since > self._stable_seconds:
                 delay = 0.0
+            log.error(
+                "worker process %d exited with %d and is replaced in %g seconds",
+                process.pid,
+                code,
+                delay,
+            )
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay)
                 return 0
             delay = min(max(MIN_DELAY_SECONDS, 2 * delay), MAX_DELAY_SECONDS)
-            started_at = loop.time()
             process, _ = await self._start(number)
+            serving_since = loop.time()
 
     async def _ended(self, process: Process) -> int:
         code = await process.wait()

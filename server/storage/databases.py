@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 
 from peewee import Database, PeeweeException
 
@@ -15,7 +15,7 @@ from .distribution import DistributedTable, distribute
 from .postgres import connection
 from .postgres.database import PostgresDatabase
 from .sqlite.database import SqliteDatabase
-from .sqlite.file import FileLock, connect, make_folder, open_existing, prepare, transaction
+from .sqlite.file import connect, file_lock, make_folder, open_existing, prepare, transaction
 from .transaction import Transaction
 
 
@@ -38,19 +38,12 @@ def bring_up_to_date(database_url: str) -> list[str]:
         with connection.opened(location.url) as server:
             return connection.bring_up_to_date(server)
     make_folder(location)
-    database = connect(location)
-    prepare(database)
-    try:
+    with closing(connect(location)) as database:
+        prepare(database)
         if not migrate.pending(database):
             return []
-        lock = FileLock(location)
-        lock.acquire()
-        try:
+        with file_lock(location):
             return migrate.migrate(database)
-        finally:
-            lock.release()
-    finally:
-        database.close()
 
 
 def distributed(database_url: str) -> Iterator[DistributedTable]:

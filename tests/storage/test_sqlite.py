@@ -19,7 +19,7 @@ from server.paging import Page
 from server.storage.database import StorageError, Work
 from server.storage.sqlite import file
 from server.storage.sqlite.database import SqliteDatabase
-from server.storage.sqlite.file import FileLock, connect, prepare
+from server.storage.sqlite.file import connect, file_lock, prepare
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.tags import store
@@ -312,10 +312,9 @@ def test_file_is_locked_until_its_database_is_closed(path: Path) -> None:
 
 def test_stale_lock_of_an_ended_process_is_replaced(path: Path) -> None:
     path.with_name("roster.db.lock").write_text("4194304999")
-    lock = FileLock(path)
 
-    lock.acquire()
-    lock.release()
+    with file_lock(path):
+        pass
 
     assert path.with_name("roster.db.lock").read_text() == str(os.getpid())
 
@@ -328,9 +327,8 @@ def test_lock_is_released_after_a_failed_open(path: Path) -> None:
             await SqliteDatabase(path).open()
 
     run(scenario())
-    lock = FileLock(path)
-    lock.acquire()
-    lock.release()
+    with file_lock(path):
+        pass
 
 
 @pytest.mark.parametrize("size", [100, 10_000])

@@ -24,7 +24,7 @@ import apsw
 
 from ...output_file import AtomicFile, sync_folder
 from ..database import StorageError
-from ..sqlite.file import BUSY_SECONDS, FileLock, make_folder
+from ..sqlite.file import BUSY_SECONDS, file_lock, make_folder
 from .atomic_file import replace_atomically
 from .create import ReportProgress, check_part, copy
 from .verify import identify, open_for_reading
@@ -55,23 +55,17 @@ def restore(
     """
     make_folder(database)
     with ExitStack() as locks:
-        _lock(database, locks)
+        locks.enter_context(file_lock(database))
         if database.is_symlink():
             # The link stays, and its target is replaced. SQLite's log is next to the target.
             database = database.resolve()
-            _lock(database, locks)
+            locks.enter_context(file_lock(database))
         with open_for_reading(backup, lambda: None) as source:
             accept(identify(source, backup))
         with replace_atomically(database) as part:
             copy(backup, part, report_progress)
             check_part(part, backup, report_progress)
             return _replace(database, part)
-
-
-def _lock(database: Path, locks: ExitStack) -> None:
-    lock = FileLock(database)
-    lock.acquire()
-    locks.callback(lock.release)
 
 
 def _replace(database: Path, part: AtomicFile) -> Restored:

@@ -19,7 +19,7 @@ from ..database import StorageError
 from ..migrate import check_current, migrate
 from ..postgres.connection import bring_up_to_date, opened
 from ..postgres.transaction import driver_error
-from ..sqlite.file import FileLock, check_exists, connect, make_folder, open_existing, prepare
+from ..sqlite.file import check_exists, connect, file_lock, make_folder, open_existing, prepare
 from .endpoint import CopyEndpoint, PostgresEndpoint, SqliteEndpoint
 
 _COPY_LOCK = 2_907_114_360_885_214_603
@@ -44,7 +44,7 @@ def open_endpoints(
 def _source(location: Path | str, stack: ExitStack) -> CopyEndpoint:
     if isinstance(location, Path):
         check_exists(location)
-        _lock(location, stack)
+        stack.enter_context(file_lock(location))
         file = stack.enter_context(open_existing(location, read_only=True))
         check_current(file, "the source")
         return SqliteEndpoint(file)
@@ -56,7 +56,7 @@ def _source(location: Path | str, stack: ExitStack) -> CopyEndpoint:
 def _target(location: Path | str, stack: ExitStack) -> CopyEndpoint:
     if isinstance(location, Path):
         make_folder(location)
-        _lock(location, stack)
+        stack.enter_context(file_lock(location))
         file = stack.enter_context(closing(connect(location)))
         prepare(file)
         migrate(file)
@@ -66,9 +66,3 @@ def _target(location: Path | str, stack: ExitStack) -> CopyEndpoint:
     if server.execute_sql(f"SELECT pg_try_advisory_lock({_COPY_LOCK})").fetchone() == (False,):
         raise StorageError("Another copy into this target is running. Wait for it to finish.")
     return PostgresEndpoint(server)
-
-
-def _lock(path: Path, stack: ExitStack) -> None:
-    lock = FileLock(path)
-    lock.acquire()
-    stack.callback(lock.release)

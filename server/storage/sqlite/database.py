@@ -33,7 +33,7 @@ from ..interruptible import InterruptedBy, interruptible
 from ..migrate import migrate
 from ..notifications import Listener, Notifications
 from ..transaction import Transaction
-from .file import DIALECT, FileLock, connect, prepare, size_of, unusable
+from .file import DIALECT, connect, file_lock, prepare, size_of, unusable
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,6 @@ class SqliteDatabase:
     def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
         self._path = path
         self._clock = clock
-        self._lock = FileLock(path)
         # Set when a commit could not be synced. The content of the disk is then unknown, and
         # a second sync can succeed although data is lost.
         self._failed = False
@@ -62,8 +61,7 @@ class SqliteDatabase:
 
     async def open(self) -> None:
         async with AsyncExitStack() as stack:
-            self._lock.acquire()
-            stack.callback(self._lock.release)
+            stack.enter_context(file_lock(self._path))
             await interruptible(partial(_bring_up_to_date, self._path))
             self._writer = self._write_executor()
             await self._writer.open()

@@ -143,36 +143,30 @@ def size_of(path: Path) -> int:
         return 0
 
 
-class FileLock:
-    """A lock that marks a database file as owned by this process, until it exits."""
+@contextmanager
+def file_lock(path: Path) -> Iterator[None]:
+    """Marks a database file as owned by this process for the length of a block.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path.with_name(path.name + ".lock")
-        self._file: int | None = None
-
-    def acquire(self) -> None:
-        """Takes the lock. Raises StorageError, naming the owner, if another process has it."""
-        try:
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StorageError(f"{self._path} cannot be written: {error.strerror}.") from error
+    Raises StorageError, naming the owner, if another process has the lock.
+    """
+    lock = path.with_name(path.name + ".lock")
+    try:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StorageError(f"{lock} cannot be written: {error.strerror}.") from error
+    try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             owner = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
-            os.close(handle)
-            database = self._path.with_suffix("")
             raise StorageError(
-                f"{database} is already served by process {owner}. Only one process can serve it."
+                f"{path} is already served by process {owner}. Only one process can serve it."
             ) from None
         os.ftruncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())
-        self._file = handle
-
-    def release(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -180,7 +174,7 @@ def transaction(
     path: Path, clock: Clock = system_clock, *, read_only: bool = False
 ) -> Iterator[Transaction]:
     """Runs a block as one transaction on a new connection, for the command line."""
-    with closing(connect(path)) as database:
+    with closing(connect(path, read_only=read_only)) as database:
         database.execute_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
         try:
             yield Transaction(database, DIALECT, clock, Ids(clock))

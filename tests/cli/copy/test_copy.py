@@ -14,7 +14,7 @@ from server.accounts import store as accounts
 from server.clock import system_clock
 from server.console import ExitCode
 from server.storage.databases import unit_of_work
-from server.storage.sqlite.file import FileLock
+from server.storage.sqlite.file import file_lock
 from server.webhooks.models import Delivery
 from server.webhooks.rules import LEASE_DURATION, DeliveryStatus
 
@@ -137,13 +137,9 @@ def test_finished_copy_is_not_overwritten(databases: Databases, source: str) -> 
 def test_served_file_is_rejected(databases: Databases, source: str, side_of: str) -> None:
     served = databases.new("sqlite")
     change(served, lambda _: None)
-    lock = FileLock(Path(served.removeprefix("sqlite:///")))
-    lock.acquire()
-    try:
+    with file_lock(Path(served.removeprefix("sqlite:///"))):
         pair = (served, databases.new("sqlite")) if side_of == "source" else (source, served)
         assert f"served by process {os.getpid()}" in copy_error(*pair)
-    finally:
-        lock.release()
 
 
 def test_target_of_a_running_copy_is_rejected(databases: Databases, source: str) -> None:
