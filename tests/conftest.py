@@ -25,6 +25,7 @@ from server.storage.databases import bring_up_to_date
 
 from . import fork_server, reaper
 from .citus import cluster
+from .distribution import FRONTS, pytest_collection_modifyitems  # noqa: F401 - a hook
 from .fronts import Front, GrpcFront, HttpFront, Response, close_idle_connections
 from .memory import copied
 from .memory import folder as memory_folder
@@ -34,15 +35,12 @@ from .processes import Service, start
 from .scheduling import FileScheduling
 from .webhooks.receiver import Receiver, listening
 
-FRONTS = ("grpc", "http", "http-over-grpc")
-
-
 # Garbage collection during the collection of thousands of tests would take a third of the time.
 gc.disable()
 
 
 # Examples of property-based tests: some in make test, more in make verify.
-settings.register_profile("default", max_examples=25, deadline=None)
+settings.register_profile("default", max_examples=10, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("default")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from server.custom_fields import store
+from server.custom_fields.rules import DataType
+
 from ..conftest import Account
-from .helpers import create_field
 
 MAX_BYTES = 32 * 1024
 KEYS = [f"f_{number:02}" for number in range(33)]
@@ -15,9 +17,10 @@ UNUSED_KEY = "extra"
 
 
 def with_fields(account: Account) -> Account:
-    """Creates a TEXT field for each key and returns the account."""
-    for key in (*KEYS, UNUSED_KEY):
-        create_field(account, key)
+    """Stores a TEXT field for each key and returns the account."""
+    with account.service.unit_of_work() as tx:
+        for key in (*KEYS, UNUSED_KEY):
+            store.create(account.id, key, key, DataType.TEXT, "", tx)
     return account
 
 

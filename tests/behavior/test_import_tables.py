@@ -214,7 +214,7 @@ def test_invalid_header_fails_the_import(
 
 
 def test_header_with_too_many_columns_is_rejected_immediately(account: Account) -> None:
-    response = send_table(account, ",".join(["x"] * 200_000))
+    response = send_table(account, ",".join(["x"] * 20_000))
 
     assert response.error is not None
     assert (response.error.status, response.error.code) == (400, "ValidationError")

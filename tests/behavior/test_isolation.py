@@ -96,18 +96,19 @@ def other(front_and_service: tuple[Front, Service]) -> OtherAccount:
     return OtherAccount(account, create_all(account), all_lists(account))
 
 
-@pytest.mark.each_database_per_case
-@pytest.mark.parametrize(("rpc", "name"), REFERENCES.items(), ids=REFERENCES)
 def test_resource_of_another_account_and_missing_resource_return_the_same_error(
-    account: Account, other: OtherAccount, rpc: str, name: str
+    account: Account, other: OtherAccount
 ) -> None:
-    theirs, missing = other.references[resource_type(rpc)], MISSING.get(name, MISSING_ID)
-    rest = REQUESTS.get(rpc, {})
+    errors = {}
+    for rpc, name in REFERENCES.items():
+        theirs, missing = other.references[resource_type(rpc)], MISSING.get(name, MISSING_ID)
+        errors[rpc] = [
+            error_of(account.call(rpc, **{name: reference}, **REQUESTS.get(rpc, {})))
+            for reference in (theirs, missing)
+        ]
 
-    response = account.call(rpc, **{name: theirs}, **rest)
-
-    assert response.status == 404
-    assert error_of(response) == error_of(account.call(rpc, **{name: missing}, **rest))
+    assert {rpc: both for rpc, both in errors.items() if both[0] != both[1]} == {}
+    assert {status for both in errors.values() for status, _ in both} == {404}
     assert all_lists(other.account) == other.before
 
 
@@ -125,15 +126,10 @@ def test_lists_have_no_resources_of_other_accounts(
     assert all_lists(account) == before
 
 
-@pytest.mark.each_database_per_case
-@pytest.mark.parametrize("rpc", CREATES)
-def test_names_used_by_another_account_are_available(
-    account: Account, other: OtherAccount, rpc: str
-) -> None:
-    response = account.call(rpc, **REQUESTS[rpc])
+def test_names_used_by_another_account_are_available(account: Account, other: OtherAccount) -> None:
+    for rpc in CREATES:
+        assert account.ok(rpc, **REQUESTS[rpc]).get("failed", []) == []
 
-    assert response.status in (200, 201)
-    assert response.body.get("failed", []) == []
     assert all_lists(other.account) == other.before
 
 

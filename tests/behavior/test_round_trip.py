@@ -116,9 +116,7 @@ def check_round_trip(front: Front, service: Service, subscribers: list[Row], for
 
 @pytest.mark.parametrize("form", FORMATS)
 @given(subscribers=SUBSCRIBERS)
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_imported_export_exports_identically(
     front_and_service: tuple[Front, Service], form: str, subscribers: list[Row]
 ) -> None:

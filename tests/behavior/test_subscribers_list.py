@@ -167,41 +167,41 @@ def test_search_matches_an_international_address_in_any_form(
     assert listed(account, q=q) == [unicodedata.normalize(form, "josé")]
 
 
+DOMAIN_PREFIXES = (
+    "user@b",
+    "user@bü",
+    "USER@BÜCH",
+    "user@bu\u0308",
+    "user@ｂü",
+    "user@bücher.",
+    "user@bücher。ex",
+    "user@bücher.example",
+    "user@xn--",
+    "user@XN--bcher-k",
+    "user@xn--bcher-kva.ex",
+)
+NO_DOMAIN_PREFIXES = ("user@bu", "user@ü", "user@bücher.x", "user@%", "bü")
+
+
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     "body",
     ["user@bücher.example", "User@BU\u0308CHER.example", "user@xn--bcher-kva.EXAMPLE"],
     ids=["normal form", "upper case and NFD", "in ASCII"],
 )
-@pytest.mark.parametrize(
-    ("q", "is_found"),
-    [
-        ("user@b", True),
-        ("user@bü", True),
-        ("USER@BÜCH", True),
-        ("user@bu\u0308", True),
-        ("user@ｂü", True),
-        ("user@bücher.", True),
-        ("user@bücher。ex", True),
-        ("user@bücher.example", True),
-        ("user@xn--", True),
-        ("user@XN--bcher-k", True),
-        ("user@xn--bcher-kva.ex", True),
-        ("user@bu", False),
-        ("user@ü", False),
-        ("user@bücher.x", False),
-        ("user@%", False),
-        ("bü", False),
-    ],
-)
 def test_search_matches_prefixes_of_an_international_domain_in_both_forms(
-    account: Account, body: str, q: str, is_found: bool
+    account: Account, body: str
 ) -> None:
     create_subscriber(account, body)
     create_subscriber(account, "user@other.example")
     create_subscriber(account, "other@bücher.example")
 
-    assert listed(account, q=q) == ([body.partition("@")[0]] if is_found else [])
+    found = {q: listed(account, q=q) for q in (*DOMAIN_PREFIXES, *NO_DOMAIN_PREFIXES)}
+
+    assert found == {
+        **{q: [body.partition("@")[0]] for q in DOMAIN_PREFIXES},
+        **{q: [] for q in NO_DOMAIN_PREFIXES},
+    }
 
 
 def test_search_matches_domain_labels_of_changed_and_imported_addresses(

@@ -48,27 +48,25 @@ def walk(account: Account, **filters: Any) -> list[Response]:
 
 
 @pytest.mark.each_database_per_case
-@pytest.mark.parametrize("order", ["asc", "desc"])
 @pytest.mark.parametrize(
     ("filters", "every"),
     [({}, 1), ({"tag": "vip"}, 3), ({"q": "0", "status": "UNCONFIRMED"}, 1)],
     ids=["all", "tag", "search"],
 )
-@pytest.mark.parametrize("limit", [1, 4, 10, 23, 100])
 def test_page_tokens_traverse_the_whole_list(
-    account: Account, filters: dict[str, Any], every: int, order: str, limit: int
+    account: Account, filters: dict[str, Any], every: int
 ) -> None:
-    expected = fill(account, 23)[::every]
+    matching = fill(account, 23)[::every]
 
-    pages = walk(account, **filters, order=order, limit=limit)
+    for order, limit in (("asc", 4), ("desc", 1), ("asc", 10), ("desc", 23), ("asc", 100)):
+        pages = walk(account, **filters, order=order, limit=limit)
 
-    assert [email for response in pages for email in addresses(response)] == (
-        expected if order == "asc" else expected[::-1]
-    )
-    count = -(-len(expected) // limit)
-    assert [(p.body["total"], p.body["page"], p.body["limit"]) for p in pages] == [
-        (len(expected), number, limit) for number in range(1, count + 1)
-    ]
+        expected = matching if order == "asc" else matching[::-1]
+        assert [email for response in pages for email in addresses(response)] == expected
+        count = -(-len(expected) // limit)
+        assert [(p.body["total"], p.body["page"], p.body["limit"]) for p in pages] == [
+            (len(expected), number, limit) for number in range(1, count + 1)
+        ]
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])

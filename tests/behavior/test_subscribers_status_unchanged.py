@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ..conftest import Account, new_account
@@ -202,7 +202,6 @@ ALL_OPERATIONS = {name: operation for name, (_, operation) in OPERATIONS.items()
 }
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     operations=st.lists(
         st.tuples(st.sampled_from(sorted(ALL_OPERATIONS)), st.sampled_from(STATUSES)),
