@@ -92,12 +92,16 @@ def _is_json(content_type: str | None) -> bool:
 
 def text_type(content_type: str) -> str | None:
     """Returns the media type of a content type in lower case; None if it is not in UTF-8."""
+    kind, charset = media_type(content_type)
+    return kind if charset in ("", "utf-8", "utf8") else None
+
+
+def media_type(content_type: str) -> tuple[str, str]:
+    """Returns the media type and the charset of a content type, in lower case."""
     kind, _, parameters = content_type.partition(";")
+    charset = ""
     for parameter in parameters.split(";"):
         name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in (
-            "utf-8",
-            "utf8",
-        ):
-            return None
-    return kind.strip().lower()
+        if name.strip().lower() == "charset":
+            charset = value.strip().strip('"').lower()
+    return kind.strip().lower(), charset

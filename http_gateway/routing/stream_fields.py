@@ -35,6 +35,8 @@ class RequestRecords:
     # The field of CSV lines; None if text/csv is not accepted.
     csv_field: str | None
     max_per_message: int
+    # The field that names the character encoding of a body; None if it must be UTF-8.
+    charset_field: FieldDescriptor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ def request_records(
         row_errors_field=row_errors_field(element),
         csv_field=lines.name if lines else None,
         max_per_message=min([MAX_RECORDS, *filter(None, bounds)]),
+        charset_field=_charset_field(request),
     )
 
 
@@ -142,6 +145,12 @@ def _records(message: Descriptor, name: str) -> FieldDescriptor | None:
 def _element(field: FieldDescriptor) -> Descriptor:
     assert field.message_type is not None
     return field.message_type
+
+
+def _charset_field(message: Descriptor) -> FieldDescriptor | None:
+    return next(
+        (f for f in message.fields if f.GetOptions().Extensions[http_pb2.body_charset]), None
+    )
 
 
 def _csv_field(message: Descriptor) -> FieldDescriptor | None:

@@ -24,6 +24,7 @@ from ..request_errors import RequestError, request_error
 from ..routing.bindings import Binding
 from ..routing.stream_fields import RequestRecords
 from . import csv_lines, ndjson
+from .charsets import Converter
 from .csv_lines import CsvParser
 from .ndjson import NdjsonParser
 from .records import Record, RecordParser, next_batch
@@ -35,20 +36,38 @@ log = logging.getLogger(__name__)
 MESSAGE_BYTES = 256 * 1024
 # After this number of lines the parser yields to the event loop.
 LINES_AT_ONCE = 250
+_UTF_8 = ("", "utf-8", "utf8")
 
 
 def parser_of(request: Request, fields: RequestRecords) -> RecordParser:
     """Returns the parser for a body by its headers. Raises RequestError if there is none."""
     body.check_not_compressed(request)
-    content_type = request.headers.get("Content-Type")
-    media_type = "" if content_type is None else body.text_type(content_type)
-    if media_type == "" or media_type in ndjson.CONTENT_TYPES:
-        return NdjsonParser(fields)
-    if media_type == csv_lines.CONTENT_TYPE and fields.csv_field is not None:
-        return CsvParser(fields.csv_field)
+    media_type, charset = body.media_type(request.headers.get("Content-Type", ""))
+    if charset in _UTF_8 or fields.charset_field is not None:
+        if media_type == "" or media_type in ndjson.CONTENT_TYPES:
+            return NdjsonParser(fields)
+        if media_type == csv_lines.CONTENT_TYPE and fields.csv_field is not None:
+            return CsvParser(
+                fields.csv_field, fields.charset_field.json_name if fields.charset_field else ""
+            )
     or_csv = " or text/csv" if fields.csv_field is not None else ""
-    message = f"The Content-Type must be {ndjson.CONTENT_TYPE}{or_csv} with charset UTF-8."
+    with_charset = "" if fields.charset_field else " with charset UTF-8"
+    message = f"The Content-Type must be {ndjson.CONTENT_TYPE}{or_csv}{with_charset}."
     raise request_error("UNSUPPORTED_MEDIA_TYPE", message, close=True)
+
+
+def converter_of(request: Request, fields: RequestRecords, message: Any) -> Converter | None:
+    """Returns the converter of a body to UTF-8, or None if it must be in UTF-8.
+
+    Raises RequestError if the charset that the message or the headers name is unknown.
+    """
+    field = fields.charset_field
+    if field is None:
+        return None
+    charset = getattr(message, field.name)
+    if not charset:
+        charset = body.media_type(request.headers.get("Content-Type", ""))[1]
+    return Converter(charset, field.json_name)
 
 
 class RequestMessages:
@@ -65,6 +84,7 @@ class RequestMessages:
         assert binding.request_records is not None
         self._request = request
         self._parser = parser
+        self._converter = converter_of(request, binding.request_records, first)
         self._first = first
         self._max_records = binding.request_records.max_per_message
         self._has_other_fields = bool(binding.request_records.name)
@@ -123,7 +143,11 @@ class RequestMessages:
         """Yields the data of the body as it arrives. Raises RequestError if it is incomplete."""
         await body.send_continue(self._request)
         while data := await self._read():
-            yield data
+            for text in self._converter.feed(data) if self._converter else (data,):
+                yield text
+        if self._converter is not None:
+            for text in self._converter.feed(b"", is_last=True):
+                yield text
 
     async def _read(self) -> bytes:
         if self._is_stopped:

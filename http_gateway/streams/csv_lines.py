@@ -3,7 +3,7 @@
 The reader of the standard library needs complete records, but a body arrives in pieces. The
 parser therefore finds the end of each record by its quotes, and passes complete records to the
 reader. The first record is the header. The delimiter is the comma, semicolon or tab that occurs
-most often in the header outside of quotes.
+most often in the header outside of quotes. A first line such as `sep=;` names it instead.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ CONTENT_TYPE = "text/csv"
 csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD_BYTES))
 
 _DELIMITERS = (b",", b";", b"\t")
+_SEPARATOR_LINE = re.compile(rb'"?sep=(.)"?\s*', re.IGNORECASE | re.DOTALL)
+_NAMED_DELIMITERS = (*_DELIMITERS, b"|", b":")
 # The text after an opening quote, up to the closing quote or the end.
 _QUOTED = re.compile(rb'(?:[^"]++|"")*+')
 _QUOTED_CELL = re.compile(rb'"(?:[^"]++|"")*+"?')
@@ -38,8 +40,10 @@ _QUOTED_CELL = re.compile(rb'"(?:[^"]++|"")*+"?')
 class CsvParser:
     """Parses a body of CSV into CsvLine messages. The first error ends the stream."""
 
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, charset_field: str = "") -> None:
+        """`charset_field` is the JSON name of the field that can name another encoding."""
         self._field = field
+        self._charset_field = charset_field
         self._lines = LineSplitter()
         # Until the header is complete, every possible delimiter ends a cell.
         self._end_of_cell = re.compile(b"[,;\t]")
@@ -64,7 +68,7 @@ class CsvParser:
     def _record_ending_with(self, line: Record) -> Record | None:
         """Returns the record that ends with a line, or None."""
         if not self._in_quotes:
-            if not line.data.strip(b"\r\n"):
+            if not line.data.strip(b"\r\n") or self._names_delimiter(line):
                 return None
             self._first_line = line.line
         self._in_quotes = self._ends_in_quotes(line.data)
@@ -98,9 +102,21 @@ class CsvParser:
                 return False
             position, in_quotes = end.end(), False
 
+    def _names_delimiter(self, line: Record) -> bool:
+        """Whether a line is the first one and names the delimiter, which is then set."""
+        if line.line > 1 or (named := _SEPARATOR_LINE.fullmatch(line.data)) is None:
+            return False
+        if named[1] not in _NAMED_DELIMITERS:
+            message = "must name a comma, semicolon, tab, vertical bar or colon after sep= (line 1)"
+            raise single_violation("INVALID_VALUE", message)
+        self._set_delimiter(named[1])
+        return True
+
     def _find_delimiter(self, header: bytes) -> None:
         outside = _QUOTED_CELL.sub(b"", header)
-        delimiter = max(_DELIMITERS, key=outside.count)
+        self._set_delimiter(max(_DELIMITERS, key=outside.count))
+
+    def _set_delimiter(self, delimiter: bytes) -> None:
         self._end_of_cell = re.compile(re.escape(delimiter))
         self._delimiter = delimiter.decode()
 
@@ -108,7 +124,7 @@ class CsvParser:
         return add_each(self._add, records, message)
 
     def _add(self, record: Record, message: Any) -> None:
-        text = _decoded(record)
+        text = self._decoded(record)
         if "\0" in text:
             raise single_violation(
                 "INVALID_CHARACTER", f"must not contain the NUL character (line {record.line})"
@@ -122,15 +138,18 @@ class CsvParser:
             ) from None
         getattr(message, self._field).add(number=record.line, cells=cells)
 
-
-def _decoded(record: Record) -> str:
-    try:
-        return record.data.decode()
-    except UnicodeDecodeError as error:
-        line = record.line - record.data.rstrip(b"\r\n").count(b"\n", error.start)
-        raise single_violation(
-            "INVALID_FORMAT", f"must be encoded in UTF-8 (line {line})"
-        ) from None
+    def _decoded(self, record: Record) -> str:
+        try:
+            return record.data.decode()
+        except UnicodeDecodeError as error:
+            start = record.data.rfind(b"\n", 0, error.start) + 1
+            line = record.line - record.data.rstrip(b"\r\n").count(b"\n", error.start)
+            field = self._charset_field
+            other = f", or in the encoding that {field} names" if field else ""
+            position = f"(line {line}, byte {error.start - start + 1})"
+            raise single_violation(
+                "INVALID_FORMAT", f"must be encoded in UTF-8{other} {position}"
+            ) from None
 
 
 def encode(lines: Iterable[Any]) -> bytes:

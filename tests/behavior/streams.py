@@ -49,14 +49,14 @@ def send_rows(account: Account, rows: Sequence[Any], **options: Any) -> StreamRe
     """Imports rows. Over gRPC, they must be objects."""
     if isinstance(account.front, HttpFront):
         body = "".join(f"{json.dumps(row)}\n" for row in rows)
-        return _post(account, "application/x-ndjson", body, options)
+        return send_body(account, "application/x-ndjson", body.encode(), options)
     return _import_over_grpc(account, rows, "rows", options)
 
 
 def send_table(account: Account, text: str, **options: Any) -> StreamResult:
     """Imports a table in CSV with commas."""
     if isinstance(account.front, HttpFront):
-        return _post(account, "text/csv", text, options)
+        return send_body(account, "text/csv", text.encode(), options)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     lines = [{"number": reader.line_num, "cells": cells} for cells in reader]
     return _import_over_grpc(account, lines, "lines", options)
@@ -102,16 +102,17 @@ def _records_of(streamed: StreamResult) -> list[Any]:
     return streamed.records
 
 
-def _post(account: Account, content_type: str, text: str, options: Row) -> StreamResult:
+def send_body(account: Account, content_type: str, body: bytes, options: Row) -> StreamResult:
+    """Imports a body over HTTP."""
     assert isinstance(account.front, HttpFront)
-    status, _, body = account.front.exchange(
+    status, _, response = account.front.exchange(
         "POST",
-        f"/api/subscribers/import?{urlencode(options)}",
+        f"/api/subscribers/import?{urlencode(options, doseq=True)}",
         account.key or None,
-        body=text.encode(),
+        body=body,
         headers={"Content-Type": content_type},
     )
-    return _read(status, body)
+    return _read(status, response)
 
 
 def _read(status: int, body: bytes) -> StreamResult:

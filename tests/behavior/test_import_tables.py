@@ -8,7 +8,7 @@ import pytest
 
 from ..conftest import Account
 from .helpers import create_field, emails, over_http
-from .streams import import_table, send_table, written_table
+from .streams import import_table, send_body, send_table, written_table
 from .test_import import line_outcomes, listed, outcomes, post_import, rejections
 
 
@@ -57,6 +57,53 @@ def test_csv_dialects_of_common_programs_are_imported(
     assert line_outcomes(results) == [(2, "CREATED"), (3, "CREATED")]
     ada, _ = listed(account)
     assert (ada["firstName"], ada["lastName"], ada["tags"]) == ("Ada", "King", ["press", "vip"])
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("encoding", "content_type", "query"),
+    [
+        ("utf-16", "text/csv", ""),
+        ("cp1252", "text/csv", "?charset=windows-1252"),
+        ("latin-1", "text/csv; charset=ISO-8859-1", ""),
+        ("latin-1", "text/csv; charset=utf-8", "?charset=latin1"),
+    ],
+    ids=["UTF-16", "query", "header", "query and header"],
+)
+def test_other_encodings_are_imported(
+    account: Account, encoding: str, content_type: str, query: str
+) -> None:
+    post_import(account, "sep=;\nemail;name\na@b.io;Zoë\n".encode(encoding), content_type, query)
+
+    assert [row["firstName"] for row in listed(account)] == ["Zoë"]
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("charset", "message"),
+    [
+        ("", "must be encoded in UTF-8, or in the encoding that charset names (line 3, byte 10)"),
+        ("utf-16-le", "must be encoded in utf-16-le (line 1, byte 37)"),
+    ],
+    ids=["UTF-8", "UTF-16"],
+)
+def test_text_in_another_encoding_is_reported_with_its_position(
+    account: Account, charset: str, message: str
+) -> None:
+    body = b"email,name\na@b.io,Ada\nb@b.io,Zo\xeb Lee\n"
+
+    error = send_body(account, "text/csv", body, {"charset": charset}).error
+
+    assert error is not None
+    assert [detail["message"] for detail in error.body["error"]["details"]] == [message]
+
+
+@over_http
+def test_unknown_charset_is_rejected(account: Account) -> None:
+    error = send_body(account, "text/csv", b"email\n", {"charset": "zlib"}).error
+
+    assert error is not None
+    assert (error.status, error.violations) == (400, [("charset", "INVALID_VALUE")])
 
 
 def test_quoted_cells_can_contain_line_breaks_quotes_and_commas(account: Account) -> None:

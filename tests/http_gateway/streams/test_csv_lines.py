@@ -55,6 +55,10 @@ TABLES = {
         '"a;\n,",b,c\n"1\n2",3\n',
         [(2, ["a;\n,", "b", "c"]), (4, ["1\n2", "3"])],
     ),
+    "sep= with a semicolon": ("sep=;\r\na,b;c\r\n1;2\r\n", [(2, ["a,b", "c"]), (3, ["1", "2"])]),
+    "sep= with a vertical bar": ("SEP=|\na|b,c\n1|2\n", [(2, ["a", "b,c"]), (3, ["1", "2"])]),
+    "sep= with a tab in quotes": ('"sep=\t"\na,b\tc\n', [(2, ["a,b", "c"])]),
+    "sep= in another line": ("a,b\nsep=;\n", [(1, ["a", "b"]), (2, ["sep=;"])]),
     "beyond ASCII": ('é,"€\n😀"\n', [(2, ["é", "€\n😀"])]),
 }  # fmt: skip
 
@@ -100,29 +104,31 @@ def violation(*pieces: bytes) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "line"),
+    ("body", "code", "position"),
     [
-        (b'a,b\n"1"2,3\n', "INVALID_FORMAT", 2),
-        (b'a,b\n1,2\n"3,4\n5,6\n', "INVALID_FORMAT", 3),
-        (b'a,b\n1,"', "INVALID_FORMAT", 2),
-        (b"a,b\n1\r2,3\n", "INVALID_FORMAT", 2),
-        (b"a,b\n1,\xff\n", "INVALID_FORMAT", 2),
-        (b'a,b\n"1\n\n\xe9\n\n",2\n', "INVALID_FORMAT", 4),
-        ("a,b\n1,2\n".encode("utf-16"), "INVALID_FORMAT", 1),
-        (b"a,b\n1,\0\n", "INVALID_CHARACTER", 2),
-        (b"a,b\n1,2\n3," + b"x" * MAX_RECORD_BYTES, "TOO_LONG", 3),
-        (b'a,b\n"' + b"x\n" * (MAX_RECORD_BYTES // 2), "TOO_LONG", 2),
+        (b'a,b\n"1"2,3\n', "INVALID_FORMAT", "line 2"),
+        (b'a,b\n1,2\n"3,4\n5,6\n', "INVALID_FORMAT", "line 3"),
+        (b'a,b\n1,"', "INVALID_FORMAT", "line 2"),
+        (b"a,b\n1\r2,3\n", "INVALID_FORMAT", "line 2"),
+        (b"a,b\n1,\xff\n", "INVALID_FORMAT", "line 2, byte 3"),
+        (b'a,b\n"1\n\nx\xe9\n\n",2\n', "INVALID_FORMAT", "line 4, byte 2"),
+        ("a,b\n1,2\n".encode("utf-16"), "INVALID_FORMAT", "line 1, byte 1"),
+        (b"sep=x\na,b\n", "INVALID_VALUE", "line 1"),
+        (b"a,b\n1,\0\n", "INVALID_CHARACTER", "line 2"),
+        (b"a,b\n1,2\n3," + b"x" * MAX_RECORD_BYTES, "TOO_LONG", "line 3"),
+        (b'a,b\n"' + b"x\n" * (MAX_RECORD_BYTES // 2), "TOO_LONG", "line 2"),
     ],
     ids=[
         "text after a quote", "unclosed quote", "quote at the end", "bare CR", "not UTF-8",
-        "not UTF-8 in quotes", "UTF-16", "NUL", "long line", "long cell of many lines",
+        "not UTF-8 in quotes", "UTF-16", "unknown delimiter", "NUL",
+        "long line", "long cell of many lines",
     ],
 )  # fmt: skip
-def test_invalid_csv_is_rejected_with_its_line(body: bytes, code: str, line: int) -> None:
+def test_invalid_csv_is_rejected_with_its_position(body: bytes, code: str, position: str) -> None:
     actual, text = violation(body)
 
     assert actual == code
-    assert text.endswith(f"(line {line})")
+    assert text.endswith(f"({position})")
     pieces = (body[start : start + 999] for start in range(0, len(body), 999))
     assert violation(*pieces)[0] == code
 

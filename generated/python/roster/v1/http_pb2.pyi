@@ -139,6 +139,7 @@ NEVER_EMPTY_FIELD_NUMBER: _builtins.int
 NULL_CLEARS_FIELD_NUMBER: _builtins.int
 WHOLE_FIELD_NUMBER: _builtins.int
 MULTILINE_FIELD_NUMBER: _builtins.int
+BODY_CHARSET_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 no_control_characters: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FileOptions, _builtins.bool]
 """Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
@@ -199,6 +200,12 @@ would be a string in JSON.
 multiline: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For text that can have several lines: it can contain tabs, line feeds and carriage
 returns.
+"""
+body_charset: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For text that names a character encoding, such as "windows-1252": HTTP converts the
+body of the stream from it to UTF-8. It is set from the charset parameter of the
+Content-Type header if it is empty. A body that starts with the byte order mark of
+UTF-16 is always converted.
 """
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that selects the format of a streamed response: the media type of the

@@ -859,6 +859,7 @@ class ImportSubscribersRequest(_message.Message):
     ROWS_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
     AFTER_LINE_FIELD_NUMBER: _builtins.int
+    CHARSET_FIELD_NUMBER: _builtins.int
     on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
     """What happens to a row whose email address already has a subscriber. Default: FAIL. On
     gRPC only the value in the first message is used.
@@ -867,6 +868,11 @@ class ImportSubscribersRequest(_message.Message):
     """Skips all rows up to this line, without a result. To resume an interrupted import,
     set it to the line of the last result received. Default: 0. On gRPC only the value in
     the first message is used.
+    """
+    charset: _builtins.str
+    """Over HTTP, the character encoding of the body, such as windows-1252 or iso-8859-1.
+    Default: that of the Content-Type header, otherwise UTF-8. UTF-16 with a byte order
+    mark is detected. Ignored on gRPC, where all text is Unicode.
     """
     @_builtins.property
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkSubscriber]:
@@ -902,10 +908,11 @@ class ImportSubscribersRequest(_message.Message):
         rows: _abc.Iterable[Global___BulkSubscriber] | None = ...,
         lines: _abc.Iterable[_http_pb2.CsvLine] | None = ...,
         after_line: _builtins.int = ...,
+        charset: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_line", b"after_line", "lines", b"lines", "on_conflict", b"on_conflict", "rows", b"rows"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_line", b"after_line", "charset", b"charset", "lines", b"lines", "on_conflict", b"on_conflict", "rows", b"rows"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -87,11 +87,13 @@ class SubscriberServiceStub:
     has been sent, the row is committed, even if the import fails later.
 
     Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
-    text/csv with a header. The response is NDJSON, one ImportResult per line. The client
-    must read it while it sends the rows. On gRPC each request message holds many rows.
-    Each response message holds many results, at most 1 MiB. The response begins when the
-    first rows, or the header of the CSV, have been accepted. To resume an interrupted
-    import, send it again with on_conflict SKIP.
+    text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
+    most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
+    in the encoding that charset names. The response is NDJSON, one ImportResult per line.
+    The client must read it while it sends the rows. On gRPC each request message holds
+    many rows. Each response message holds many results, at most 1 MiB. The response begins
+    when the first rows, or the header of the CSV, have been accepted. To resume an
+    interrupted import, send it again with on_conflict SKIP.
     """
     ExportSubscribers: _grpc.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]
     """Streams all subscribers in order of creation. If filters are set, only subscribers
@@ -169,11 +171,13 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     has been sent, the row is committed, even if the import fails later.
 
     Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
-    text/csv with a header. The response is NDJSON, one ImportResult per line. The client
-    must read it while it sends the rows. On gRPC each request message holds many rows.
-    Each response message holds many results, at most 1 MiB. The response begins when the
-    first rows, or the header of the CSV, have been accepted. To resume an interrupted
-    import, send it again with on_conflict SKIP.
+    text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
+    most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
+    in the encoding that charset names. The response is NDJSON, one ImportResult per line.
+    The client must read it while it sends the rows. On gRPC each request message holds
+    many rows. Each response message holds many results, at most 1 MiB. The response begins
+    when the first rows, or the header of the CSV, have been accepted. To resume an
+    interrupted import, send it again with on_conflict SKIP.
     """
     ExportSubscribers: _aio.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]  # type: ignore[assignment]
     """Streams all subscribers in order of creation. If filters are set, only subscribers
@@ -302,11 +306,13 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         has been sent, the row is committed, even if the import fails later.
 
         Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
-        text/csv with a header. The response is NDJSON, one ImportResult per line. The client
-        must read it while it sends the rows. On gRPC each request message holds many rows.
-        Each response message holds many results, at most 1 MiB. The response begins when the
-        first rows, or the header of the CSV, have been accepted. To resume an interrupted
-        import, send it again with on_conflict SKIP.
+        text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
+        most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
+        in the encoding that charset names. The response is NDJSON, one ImportResult per line.
+        The client must read it while it sends the rows. On gRPC each request message holds
+        many rows. Each response message holds many results, at most 1 MiB. The response begins
+        when the first rows, or the header of the CSV, have been accepted. To resume an
+        interrupted import, send it again with on_conflict SKIP.
         """
 
     @_abc_1.abstractmethod

@@ -1,0 +1,100 @@
+"""Converts a body in a known character encoding to UTF-8 while it arrives.
+
+UTF-16 is detected by its byte order mark. Any other encoding except UTF-8 must be named.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+
+from ..request_errors import RequestError, single_violation
+
+# Python has further codecs, some of which are no character encodings, such as zlib.
+CHARSETS = frozenset(
+    codecs.lookup(name).name
+    for name in (
+        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "us-ascii", "macintosh", "koi8-r", "koi8-u"),
+        *(f"iso-8859-{part}" for part in range(1, 17) if part != 12),
+        *(f"windows-{page}" for page in range(1250, 1259)),
+        *("cp874", "ibm437", "ibm850", "ibm852", "ibm866", "shift_jis", "cp932", "euc-jp"),
+        *("iso-2022-jp", "gb2312", "gbk", "gb18030", "big5", "euc-kr"),
+    )
+)
+_UTF_8 = "utf-8"
+_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MARK_BYTES = 2
+
+
+def codec_name(charset: str) -> str:
+    """Returns the name of a codec by the name of a charset. Raises LookupError."""
+    # A codec can have a name that is not ASCII or contains NUL, which `lookup` rejects otherwise.
+    if not charset.isascii() or not charset.isprintable():
+        raise LookupError(charset)
+    name = codecs.lookup(charset).name
+    if name not in CHARSETS:
+        raise LookupError(charset)
+    return name
+
+
+class Converter:
+    """Converts one body to UTF-8. Text in UTF-8 is passed on without a check."""
+
+    def __init__(self, charset: str, field: str) -> None:
+        """Raises RequestError for `field` if the charset is unknown; "" is UTF-8."""
+        try:
+            self._name = codec_name(charset) if charset else ""
+        except LookupError:
+            message = "must be a supported character encoding, such as windows-1252 or utf-16"
+            raise single_violation("INVALID_VALUE", message, field) from None
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._start = b""
+        self._has_started = False
+        # The position of the next byte: completed lines, and bytes in the current line.
+        self._lines = 0
+        self._bytes = 0
+
+    def feed(self, data: bytes, *, is_last: bool = False) -> Iterator[bytes]:
+        """Yields text in UTF-8. Raises RequestError after the text before an invalid byte."""
+        if not self._has_started:
+            data = self._start + data
+            if len(data) < _MARK_BYTES and not is_last:
+                self._start = data
+                return
+            self._begin(data)
+        if self._decoder is None:
+            yield data
+            return
+        pending = self._decoder.getstate()[0]
+        try:
+            text = self._decoder.decode(data, is_last)
+        except UnicodeDecodeError as error:
+            valid = (pending + data)[: error.start].decode(self._name, "ignore")
+            yield valid.encode()
+            self._count(valid)
+            raise self._error() from None
+        # A lone surrogate cannot be encoded.
+        yield text.encode(errors="replace")
+        self._count(text)
+
+    def _begin(self, data: bytes) -> None:
+        self._has_started = True
+        if data.startswith(_UTF_16_MARKS):
+            self._name = "utf-16"
+        if self._name not in ("", _UTF_8):
+            self._decoder = codecs.getincrementaldecoder(self._name)()
+
+    def _count(self, text: str) -> None:
+        # UTF-16 as such would begin with a byte order mark.
+        name = self._name if self._name != "utf-16" else "utf-16-le"
+        before, _, line = text.rpartition("\n")
+        if len(line) < len(text):
+            self._lines += before.count("\n") + 1
+            self._bytes = 0
+        self._bytes += len(line.encode(name, "replace"))
+
+    def _error(self) -> RequestError:
+        message = (
+            f"must be encoded in {self._name} (line {self._lines + 1}, byte {self._bytes + 1})"
+        )
+        return single_violation("INVALID_FORMAT", message)
