@@ -2,7 +2,7 @@
 
 SIGTERM and SIGINT stop the process gracefully. One event often arrives as several signals:
 `timeout` signals its child and then the whole process group, Ctrl-C reaches every process of the
-group, `make` and shells forward signals. So a repeat within a second of the first signal is
+group, `make` and shells forward signals. So a repeat within two seconds of the first signal is
 ignored; a later one ends the process immediately.
 
 SIGHUP has two meanings. In a process with a controlling terminal it means that the terminal was
@@ -25,7 +25,7 @@ from ..tls import ServerIdentity
 log = logging.getLogger(__name__)
 
 # Signals within this number of seconds after the first one belong to the same event.
-REPEAT_SECONDS = 1.0
+REPEAT_SECONDS = 2.0
 
 
 def handle_signals(
