@@ -216,24 +216,19 @@ class RateLimited(RosterError):
     """The account has reached its rate limit."""
 
     reason = "RATE_LIMITED"
+    message = "The account has reached its rate limit."
 
     def __init__(self, retry_after: int) -> None:
         wait = "1 second" if retry_after == 1 else f"{retry_after} seconds"
-        self.message = f"The account has reached its rate limit. Try again in {wait}."
+        self.message = f"{self.message} Try again in {wait}."
         self.retry_after = retry_after
         super().__init__()
 
 
-class TooManyFailedAttempts(RosterError):
+class TooManyFailedAttempts(RateLimited):
     """The client's address made too many calls without a valid key."""
 
-    reason = "RATE_LIMITED"
-
-    def __init__(self, retry_after: int) -> None:
-        wait = "1 second" if retry_after == 1 else f"{retry_after} seconds"
-        self.message = f"Too many calls without a valid API key. Try again in {wait}."
-        self.retry_after = retry_after
-        super().__init__()
+    message = "Too many calls without a valid API key."
 
 
 class TooManyTestDeliveries(RosterError):

@@ -46,6 +46,15 @@ def first_id_after(value: Timestamp) -> str:
     return first_id_at(milliseconds(value) + 1)
 
 
+def created_range(request: Any) -> tuple[str | None, str | None]:
+    """Returns the first ID and the exclusive end ID of `created_after` and `created_before`."""
+    after, before = request.created_after, request.created_before
+    return (
+        first_id_after(after) if request.HasField("created_after") else None,
+        first_id_at_or_after(before) if request.HasField("created_before") else None,
+    )
+
+
 def plain(struct: Struct) -> dict[str, Any]:
     """Returns a Struct as a dict; null is None.
 

@@ -7,6 +7,7 @@ line feeds and carriage returns in multiline text.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _NEVER_ALLOWED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -17,6 +18,13 @@ _INVISIBLE = re.compile(
     r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*"
 )
+
+
+def caseless_key(text: str) -> str:
+    """Returns a text for comparison without regard to case: Unicode NFC, case-folded."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def has_control_characters(text: str, *, multiline: bool = False) -> bool:

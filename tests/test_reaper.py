@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -49,19 +50,26 @@ def segments() -> set[str]:
     return {line.split()[1] for line in lines}
 
 
-@pytest.mark.skipif(not SEGMENTS.exists(), reason="segments of memory are not listed here")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_what_a_test_process_started_ends_with_it_and_leaves_no_memory(
-    number: signal.Signals,
-) -> None:
+@contextmanager
+def running_program(code: str) -> Iterator[subprocess.Popen[str]]:
+    """Runs a program in a new test process with pipes, and waits until it ends."""
     process = subprocess.Popen(
-        [sys.executable, "-c", STARTS],
+        [sys.executable, "-c", code],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
     with process, limited(process):
+        yield process
+
+
+@pytest.mark.skipif(not SEGMENTS.exists(), reason="segments of memory are not listed here")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_what_a_test_process_started_ends_with_it_and_leaves_no_memory(
+    number: signal.Signals,
+) -> None:
+    with running_program(STARTS) as process:
         assert process.stdout is not None
         ids, folders = json.loads(process.stdout.readline())
         segment = shared_memory(folders[0])
@@ -91,14 +99,7 @@ with memory.folder() as folder:
 
 @pytest.mark.verify
 def test_forked_service_ends_with_the_test_process() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVES],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with process, limited(process):
+    with running_program(SERVES) as process:
         assert process.stdout is not None
         service = int(process.stdout.readline())
         assert is_alive(service)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 import grpc
@@ -122,10 +121,5 @@ class InProcessChannel(aio.Channel):
     async def __aenter__(self) -> InProcessChannel:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable
-from types import TracebackType
 from typing import Any
 
 import grpc
@@ -135,12 +134,7 @@ class UpstreamChannel(aio.Channel):
     async def __aenter__(self) -> UpstreamChannel:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 

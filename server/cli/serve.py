@@ -25,9 +25,9 @@ def serve(settings: Settings, worker: Worker = Role.ALONE) -> None:
     in_process = settings.http_channel != OVER_GRPC
 
     def service(observability: ObservabilityOptions) -> Service:
-        from ..serving.services import AllInOne  # noqa: PLC0415 - a supervisor needs no gRPC
+        from ..serving.services import GrpcService  # noqa: PLC0415 - a supervisor needs no gRPC
 
-        return AllInOne(http, grpc, core, observability, worker, in_process=in_process)
+        return GrpcService(grpc, core, observability, worker, http, in_process)
 
     addresses = {"http_address": http.address, "grpc_address": grpc.address}
     launch("serve", settings, worker, addresses, service, (http.identity, grpc.identity))

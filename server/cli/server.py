@@ -19,9 +19,9 @@ def server(settings: Settings, worker: Worker = Role.ALONE) -> None:
     grpc, core = grpc_options(settings), core_options(settings)
 
     def service(observability: ObservabilityOptions) -> Service:
-        from ..serving.services import GrpcOnly  # noqa: PLC0415 - a supervisor needs no gRPC
+        from ..serving.services import GrpcService  # noqa: PLC0415 - a supervisor needs no gRPC
 
-        return GrpcOnly(grpc, core, observability, worker)
+        return GrpcService(grpc, core, observability, worker)
 
     addresses = {"grpc_address": grpc.address}
     launch("server", settings, worker, addresses, service, (grpc.identity,))

@@ -62,11 +62,6 @@ class DataType(IntEnum):
     DATE = 4
 
 
-def label_key(label: str) -> str:
-    """Returns the label for comparison: Unicode NFC, case-folded."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", label).casefold())
-
-
 def derive_key(label: str) -> str:
     """Returns the key of a label.
 

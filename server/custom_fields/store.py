@@ -14,8 +14,9 @@ from ..events.store import record
 from ..paging import Page
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
+from ..texts import caseless_key
 from .models import CustomField
-from .rules import MAX_FIELDS, DataType, label_key, merge_tag
+from .rules import MAX_FIELDS, DataType, merge_tag
 
 
 class CustomFieldRow(NamedTuple):
@@ -108,7 +109,7 @@ def create(
     the account has the maximum number of fields.
     """
     row = CustomFieldRow(tx.new_id(), key, label, data_type, fallback, tx.now, tx.now)
-    if not tx.run(_INSERT, account_id=account_id, label_key=label_key(label), **row._asdict()):
+    if not tx.run(_INSERT, account_id=account_id, label_key=caseless_key(label), **row._asdict()):
         raise CustomFieldAlreadyExists
     if count(account_id, tx) > MAX_FIELDS:
         raise CustomFieldLimitReached
@@ -146,7 +147,7 @@ def update(
     row = before._replace(**changes)
     if row == before:
         return before
-    key = label_key(row.label)
+    key = caseless_key(row.label)
     if tx.scalar(_BY_LABEL, account_id=account_id, label_key=key) not in (None, field_id):
         raise CustomFieldAlreadyExists
     row = row._replace(updated_at=tx.now)

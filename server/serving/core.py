@@ -113,7 +113,7 @@ def _traced(database: Database, location: DatabaseLocation, tracing: Tracing | N
     return TracedDatabase(database, system, tracing)
 
 
-async def first_key(options: CoreOptions, database: Database) -> str:
+async def create_first_account(options: CoreOptions, database: Database) -> str:
     """Creates the first account of an empty database; returns its key, or "" if not empty."""
     return await database.write(lambda tx: bootstrap(options.bootstrap_key, tx))
 

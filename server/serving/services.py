@@ -1,4 +1,4 @@
-"""The three kinds of services: gRPC and HTTP in one process, gRPC only, and HTTP only.
+"""The kinds of services: gRPC with or without HTTP in the same process, and HTTP only.
 
 Start: metrics port, gRPC port, HTTP port, database (lock, migrations), services, first account,
 ready. The ports respond as soon as they listen: the process is alive and not ready, and calls are
@@ -22,7 +22,7 @@ from http_gateway.channel.upstream import UpstreamChannel
 from ..addresses import Address
 from ..app import MAX_METADATA_BYTES, SERVICES, App
 from ..health.readiness import monitor_readiness
-from .core import first_key, running_core
+from .core import create_first_account, running_core
 from .drain import drain
 from .observability import start_observability
 from .observability_options import ObservabilityOptions
@@ -34,17 +34,21 @@ from .role import Role
 
 
 @dataclass(frozen=True)
-class AllInOne:
-    """The gRPC server and the gateway, which calls it without a socket if `in_process`."""
+class GrpcService:
+    """The gRPC server, and unless `http` is None the gateway.
 
-    http: PortOptions
+    The gateway calls the server without a socket if `in_process`.
+    """
+
     grpc: PortOptions
     core: CoreOptions
     observability: ObservabilityOptions
     role: Role
-    in_process: bool
+    http: PortOptions | None = None
+    in_process: bool = True
 
     async def __call__(self, life: Lifecycle) -> None:
+        http_url, drain_gateway = "", None
         async with AsyncExitStack() as stack:
             with life.starting():
                 observability, metrics_url = await start_observability(self.observability, stack)
@@ -52,15 +56,17 @@ class AllInOne:
                     running_core(self.core, observability, self.role)
                 )
                 grpc = await listen_grpc(services.app, self.grpc, stack, self.role)
-                channel = self._channel(services.app, grpc)
-                http, gateway = await listen_http(
-                    channel, self.http, observability, stack, self.role
-                )
+                if self.http is not None:
+                    channel = self._channel(services.app, grpc)
+                    http, gateway = await listen_http(
+                        channel, self.http, observability, stack, self.role
+                    )
+                    http_url, drain_gateway = url(http, self.http), gateway.drain
                 await services.open()
             # Last, when nothing can fail anymore, because the key is shown only once.
-            key = await first_key(self.core, services.database)
+            key = await create_first_account(self.core, services.database)
             ready = Ready(
-                url(http, self.http),
+                http_url,
                 str(grpc),
                 database=str(self.core.database),
                 first_key=key,
@@ -70,7 +76,8 @@ class AllInOne:
                 services.database, self.core.folder, services.app.set_serving
             ):
                 await life.serving(ready)
-            gateway.drain()
+            if drain_gateway is not None:
+                drain_gateway()
             await drain(services.app)
 
     def _channel(self, app: App, grpc: Address) -> aio.Channel:
@@ -78,38 +85,6 @@ class AllInOne:
             return InProcessChannel(app.register, app.interceptors)
         options = (("grpc.max_metadata_size", MAX_METADATA_BYTES),)
         return aio.insecure_channel(str(grpc), options=options)
-
-
-@dataclass(frozen=True)
-class GrpcOnly:
-    """The gRPC server, without a gateway."""
-
-    grpc: PortOptions
-    core: CoreOptions
-    observability: ObservabilityOptions
-    role: Role
-
-    async def __call__(self, life: Lifecycle) -> None:
-        async with AsyncExitStack() as stack:
-            with life.starting():
-                observability, metrics_url = await start_observability(self.observability, stack)
-                services = await stack.enter_async_context(
-                    running_core(self.core, observability, self.role)
-                )
-                grpc = await listen_grpc(services.app, self.grpc, stack, self.role)
-                await services.open()
-            key = await first_key(self.core, services.database)
-            ready = Ready(
-                grpc=str(grpc),
-                database=str(self.core.database),
-                first_key=key,
-                metrics=metrics_url,
-            )
-            async with monitor_readiness(
-                services.database, self.core.folder, services.app.set_serving
-            ):
-                await life.serving(ready)
-            await drain(services.app)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from typing import Any
 
 import orjson
 
-from ..custom_fields.rules import DataType, as_json, label_key
+from ..custom_fields.rules import DataType, as_json
 from ..custom_fields.store import ColumnField
 from ..errors import Detail, ValidationError
+from ..texts import caseless_key
 from .fields import FIELDS, PROFILE, SubscriberRow
 from .formulas import escape_formula, unescape_formula
 
@@ -137,7 +138,7 @@ def _columns(fields: Iterable[ColumnField]) -> dict[str, Parse | None]:
 
 def _normalized(name: str) -> str:
     """Returns the name of a column without case, whitespace, `-` and `_`."""
-    return re.sub(r"[\s_-]+", "", label_key(name))
+    return re.sub(r"[\s_-]+", "", caseless_key(name))
 
 
 def _words(name: str) -> list[str]:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from roster.v1 import subscribers_pb2 as pb
 
 from ..emails import key_prefix, parse_email
-from ..messages import first_id_after, first_id_at_or_after
+from ..messages import created_range
 from ..paging import PageToken, page_of, parse_page_token
-from ..tags.rules import name_key
+from ..texts import caseless_key
 from .rules import search_text
 from .store_paging import Filter, PagePosition
 
@@ -51,12 +51,12 @@ def list_query(request: pb.ListSubscribersRequest) -> ListQuery:
 
 def export_filter(request: ListRequest) -> Filter:
     """Returns the filters of an export, which lists have too."""
-    after, before = request.created_after, request.created_before
+    first_id, end_id = created_range(request)
     return Filter(
         status=request.status or None,
-        tag_key=name_key(request.tag) if request.tag else None,
-        first_id=first_id_after(after) if request.HasField("created_after") else None,
-        end_id=first_id_at_or_after(before) if request.HasField("created_before") else None,
+        tag_key=caseless_key(request.tag) if request.tag else None,
+        first_id=first_id,
+        end_id=end_id,
     )
 
 

@@ -6,7 +6,6 @@ returns a subscriber or an error for each.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
@@ -16,7 +15,7 @@ from ..emails import Email, parse_email, trim
 from ..errors import InvalidStatusTransition, invalid
 from ..events.rules import EventType
 from ..tags.rules import distinct, parse_name
-from ..texts import has_control_characters, json_name
+from ..texts import caseless_key, has_control_characters, json_name
 from .fields import PROFILE, Status
 
 MAX_TAGS = 100
@@ -175,9 +174,7 @@ def search_keys(first_name: str, last_name: str) -> SearchKeys:
 
 def search_text(text: str) -> str:
     """Returns text as a search compares it: trimmed, NFC, without regard to case."""
-    if text.isascii():
-        return text.strip().lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text.strip()).casefold())
+    return caseless_key(text.strip())
 
 
 def check_email(text: str) -> Email:

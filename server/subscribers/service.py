@@ -20,7 +20,8 @@ from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..streams import accept, accept_with_first, prefetch
 from ..suppressions.store import Suppressions
-from ..tags.rules import distinct, name_key
+from ..tags.rules import distinct
+from ..texts import caseless_key
 from . import rules, store
 from .csv_format import header_cells, row_cells
 from .fields import FIELDS, PROFILE, Status, SubscriberRow
@@ -160,7 +161,7 @@ class SubscriberService(SubscriberServiceServicer):
         self, request: pb.RemoveSubscriberTagsRequest, _context: Context
     ) -> pb.RemoveSubscriberTagsResponse:
         account, reference = account_id(), check_reference(request.id)
-        keys = {name_key(name) for name in request.tags}
+        keys = {caseless_key(name) for name in request.tags}
         return await self._database.write(
             lambda tx: _filled(
                 pb.RemoveSubscriberTagsResponse(),

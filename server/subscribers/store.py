@@ -16,7 +16,7 @@ from ..ids import timestamp_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from ..suppressions.store import Suppressions
-from ..tags.rules import name_key
+from ..texts import caseless_key
 from .counters.store_counting import add_to_counters, remove_from_counters
 from .fields import PROFILE, Status, SubscriberRow
 from .models import Subscriber
@@ -306,7 +306,7 @@ def add_tags(
     Raises SubscriberNotFound, or ValidationError if it would have too many.
     """
     before = find(account_id, reference, tx)
-    existing = {name_key(name) for name in before.tags}
+    existing = {caseless_key(name) for name in before.tags}
     missing = {key: name for key, name in names.items() if key not in existing}
     if not missing:
         return before
@@ -325,7 +325,7 @@ def remove_tags(
     Raises SubscriberNotFound.
     """
     before = find(account_id, reference, tx)
-    remaining = tuple(name for name in before.tags if name_key(name) not in name_keys)
+    remaining = tuple(name for name in before.tags if caseless_key(name) not in name_keys)
     row = before._replace(tags=remaining)
     if row != before:
         detach(account_id, before.id, name_keys, tx)

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
-
-from ..texts import has_control_characters, trim
+from ..texts import caseless_key, has_control_characters, trim
 
 MAX_NAME_LENGTH = 100
-
-
-def name_key(name: str) -> str:
-    """Returns the name for comparison and order: Unicode NFC, case-folded."""
-    if name.isascii():
-        return name.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def parse_name(text: str) -> str | None:
@@ -31,5 +22,5 @@ def distinct(names: list[str]) -> dict[str, str]:
     """Returns the names by key. Of names with the same key, the first one is kept."""
     by_key: dict[str, str] = {}
     for name in names:
-        by_key.setdefault(name_key(name), name)
+        by_key.setdefault(caseless_key(name), name)
     return by_key

@@ -14,8 +14,8 @@ from ..events.store import record
 from ..paging import Page
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
+from ..texts import caseless_key
 from .models import Tag
-from .rules import name_key
 
 
 class TagRow(NamedTuple):
@@ -103,7 +103,7 @@ _DELETE = Statement(lambda _: Tag.delete().where(_ONE))
 def create(account_id: str, name: str, description: str, tx: Transaction) -> TagRow:
     """Stores a new tag. Raises TagAlreadyExists if its name is taken."""
     row = TagRow(tx.new_id(), name, description, tx.now)
-    values = {"account_id": account_id, "name_key": name_key(name), **row._asdict()}
+    values = {"account_id": account_id, "name_key": caseless_key(name), **row._asdict()}
     if not tx.run(_INSERT, **values):
         raise TagAlreadyExists
     record(account_id, [created(EventType.TAG_CREATED, row)], tx)
@@ -138,7 +138,7 @@ def update(account_id: str, tag_id: str, changes: Mapping[str, Any], tx: Transac
     row = before._replace(**changes)
     if row == before:
         return before
-    key = name_key(row.name)
+    key = caseless_key(row.name)
     if tx.scalar(_BY_KEY, account_id=account_id, name_key=key) not in (None, tag_id):
         raise TagAlreadyExists
     tx.run(

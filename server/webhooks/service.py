@@ -16,7 +16,7 @@ from ..errors import WebhookNotFound, invalid
 from ..events import store_reading as events
 from ..idempotency.idempotent_database import IdempotentDatabase
 from ..ids import checked_id
-from ..messages import Context, changed_fields, check_page, first_id_after, first_id_at_or_after
+from ..messages import Context, changed_fields, check_page, created_range
 from ..paging import page_of
 from ..storage.transaction import Transaction
 from . import messages, store
@@ -173,12 +173,12 @@ def _filter(request: pb.ListEventsRequest) -> events.Filter:
     event_types = check_filter("type", request.type)
     if not request.after_sequence.is_integer():
         raise invalid("afterSequence", "INVALID_VALUE", "must be a whole number")
-    since, until = request.created_after, request.created_before
+    first_id, end_id = created_range(request)
     return events.Filter(
         after=int(request.after_sequence),
         event_types=event_types,
-        first_id=first_id_after(since) if request.HasField("created_after") else None,
-        end_id=first_id_at_or_after(until) if request.HasField("created_before") else None,
+        first_id=first_id,
+        end_id=end_id,
     )
 
 

@@ -9,7 +9,7 @@ from roster.v1 import webhooks_pb2 as pb
 from ..caller import account_id, current
 from ..errors import WebhookDeliveryNotFound, WebhookNotFound, invalid
 from ..ids import checked_id
-from ..messages import Context, first_id_after, first_id_at_or_after, timestamp
+from ..messages import Context, created_range, first_id_at_or_after, timestamp
 from ..paging import PageToken, page_of, parse_page_token
 from ..storage.database import Database
 from ..storage.transaction import Transaction
@@ -113,13 +113,13 @@ class DeliveryCalls:
 
 def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:
     """Returns the filter of a list request. Raises ValidationError."""
-    since, until = request.created_after, request.created_before
+    first_id, end_id = created_range(request)
     return pages.Filter(
         status=request.status or None,
         event_types=check_filter("eventType", request.event_type) or None,
         event_id=request.event_id or None,
-        first_id=first_id_after(since) if request.HasField("created_after") else None,
-        end_id=first_id_at_or_after(until) if request.HasField("created_before") else None,
+        first_id=first_id,
+        end_id=end_id,
     )
 
 

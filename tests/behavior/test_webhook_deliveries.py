@@ -10,6 +10,7 @@ from ..conftest import Account
 from ..fronts import Response
 from ..webhooks.receiver import Receiver, Reply
 from .deliveries import (
+    Row,
     create_tags,
     create_webhook,
     deliveries,
@@ -22,12 +23,18 @@ from .helpers import MISSING_ID, over_http, send
 BROKEN = Reply(503, b"out of \xff order")
 
 
-def test_delivery_and_its_attempt_have_exactly_the_documented_keys(
-    account: Account, receiver: Receiver
-) -> None:
+def deliver_event(account: Account, receiver: Receiver) -> tuple[Row, Row]:
+    """Delivers an event, and returns its webhook and its delivery."""
     webhook = create_webhook(account, receiver.url)
     create_tags(account, "vip")
     (delivery,) = wait_for_statuses(account, webhook, "SUCCEEDED")
+    return webhook, delivery
+
+
+def test_delivery_and_its_attempt_have_exactly_the_documented_keys(
+    account: Account, receiver: Receiver
+) -> None:
+    webhook, delivery = deliver_event(account, receiver)
     (request,) = receiver.received
 
     response = account.call("GetWebhookDelivery", id=delivery["id"])
@@ -210,9 +217,7 @@ def test_retried_delivery_is_sent_immediately(account: Account, receiver: Receiv
 
 
 def test_successful_delivery_can_be_retried(account: Account, receiver: Receiver) -> None:
-    webhook = create_webhook(account, receiver.url)
-    create_tags(account, "vip")
-    (delivery,) = wait_for_statuses(account, webhook, "SUCCEEDED")
+    webhook, delivery = deliver_event(account, receiver)
 
     retried = account.ok("RetryWebhookDelivery", id=delivery["id"])["delivery"]
 
@@ -225,9 +230,7 @@ def test_successful_delivery_can_be_retried(account: Account, receiver: Receiver
 def test_retried_delivery_to_a_disabled_webhook_stays_pending(
     account: Account, receiver: Receiver
 ) -> None:
-    webhook = create_webhook(account, receiver.url)
-    create_tags(account, "vip")
-    (delivery,) = wait_for_statuses(account, webhook, "SUCCEEDED")
+    webhook, delivery = deliver_event(account, receiver)
     account.ok("UpdateWebhook", id=webhook["id"], enabled=False)
 
     assert account.call("RetryWebhookDelivery", id=delivery["id"]).status == 202
@@ -270,9 +273,7 @@ def test_missing_delivery_is_not_found(account: Account, delivery_id: str) -> No
 def test_deliveries_of_other_accounts_and_deleted_webhooks_are_not_found(
     account: Account, other_account: Account, receiver: Receiver
 ) -> None:
-    webhook = create_webhook(account, receiver.url)
-    create_tags(account, "vip")
-    (delivery,) = wait_for_statuses(account, webhook, "SUCCEEDED")
+    webhook, delivery = deliver_event(account, receiver)
 
     def assert_not_found(caller: Account) -> None:
         caller.fails("WebhookDeliveryNotFound", "GetWebhookDelivery", id=delivery["id"])
@@ -288,9 +289,7 @@ def test_deliveries_of_other_accounts_and_deleted_webhooks_are_not_found(
 def test_read_key_can_list_deliveries_but_not_retry_them(
     account: Account, receiver: Receiver
 ) -> None:
-    webhook = create_webhook(account, receiver.url)
-    create_tags(account, "vip")
-    (delivery,) = wait_for_statuses(account, webhook, "SUCCEEDED")
+    webhook, delivery = deliver_event(account, receiver)
     reader = account.with_key(account.new_key("read"))
 
     assert reader.ok("GetWebhookDelivery", id=delivery["id"])["delivery"] == delivery
@@ -300,9 +299,7 @@ def test_read_key_can_list_deliveries_but_not_retry_them(
 
 @over_http
 def test_repeated_retry_sends_one_request(account: Account, receiver: Receiver) -> None:
-    webhook = create_webhook(account, receiver.url)
-    create_tags(account, "vip")
-    (delivery,) = wait_for_statuses(account, webhook, "SUCCEEDED")
+    webhook, delivery = deliver_event(account, receiver)
     path, key = f"/api/webhook-deliveries/{delivery['id']}/retry", {"Idempotency-Key": "a"}
 
     first = send(account, "POST", path, headers=key)

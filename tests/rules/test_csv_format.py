@@ -14,7 +14,7 @@ from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 from http_gateway.streams.csv_lines import CsvParser
 from http_gateway.streams.csv_lines import encode as written_csv
 from server.clock import iso8601
-from server.custom_fields.rules import DataType, label_key
+from server.custom_fields.rules import DataType
 from server.custom_fields.store import ColumnField
 from server.errors import ValidationError
 from server.subscribers.csv_format import (
@@ -26,10 +26,11 @@ from server.subscribers.csv_format import (
     tags_cell,
 )
 from server.subscribers.fields import Status, SubscriberRow
+from server.texts import caseless_key
 
 
 def column_field(key: str, label: str = "", data_type: DataType = DataType.TEXT) -> ColumnField:
-    return ColumnField(key, label_key(label or key), data_type)
+    return ColumnField(key, caseless_key(label or key), data_type)
 
 
 def parse(column: str, cell: str, *fields: ColumnField) -> CsvRow:

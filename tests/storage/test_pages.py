@@ -17,7 +17,8 @@ from server.subscribers.rules import (
     search_text,
 )
 from server.subscribers.store_paging import Filter, PagePosition, page, page_without_total
-from server.tags.rules import distinct, name_key
+from server.tags.rules import distinct
+from server.texts import caseless_key
 
 from .conftest import STORES, fresh
 from .helpers import (
@@ -87,7 +88,7 @@ def prefix_filter(text: str) -> dict[str, Any]:
 # The arguments of each filter, computed from all subscribers of the account.
 FILTERS: dict[str, Callable[[list[SubscriberRow]], dict[str, Any]]] = {
     "status": lambda rows: {"status": Status.BOUNCED},
-    "tag": lambda rows: {"tag_key": name_key("VIP")},
+    "tag": lambda rows: {"tag_key": caseless_key("VIP")},
     "prefix": lambda rows: prefix_filter("AD"),
     "first id": lambda rows: {"first_id": rows[30].id},
     "end id": lambda rows: {"end_id": rows[-30].id},
@@ -115,7 +116,7 @@ def matches(row: SubscriberRow, filters: Filter) -> bool:
     return all(
         [
             filters.status in (None, row.status),
-            filters.tag_key is None or filters.tag_key in map(name_key, row.tags),
+            filters.tag_key is None or filters.tag_key in map(caseless_key, row.tags),
             filters.email_key in (None, row.email_key),
             filters.prefix is None
             or row.email_key.startswith(filters.prefix)
@@ -198,7 +199,7 @@ def test_prefix_of_address_or_name_is_found_without_wildcards(
 def test_tag_filter_matches_the_whole_name(
     tx: Transaction, rows: list[SubscriberRow], tag: str
 ) -> None:
-    filters = Filter(tag_key=name_key(tag))
+    filters = Filter(tag_key=caseless_key(tag))
 
     found = list_subscribers(OURS, tx, filters, PagePosition(ROWS))
 
