@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
 
 from ulid import ULID
@@ -53,6 +54,27 @@ def first_id_at(milliseconds: int) -> str:
     """Returns the smallest ID of a millisecond. Times before 1970 count as 1970."""
     timestamp = min(max(milliseconds, 0), _LAST_TIMESTAMP)
     return str(ULID.from_int(timestamp << _RANDOM_BITS))
+
+
+def ids_at(times: Sequence[int]) -> list[str]:
+    """Returns IDs with these timestamps, in milliseconds since 1970.
+
+    They are random, but IDs of the same millisecond ascend. Unlike those of `Ids`, they can be
+    smaller than stored ones.
+    """
+    last: dict[int, int] = {}
+    for milliseconds in times:
+        if milliseconds not in last:
+            last[milliseconds] = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS - 1)
+    ids = []
+    for milliseconds in times:
+        last[milliseconds] += 1
+        ids.append(_encoded(last[milliseconds]))
+    return ids
+
+
+def _encoded(number: int) -> str:
+    return "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -10, -10)])
 
 
 class Ids:

@@ -52,6 +52,13 @@ class SubscriberRow(NamedTuple):
     first_name: Annotated[str, Returned(max_length=100)]
     last_name: Annotated[str, Returned(max_length=100)]
     status: Annotated[int, Returned(_STATUS_NAMES.__getitem__)]
+    revision: int
+    status_changed_at: int | None
+    confirmed_at: int | None
+    unsubscribed_at: int | None
+    consent_source: str | None
+    consent_ip: str | None
+    consent_at: int | None
     tags: Annotated[tuple[str, ...], Returned(list)]
     created_at: Annotated[int, Returned(iso8601)]
     values: Mapping[str, Any]

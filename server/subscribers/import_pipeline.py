@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from roster.v1 import subscribers_pb2 as pb
 
-from ..caller import account_id
+from ..caller import account_id, current
 from ..custom_fields.store import column_fields
 from ..errors import invalid
 from ..storage.database import Database
 from .csv_format import Header
+from .history import Actor, Source
 from .import_rows import Importer, OnConflict, Result
 from .rules import MAX_REPEATED, Row, Validated, validate_rows
 from .store import SubscriberStore
@@ -75,7 +76,8 @@ class ImportPipeline:
         async for request in requests:
             if self._importer is None:
                 conflict = OnConflict(request.on_conflict or OnConflict.FAIL)
-                self._importer = Importer(account_id(), conflict, self._store)
+                by = Actor(Source.IMPORT, current().key_id)
+                self._importer = Importer(account_id(), conflict, self._store, by)
                 self._after_line = request.after_line
             rows = [row for row in await self._numbered(request) if row.line > self._after_line]
             # In another thread, so that the event loop and the writer thread do not wait.

@@ -10,6 +10,7 @@ from ..custom_fields.rules import check_size, merged
 from ..storage.transaction import Transaction
 from ..tags.rules import distinct
 from . import rules
+from .history import Actor
 from .rules import Failure, NewSubscriber, RowError, Validated
 from .store import Changes, SubscriberStore, ids_by_address, row_error_for
 from .store_reading import find
@@ -55,8 +56,11 @@ class Result(NamedTuple):
 class Importer:
     """Stores rows for one account."""
 
-    def __init__(self, account_id: str, on_conflict: OnConflict, store: SubscriberStore) -> None:
+    def __init__(
+        self, account_id: str, on_conflict: OnConflict, store: SubscriberStore, by: Actor
+    ) -> None:
         self._account_id = account_id
+        self._by = by
         self._on_conflict = on_conflict
         self._store = store
 
@@ -82,7 +86,7 @@ class Importer:
         rows = {
             number: row for number, row in enumerate(validated) if isinstance(row, NewSubscriber)
         }
-        stored = self._store.create_many(self._account_id, rows, tx)
+        stored = self._store.create_many(self._account_id, rows, tx, self._by)
         row_errors = stored.row_errors | {
             number: row for number, row in enumerate(validated) if isinstance(row, RowError)
         }
@@ -132,5 +136,5 @@ class Importer:
             tags=tags if new.tags else None,
             values=new.values or None,
         )
-        self._store.change(self._account_id, before, changes, tx)
+        self._store.change(self._account_id, before, changes, tx, self._by)
         return Result(Outcome.UPDATED, subscriber_id)

@@ -17,6 +17,9 @@ class Subscriber(Model):
 
     `name_key` and `last_name_key` are for searches by name, see `rules.SearchKeys`.
     `email_unicode_key` is the email key with its domain in Unicode, or null if that is equal.
+    `revision` is explained in `store_revisions.py`. `origin` is the first entry of the history,
+    stored here because a row of its own would make creation slower; null in rows of earlier
+    versions.
     """
 
     account_id = TextField()
@@ -30,6 +33,14 @@ class Subscriber(Model):
     name_key = TextField(null=True)
     last_name_key = TextField(null=True)
     email_unicode_key = TextField(null=True)
+    revision = BigIntegerField(constraints=[SQL("DEFAULT 0")])
+    status_changed_at = BigIntegerField(null=True)
+    confirmed_at = BigIntegerField(null=True)
+    unsubscribed_at = BigIntegerField(null=True)
+    consent_at = BigIntegerField(null=True)
+    consent_source = TextField(null=True)
+    consent_ip = TextField(null=True)
+    origin = TextField(null=True)
 
     class Meta:
         table_name = "subscriber"
@@ -37,6 +48,7 @@ class Subscriber(Model):
         indexes = (
             (("account_id", "email_key"), True),
             (("account_id", "status", "id"), True),
+            (("account_id", "revision", "id"), True),
         )
         without_rowid = True
 
@@ -67,6 +79,43 @@ class SubscriberCounter(Model):
     class Meta:
         table_name = "subscriber_block"
         primary_key = CompositeKey("account_id", "level", "first_id")
+        without_rowid = True
+
+
+class DeletedRevision(Model):
+    """The greatest revision of the deleted subscribers of an account."""
+
+    account_id = TextField(primary_key=True)
+    revision = BigIntegerField()
+
+    class Meta:
+        table_name = "deleted_revision"
+        without_rowid = True
+
+
+class SubscriberHistory(Model):
+    """A change of a subscriber, with its source and actor. Deleted with the subscriber.
+
+    `changes` is JSON, see `history.py`.
+    """
+
+    account_id = TextField()
+    subscriber_id = TextField()
+    id = TextField()
+    type = TextField()
+    source = TextField()
+    actor = TextField()
+    changes = TextField()
+
+    class Meta:
+        table_name = "subscriber_history"
+        primary_key = CompositeKey("account_id", "subscriber_id", "id")
+        constraints = [  # noqa: RUF012 - Peewee reads it from the class
+            SQL(
+                "FOREIGN KEY (account_id, subscriber_id)"
+                " REFERENCES subscriber (account_id, id) ON DELETE CASCADE"
+            ),
+        ]
         without_rowid = True
 
 

@@ -41,6 +41,24 @@ class Failure(IntEnum):
 NO_VALUES: Mapping[str, Any] = {}
 
 
+class Past(NamedTuple):
+    """The times and the consent of a subscriber before it was stored here; None is unknown.
+
+    Times are in milliseconds. One of creation that is not in the past counts as now.
+    """
+
+    created_at: int | None = None
+    status_changed_at: int | None = None
+    confirmed_at: int | None = None
+    unsubscribed_at: int | None = None
+    consent_source: str | None = None
+    consent_ip: str | None = None
+    consent_at: int | None = None
+
+
+NO_PAST = Past()
+
+
 class NewSubscriber(NamedTuple):
     """A subscriber to create, valid apart from what depends on the account.
 
@@ -53,6 +71,7 @@ class NewSubscriber(NamedTuple):
     status: Status
     tags: dict[str, str]
     values: Mapping[str, Any]
+    past: Past = NO_PAST
 
 
 class Fault(Protocol):
@@ -145,6 +164,23 @@ def status_at_new_address(before: Status) -> Status:
     are decisions of the person and stay.
     """
     return before if before in _DECIDED else Status.UNCONFIRMED
+
+
+def status_times(before: Status, after: Status, now: int) -> dict[str, int | None]:
+    """Returns the times that a change of the status sets, by column.
+
+    A confirmation belongs to the address: it ends when a subscriber is UNCONFIRMED again.
+    """
+    if after is before:
+        return {}
+    times: dict[str, int | None] = {"status_changed_at": now}
+    if after is Status.UNCONFIRMED:
+        times["confirmed_at"] = None
+    if after is Status.CONFIRMED:
+        times["confirmed_at"] = now
+    if after is Status.UNSUBSCRIBED:
+        times["unsubscribed_at"] = now
+    return times
 
 
 def check_number_of_tags(number: int) -> None:

@@ -25,6 +25,7 @@ from ..texts import caseless_key
 from . import rules, store
 from .csv_format import header_cells, row_cells
 from .fields import FIELDS, PROFILE, Status, SubscriberRow
+from .history import Actor, Source
 from .import_pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
 from .store_paging import PagePosition, page, page_without_total
@@ -55,7 +56,7 @@ class SubscriberService(SubscriberServiceServicer):
     async def CreateSubscriber(
         self, request: pb.CreateSubscriberRequest, _context: Context
     ) -> pb.CreateSubscriberResponse:
-        account = account_id()
+        account, by = account_id(), _caller()
         new = rules.NewSubscriber(
             email=rules.check_email(request.email),
             profile={name: getattr(request, name) for name in PROFILE},
@@ -64,13 +65,15 @@ class SubscriberService(SubscriberServiceServicer):
             values=plain(request.custom_fields),
         )
         return await self._database.write(
-            lambda tx: _filled(pb.CreateSubscriberResponse(), self._store.create(account, new, tx))
+            lambda tx: _filled(
+                pb.CreateSubscriberResponse(), self._store.create(account, new, tx, by)
+            )
         )
 
     async def BulkCreateSubscribers(
         self, request: pb.BulkCreateSubscribersRequest, _context: Context
     ) -> pb.BulkCreateSubscribersResponse:
-        account, rows = account_id(), request.subscribers
+        account, by, rows = account_id(), _caller(), request.subscribers
         validated = dict(enumerate(rules.validate_rows(rows)))
         valid = {i: row for i, row in validated.items() if isinstance(row, rules.NewSubscriber)}
         failed = {i: row for i, row in validated.items() if isinstance(row, rules.RowError)}
@@ -88,7 +91,7 @@ class SubscriberService(SubscriberServiceServicer):
             )
 
         def create(tx: Transaction) -> pb.BulkCreateSubscribersResponse:
-            return reply(failed | self._store.create_many(account, valid, tx).row_errors)
+            return reply(failed | self._store.create_many(account, valid, tx, by).row_errors)
 
         return await self._database.write(create)
 
@@ -126,46 +129,46 @@ class SubscriberService(SubscriberServiceServicer):
             tags=distinct(list(request.tags)) if "tags" in fields else None,
             values=plain(request.custom_fields) if "custom_fields" in fields else None,
         )
-        reference = check_reference(request.id)
+        reference, by = check_reference(request.id), _caller()
         return await self._database.write(
             lambda tx: _filled(
                 pb.UpdateSubscriberResponse(),
-                self._store.update(account, reference, changes, tx),
+                self._store.update(account, reference, changes, tx, by),
             )
         )
 
     async def ChangeSubscriberStatus(
         self, request: pb.ChangeSubscriberStatusRequest, _context: Context
     ) -> pb.ChangeSubscriberStatusResponse:
-        caller, reference = current(), check_reference(request.id)
-        status, by_admin = Status(request.status), caller.scope == "admin"
+        account, by, reference = account_id(), _caller(), check_reference(request.id)
+        status, by_admin = Status(request.status), current().scope == "admin"
         return await self._database.write(
             lambda tx: _filled(
                 pb.ChangeSubscriberStatusResponse(),
-                store.change_status(caller.account_id, reference, status, tx, by_admin=by_admin),
+                store.change_status(account, reference, status, tx, by, by_admin=by_admin),
             )
         )
 
     async def AddSubscriberTags(
         self, request: pb.AddSubscriberTagsRequest, _context: Context
     ) -> pb.AddSubscriberTagsResponse:
-        account, reference = account_id(), check_reference(request.id)
+        account, by, reference = account_id(), _caller(), check_reference(request.id)
         tags = distinct(list(request.tags))
         return await self._database.write(
             lambda tx: _filled(
-                pb.AddSubscriberTagsResponse(), store.add_tags(account, reference, tags, tx)
+                pb.AddSubscriberTagsResponse(), store.add_tags(account, reference, tags, tx, by)
             )
         )
 
     async def RemoveSubscriberTags(
         self, request: pb.RemoveSubscriberTagsRequest, _context: Context
     ) -> pb.RemoveSubscriberTagsResponse:
-        account, reference = account_id(), check_reference(request.id)
+        account, by, reference = account_id(), _caller(), check_reference(request.id)
         keys = {caseless_key(name) for name in request.tags}
         return await self._database.write(
             lambda tx: _filled(
                 pb.RemoveSubscriberTagsResponse(),
-                store.remove_tags(account, reference, keys, tx),
+                store.remove_tags(account, reference, keys, tx, by),
             )
         )
 
@@ -225,6 +228,11 @@ class SubscriberService(SubscriberServiceServicer):
         account, reference = account_id(), check_reference(request.id)
         await self._database.write(lambda tx: self._store.delete(account, reference, tx))
         return pb.DeleteSubscriberResponse()
+
+
+def _caller() -> Actor:
+    """Returns the actor of a change in the current call."""
+    return Actor(Source.API, current().key_id)
 
 
 def _exported(

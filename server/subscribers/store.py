@@ -12,13 +12,14 @@ from ..emails import Email, unicode_key
 from ..errors import Detail, SubscriberAlreadyExists, SubscriberSuppressed, ValidationError
 from ..events.rules import Change, EventType, created, deleted
 from ..events.store import has_webhooks, record
-from ..ids import timestamp_of
+from ..ids import ids_at, timestamp_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from ..suppressions.store import Suppressions
 from ..texts import caseless_key
 from .counters.store_counting import add_to_counters, remove_from_counters
 from .fields import PROFILE, Status, SubscriberRow
+from .history import API, Actor, Source, entries, origin
 from .models import Subscriber
 from .rules import (
     NO_VALUES,
@@ -26,16 +27,22 @@ from .rules import (
     STATUS_EVENT_TYPES,
     Failure,
     NewSubscriber,
+    Past,
     RowError,
     SearchKeys,
     check_number_of_tags,
     check_transition,
     search_keys,
     status_at_new_address,
+    status_times,
 )
 from .store_attached import attach, detach, detach_all, merge_values, put_values
+from .store_history import add_history
 from .store_reading import IN_ACCOUNT, ONE, Reference, find
+from .store_revisions import keep_deleted, next_revision
 
+# The columns that an import can state, besides the time of creation.
+STATED = Past._fields[1:]
 # The columns in the order of `_new_columns`.
 _COLUMN_NAMES = (
     "id",
@@ -46,6 +53,9 @@ _COLUMN_NAMES = (
     "status",
     *PROFILE,
     *SearchKeys._fields,
+    "revision",
+    "origin",
+    *STATED,
 )
 _COLUMNS = tuple(getattr(Subscriber, name) for name in _COLUMN_NAMES)
 _profile_values = itemgetter(*PROFILE)
@@ -76,7 +86,7 @@ _UPDATE = Statement(
         {
             column: param(column.name)
             for column in _COLUMNS
-            if column.name not in ("id", "created_at")
+            if column.name not in ("id", "created_at", "origin")
         }
     ).where(ONE)
 )
@@ -108,7 +118,9 @@ class SubscriberStore:
     def __init__(self, suppressions: Suppressions) -> None:
         self._suppressions = suppressions
 
-    def create(self, account_id: str, new: NewSubscriber, tx: Transaction) -> SubscriberRow:
+    def create(
+        self, account_id: str, new: NewSubscriber, tx: Transaction, by: Actor = API
+    ) -> SubscriberRow:
         """Stores a new subscriber with tags and values.
 
         Raises ValidationError for values that no custom field accepts,
@@ -116,8 +128,10 @@ class SubscriberStore:
         """
         _check_values(account_id, new.values, tx)
         self._check_suppressed(account_id, new.email, tx)
-        row = _new_row(tx.new_id(), new)
-        if not tx.run(_INSERT, account_id=account_id, **_columns_of(row)):
+        (subscriber_id,) = _new_ids([new], tx)
+        row = _new_row(subscriber_id, new, next_revision(account_id, tx), by)
+        columns = {**_columns_of(row), "origin": origin(new.status, tx.now, by)}
+        if not tx.run(_INSERT, account_id=account_id, **columns):
             raise SubscriberAlreadyExists
         add_to_counters(account_id, [row.id], tx)
         put_values(account_id, [(row.id, new.values)], tx)
@@ -127,14 +141,18 @@ class SubscriberStore:
         return row
 
     def create_many(
-        self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
+        self,
+        account_id: str,
+        rows: Mapping[int, NewSubscriber],
+        tx: Transaction,
+        by: Actor = API,
     ) -> CreateManyResult:
         """Stores the valid rows, and returns the errors of the others.
 
         Of several rows with one address, the first valid one is stored, and later ones are
         DUPLICATE_IN_REQUEST. A rejected row does not claim its address.
 
-        Runs at most eleven statements for any number of rows, a few more if a counter bucket is
+        Runs at most twelve statements for any number of rows, a few more if a counter bucket is
         full, and those that record events.
         """
         row_errors = self._invalid_rows(account_id, rows, tx)
@@ -145,8 +163,14 @@ class SubscriberStore:
         candidates = {index: rows[index] for index in first.values()}
         if not candidates:
             return CreateManyResult({}, row_errors)
-        ids = dict(zip(candidates, tx.new_ids(len(candidates)), strict=True))
-        values = [_new_columns(ids[index], new) for index, new in candidates.items()]
+        new_ids = _new_ids(list(candidates.values()), tx)
+        ids = dict(zip(candidates, new_ids, strict=True))
+        revision = next_revision(account_id, tx)
+        origins = {status: origin(status, tx.now, by) for status in Status}
+        values = [
+            _new_columns(ids[index], new, revision, origins[new.status], by)
+            for index, new in candidates.items()
+        ]
         inserted = tx.run(_INSERT_ALL, account_id=account_id, rows=values)
         if inserted < len(candidates):
             existing = tx.all(_EXISTING_IDS, account_id=account_id, ids=list(ids.values()))
@@ -161,10 +185,10 @@ class SubscriberStore:
         }
         if inserted:
             stored = [(subscriber_id, rows[index]) for index, subscriber_id in created.items()]
-            add_to_counters(account_id, list(created.values()), tx)
+            add_to_counters(account_id, sorted(created.values()), tx)
             put_values(account_id, [(id_, new.values) for id_, new in stored], tx)
             names = attach(account_id, [(id_, new.tags) for id_, new in stored], tx)
-            _record_created(account_id, stored, names, tx)
+            _record_created(account_id, stored, names, revision, by, tx)
         duplicate = RowError(Failure.DUPLICATE_IN_REQUEST, "email")
         for index, new in rows.items():
             if index not in row_errors and index not in created:
@@ -192,7 +216,12 @@ class SubscriberStore:
         }
 
     def update(
-        self, account_id: str, reference: Reference, changes: Changes, tx: Transaction
+        self,
+        account_id: str,
+        reference: Reference,
+        changes: Changes,
+        tx: Transaction,
+        by: Actor = API,
     ) -> SubscriberRow:
         """Changes a subscriber and returns it.
 
@@ -201,10 +230,15 @@ class SubscriberStore:
         """
         before = find(account_id, reference, tx)
         _check_values(account_id, changes.values or {}, tx, before.values)
-        return self.change(account_id, before, changes, tx)
+        return self.change(account_id, before, changes, tx, by)
 
     def change(
-        self, account_id: str, before: SubscriberRow, changes: Changes, tx: Transaction
+        self,
+        account_id: str,
+        before: SubscriberRow,
+        changes: Changes,
+        tx: Transaction,
+        by: Actor = API,
     ) -> SubscriberRow:
         """Changes a subscriber to values that were checked against the custom fields.
 
@@ -214,8 +248,6 @@ class SubscriberStore:
         """
         address = self._new_address(account_id, before, changes.email, tx) if changes.email else {}
         row = before._replace(**changes.profile, **address)
-        if row != before:
-            tx.run(_UPDATE, account_id=account_id, **_columns_of(row))
         if changes.values:
             merge_values(account_id, before.id, changes.values, tx)
             row = row._replace(values=merged(before.values, changes.values))
@@ -223,9 +255,7 @@ class SubscriberStore:
             detach_all(account_id, before.id, tx)
             names = attach(account_id, [(before.id, changes.tags)], tx)
             row = row._replace(tags=tuple(names.values()))
-        if row != before:
-            record(account_id, [Change(EventType.SUBSCRIBER_UPDATED, before, row)], tx)
-        return row
+        return _store_change(account_id, before, row, tx, by)
 
     def _new_address(
         self, account_id: str, before: SubscriberRow, email: Email, tx: Transaction
@@ -249,6 +279,7 @@ class SubscriberStore:
         row = find(account_id, reference, tx)
         self._suppress_if_opted_out(account_id, row, tx)
         tx.run(_DELETE, account_id=account_id, id=row.id)
+        keep_deleted(account_id, row.revision, tx)
         remove_from_counters(account_id, row.id, tx)
         record(account_id, [deleted(EventType.SUBSCRIBER_DELETED, row)], tx)
 
@@ -265,12 +296,14 @@ def _record_created(
     account_id: str,
     stored: Sequence[tuple[str, NewSubscriber]],
     names: Mapping[str, str],
+    revision: int,
+    by: Actor,
     tx: Transaction,
 ) -> None:
     if not has_webhooks(account_id, tx):
         return
     rows = [
-        _new_row(subscriber_id, new, tuple(names[key] for key in sorted(new.tags)))
+        _new_row(subscriber_id, new, revision, by, tuple(names[key] for key in sorted(new.tags)))
         for subscriber_id, new in stored
     ]
     record(account_id, [created(EventType.SUBSCRIBER_CREATED, row) for row in rows], tx)
@@ -282,7 +315,13 @@ def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) 
 
 
 def change_status(
-    account_id: str, reference: Reference, status: Status, tx: Transaction, *, by_admin: bool
+    account_id: str,
+    reference: Reference,
+    status: Status,
+    tx: Transaction,
+    by: Actor = API,
+    *,
+    by_admin: bool,
 ) -> SubscriberRow:
     """Changes the status of a subscriber and returns it.
 
@@ -291,34 +330,38 @@ def change_status(
     before = find(account_id, reference, tx)
     check_transition(Status(before.status), status, by_admin=by_admin)
     row = before._replace(status=int(status))
-    if row != before:
-        tx.run(_UPDATE, account_id=account_id, **_columns_of(row))
-        event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
-        record(account_id, [Change(event_type, before, row)], tx)
-    return row
+    event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
+    return _store_change(account_id, before, row, tx, by, event_type)
 
 
 def add_tags(
-    account_id: str, reference: Reference, names: Mapping[str, str], tx: Transaction
+    account_id: str,
+    reference: Reference,
+    names: Mapping[str, str],
+    tx: Transaction,
+    by: Actor = API,
 ) -> SubscriberRow:
     """Adds tags, given as names by key, to a subscriber and returns it.
 
     Raises SubscriberNotFound, or ValidationError if it would have too many.
     """
     before = find(account_id, reference, tx)
-    existing = {caseless_key(name) for name in before.tags}
+    existing = {caseless_key(name): name for name in before.tags}
     missing = {key: name for key, name in names.items() if key not in existing}
     if not missing:
         return before
     check_number_of_tags(len(existing) + len(missing))
-    attach(account_id, [(before.id, missing)], tx)
-    row = find(account_id, before.id, tx)
-    record(account_id, [Change(EventType.SUBSCRIBER_UPDATED, before, row)], tx)
-    return row
+    tags = {**existing, **attach(account_id, [(before.id, missing)], tx)}
+    row = before._replace(tags=tuple(tags[key] for key in sorted(tags)))
+    return _store_change(account_id, before, row, tx, by)
 
 
 def remove_tags(
-    account_id: str, reference: Reference, name_keys: Collection[str], tx: Transaction
+    account_id: str,
+    reference: Reference,
+    name_keys: Collection[str],
+    tx: Transaction,
+    by: Actor = API,
 ) -> SubscriberRow:
     """Removes tags, given by their name keys, from a subscriber and returns it.
 
@@ -326,10 +369,30 @@ def remove_tags(
     """
     before = find(account_id, reference, tx)
     remaining = tuple(name for name in before.tags if caseless_key(name) not in name_keys)
-    row = before._replace(tags=remaining)
-    if row != before:
+    if remaining != before.tags:
         detach(account_id, before.id, name_keys, tx)
-        record(account_id, [Change(EventType.SUBSCRIBER_UPDATED, before, row)], tx)
+    return _store_change(account_id, before, before._replace(tags=remaining), tx, by)
+
+
+def _store_change(
+    account_id: str,
+    before: SubscriberRow,
+    row: SubscriberRow,
+    tx: Transaction,
+    by: Actor,
+    event_type: EventType = EventType.SUBSCRIBER_UPDATED,
+) -> SubscriberRow:
+    """Stores and records a change, whose tags and values are stored, and returns the row.
+
+    Does nothing if the rows are equal.
+    """
+    if row == before:
+        return row
+    times: dict[str, Any] = status_times(Status(before.status), Status(row.status), tx.now)
+    row = row._replace(revision=next_revision(account_id, tx), **times)
+    tx.run(_UPDATE, account_id=account_id, **_columns_of(row))
+    add_history(account_id, row.id, entries(before, row, by), tx)
+    record(account_id, [Change(event_type, before, row)], tx)
     return row
 
 
@@ -357,21 +420,55 @@ def row_error_for(fault: Detail) -> RowError:
     return RowError(failure, fault.field)
 
 
-def _new_row(subscriber_id: str, new: NewSubscriber, tags: tuple[str, ...] = ()) -> SubscriberRow:
+def _new_ids(rows: Sequence[NewSubscriber], tx: Transaction) -> list[str]:
+    """Returns an ID for each row, with the time of its creation."""
+    times = [new.past.created_at for new in rows]
+    if all(time is None for time in times):
+        return tx.new_ids(len(rows))
+    past = {index: time for index, time in enumerate(times) if time is not None and time < tx.now}
+    ids = dict(zip(past, ids_at(list(past.values())), strict=True))
+    later = iter(tx.new_ids(len(rows) - len(past)))
+    return [ids.get(index) or next(later) for index in range(len(rows))]
+
+
+def _new_row(
+    subscriber_id: str,
+    new: NewSubscriber,
+    revision: int,
+    by: Actor,
+    tags: tuple[str, ...] = (),
+) -> SubscriberRow:
     values = {key: value for key, value in new.values.items() if value is not None}
+    stated = dict(zip(STATED, _stated(subscriber_id, new, by), strict=True))
+    columns: dict[str, Any] = {**new.profile, **stated}
     return SubscriberRow(
         id=subscriber_id,
         email=new.email.address,
         email_key=new.email.key,
         status=int(new.status),
+        revision=revision,
         tags=tags,
         created_at=timestamp_of(subscriber_id),
         values=values,
-        **new.profile,
+        **columns,
     )
 
 
-def _new_columns(subscriber_id: str, new: NewSubscriber) -> tuple[Any, ...]:
+def _stated(subscriber_id: str, new: NewSubscriber, by: Actor) -> Sequence[Any]:
+    """Returns the values of STATED.
+
+    A subscriber that is created with a confirmation was confirmed at that time. Of an imported
+    one, only what the row states is known.
+    """
+    past = new.past
+    if new.status is Status.CONFIRMED and by.source is not Source.IMPORT:
+        past = past._replace(confirmed_at=past.confirmed_at or timestamp_of(subscriber_id))
+    return past[1:]
+
+
+def _new_columns(
+    subscriber_id: str, new: NewSubscriber, revision: int, origin: str, by: Actor
+) -> tuple[Any, ...]:
     """Returns the values of `_COLUMN_NAMES` for a bulk insert."""
     profile, key = new.profile, new.email.key
     return (
@@ -383,6 +480,9 @@ def _new_columns(subscriber_id: str, new: NewSubscriber) -> tuple[Any, ...]:
         new.status,
         *_profile_values(profile),
         *search_keys(profile["first_name"], profile["last_name"]),
+        revision,
+        origin,
+        *_stated(subscriber_id, new, by),
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ulid import ULID
 
 from server.errors import TagNotFound
-from server.ids import Ids, checked_id, first_id_at, is_id, timestamp_of
+from server.ids import Ids, checked_id, first_id_at, ids_at, is_id, timestamp_of
 
 NOW = 1_767_323_045_006
 HOUR = 3_600_000
@@ -161,3 +161,14 @@ def test_timestamp_of_a_generated_id_is_its_creation() -> None:
 def test_generators_of_the_same_millisecond_return_different_ids() -> None:
     ids = [text for _ in range(100) for text in Ids(lambda: NOW).take(3)]
     assert len(set(ids)) == 300
+
+
+def test_ids_at_given_times_have_these_times_and_ascend_within_each() -> None:
+    times = [5, 0, 5, 253_402_300_799_999, 5]
+
+    ids = ids_at(times)
+
+    assert [timestamp_of(id_) for id_ in ids] == times
+    assert all(is_id(id_) and str(ULID.from_str(id_)) == id_ for id_ in ids)
+    assert ids[0] < ids[2] < ids[4]
+    assert not {*ids} & {*ids_at(times)}

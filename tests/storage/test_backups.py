@@ -167,7 +167,9 @@ def test_killed_restore_leaves_the_old_or_the_new_database(path: Path, tmp_path:
 
 
 NULL_WHERE_NONE_MAY_BE = """
-INSERT INTO subscriber VALUES ('a', 'a', 'a', 'a', '', '', 1, 1, NULL, NULL, NULL);
+INSERT INTO subscriber
+(account_id, id, email, email_key, first_name, last_name, status, created_at)
+VALUES ('a', 'a', 'a', 'a', '', '', 1, 1);
 PRAGMA writable_schema = on;
 UPDATE sqlite_schema SET sql = replace(sql, '"name_key" TEXT', '"name_key" TEXT NOT NULL')
 WHERE name = 'subscriber'

@@ -1,0 +1,104 @@
+"""Adds the revision of subscribers, the times and consent of their status, and their history.
+
+Subscribers of earlier versions get their time of creation as revision, and no origin. On Citus,
+the new tables are distributed like the table of subscribers.
+"""
+
+from peewee import SQL, BigIntegerField, CompositeKey, Model, PostgresqlDatabase, TextField
+
+
+class Subscriber(Model):
+    account_id = TextField()
+    id = TextField()
+    created_at = BigIntegerField()
+    revision = BigIntegerField(constraints=[SQL("DEFAULT 0")])
+    status_changed_at = BigIntegerField(null=True)
+    confirmed_at = BigIntegerField(null=True)
+    unsubscribed_at = BigIntegerField(null=True)
+    consent_at = BigIntegerField(null=True)
+    consent_source = TextField(null=True)
+    consent_ip = TextField(null=True)
+    origin = TextField(null=True)
+
+    class Meta:
+        table_name = "subscriber"
+        primary_key = CompositeKey("account_id", "id")
+        indexes = ((("account_id", "revision", "id"), True),)
+        without_rowid = True
+
+
+class DeletedRevision(Model):
+    account_id = TextField(primary_key=True)
+    revision = BigIntegerField()
+
+    class Meta:
+        table_name = "deleted_revision"
+        without_rowid = True
+
+
+OF_SUBSCRIBER = (
+    "FOREIGN KEY (account_id, subscriber_id)"
+    " REFERENCES subscriber (account_id, id) ON DELETE CASCADE"
+)
+
+
+class SubscriberHistory(Model):
+    account_id = TextField()
+    subscriber_id = TextField()
+    id = TextField()
+    type = TextField()
+    source = TextField()
+    actor = TextField()
+    changes = TextField()
+
+    class Meta:
+        table_name = "subscriber_history"
+        primary_key = CompositeKey("account_id", "subscriber_id", "id")
+        constraints = [SQL(OF_SUBSCRIBER)]  # noqa: RUF012 - Peewee reads it from the class
+        without_rowid = True
+
+
+TABLES = [DeletedRevision, SubscriberHistory]
+ADDED = (
+    Subscriber.revision,
+    Subscriber.status_changed_at,
+    Subscriber.confirmed_at,
+    Subscriber.unsubscribed_at,
+    Subscriber.consent_at,
+    Subscriber.consent_source,
+    Subscriber.consent_ip,
+    Subscriber.origin,
+)
+
+
+def up(migrator, db):
+    existing = {column.name for column in db.get_columns("subscriber")}
+    for field in ADDED:
+        if field.name not in existing:
+            column = field.ddl(db.get_sql_context())
+            definition, _ = db.get_sql_context().sql(column).query()
+            db.execute_sql(f"ALTER TABLE subscriber ADD COLUMN {definition}")
+    db.execute_sql("UPDATE subscriber SET revision = created_at * 1000 WHERE revision = 0")
+    with db.bind_ctx([Subscriber, *TABLES]):
+        db.create_tables([Subscriber])  # The table exists: this creates the index.
+        if isinstance(db, PostgresqlDatabase) and is_distributed(db):
+            create_distributed(db)
+        else:
+            db.create_tables(TABLES)
+
+
+def is_distributed(db):
+    if db.execute_sql("SELECT to_regclass('citus_tables')").fetchone() == (None,):
+        return False
+    text = "SELECT citus_table_type FROM citus_tables WHERE table_name = 'subscriber'::regclass"
+    return db.execute_sql(text).fetchone() == ("distributed",)
+
+
+def create_distributed(db):
+    """Creates the tables; a local table cannot have a foreign key to a distributed one."""
+    SubscriberHistory._meta.constraints = []
+    db.create_tables(TABLES)
+    for model in TABLES:
+        text = "SELECT create_distributed_table(%s, 'account_id', colocate_with => 'subscriber')"
+        db.execute_sql(text, (model._meta.table_name,))
+    db.execute_sql(f"ALTER TABLE subscriber_history ADD {OF_SUBSCRIBER}")

@@ -1,0 +1,94 @@
+"""Revisions ascend with every change of the subscribers of an account, for any clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from server.storage.transaction import Transaction
+from server.subscribers.fields import Status
+from server.subscribers.store import Changes, add_tags, change_status, remove_tags
+from server.subscribers.store_reading import find
+from server.tags import store as tags
+
+from .helpers import OURS, SUBSCRIBERS, THEIRS, field, new, profile, select
+
+
+def revisions(tx: Transaction, account: str = OURS) -> list[int]:
+    query = f"SELECT revision FROM subscriber WHERE account_id = '{account}' ORDER BY id"
+    return [revision for (revision,) in select(query, tx)]
+
+
+CHANGES: dict[str, Callable[[str, Transaction], Any]] = {
+    "profile": lambda id_, tx: SUBSCRIBERS.update(
+        OURS, id_, Changes(profile=profile("Eve", "Other")), tx
+    ),
+    "values": lambda id_, tx: SUBSCRIBERS.update(OURS, id_, Changes(values={"city": "Rome"}), tx),
+    "tags": lambda id_, tx: SUBSCRIBERS.update(OURS, id_, Changes(tags={"new": "new"}), tx),
+    "tags added": lambda id_, tx: add_tags(OURS, id_, {"new": "new"}, tx),
+    "tags removed": lambda id_, tx: remove_tags(OURS, id_, {"vip"}, tx),
+    "status": lambda id_, tx: change_status(OURS, id_, Status.BOUNCED, tx, by_admin=False),
+    "create": lambda _, tx: SUBSCRIBERS.create(OURS, new("one"), tx),
+    "bulk": lambda _, tx: SUBSCRIBERS.create_many(OURS, {0: new("one"), 1: new("two")}, tx),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_change_sets_the_greatest_revision_although_the_clock_is_behind(
+    tx: Transaction, change: Callable[[str, Transaction], Any]
+) -> None:
+    field(OURS, tx)
+    row = SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
+    SUBSCRIBERS.create(OURS, new("eve"), tx)
+    before = revisions(tx)
+    tx.now -= 60_000
+
+    change(row.id, tx)
+
+    after = revisions(tx)
+    assert set(after) - set(before) == {max(before) + 1}
+
+
+def test_revision_is_the_time_of_the_change_in_microseconds(tx: Transaction) -> None:
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
+    tx.now += 5_000
+
+    assert SUBSCRIBERS.create(OURS, new("eve"), tx).revision == tx.now * 1000
+
+
+def test_change_that_changes_nothing_keeps_the_revision(tx: Transaction) -> None:
+    row = SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
+
+    SUBSCRIBERS.update(OURS, row.id, Changes(profile=profile(), tags={"vip": "VIP"}), tx)
+    change_status(OURS, row.id, Status.CONFIRMED, tx, by_admin=False)
+    remove_tags(OURS, row.id, {"other"}, tx)
+
+    assert revisions(tx) == [row.revision]
+
+
+def test_renaming_a_tag_keeps_the_revision(tx: Transaction) -> None:
+    row = SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
+    (tag_id,) = (tag_id for (tag_id,) in select("SELECT id FROM tag", tx))
+
+    tags.update(OURS, tag_id, {"name": "best"}, tx)
+
+    assert find(OURS, row.id, tx).tags == ("best",)
+    assert revisions(tx) == [row.revision]
+
+
+def test_revision_of_a_deleted_subscriber_is_not_used_again(tx: Transaction) -> None:
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
+    newest = SUBSCRIBERS.create(OURS, new("eve"), tx)
+    SUBSCRIBERS.delete(OURS, newest.id, tx)
+    tx.now -= 60_000
+
+    assert SUBSCRIBERS.create(OURS, new("bob"), tx).revision == newest.revision + 1
+
+
+def test_accounts_have_revisions_of_their_own(tx: Transaction) -> None:
+    SUBSCRIBERS.create(THEIRS, new("ada"), tx)
+    tx.now -= 60_000
+
+    assert SUBSCRIBERS.create(OURS, new("ada"), tx).revision == tx.now * 1000
