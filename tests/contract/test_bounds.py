@@ -34,6 +34,7 @@ from server.tags import rules as tags
 from server.webhooks import rules as webhooks
 from server.webhooks.egress import urls
 
+from ..cases import each
 from ..fronts import METHODS, UNARY
 
 PROTOS = sorted((Path(__file__).parents[2] / "protos/roster/v1").glob("*.proto"))
@@ -162,7 +163,7 @@ def test_fronts_have_every_rpc(file: Path) -> None:
     assert declared - known == set()
 
 
-@pytest.mark.parametrize("method", UNARY.values(), ids=UNARY)
+@each("method", UNARY.values())
 def test_every_rpc_declares_its_http_binding(method: MethodDescriptor) -> None:
     rule = method.GetOptions().Extensions[annotations_pb2.http]
     verb = rule.WhichOneof("pattern")
@@ -177,7 +178,7 @@ def test_every_rpc_declares_its_http_binding(method: MethodDescriptor) -> None:
     assert additional == ([("patch", path)] if method.name.startswith("Update") else [])
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@each("method", METHODS.values())
 def test_every_rpc_declares_its_scope(method: MethodDescriptor) -> None:
     options = method.GetOptions()
     access = options.Extensions[http_pb2.access]
@@ -209,7 +210,7 @@ STATUSES = {
 }
 
 
-@pytest.mark.parametrize("reason", REASONS, ids=[value.name for value in REASONS])
+@each("reason", REASONS)
 def test_every_reason_has_a_grpc_and_an_http_status(reason: Any) -> None:
     assert reason.GetOptions().HasExtension(errors_pb2.error_mapping)
     mapping = reason.GetOptions().Extensions[errors_pb2.error_mapping]
@@ -226,7 +227,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize("kind", ERRORS)
+@each("kind", ERRORS)
 def test_every_error_has_a_declared_reason(kind: type[errors.RosterError]) -> None:
     assert kind.reason in {reason.name for reason in REASONS}
     for detail in kind.details:

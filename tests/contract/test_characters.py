@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 
-import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from roster.v1 import http_pb2
 
@@ -13,6 +12,7 @@ from http_gateway.codec.fields import row_errors_field
 from http_gateway.openapi import bounds
 from server.texts import has_control_characters, trim
 
+from ..cases import each
 from ..fronts import METHODS
 
 # The basic multilingual plane without surrogates. JSON Schema patterns cannot match other planes.
@@ -30,14 +30,14 @@ def rejected(pattern: re.Pattern[str], template: str) -> list[str]:
     return [char for char in CHARACTERS if not pattern.search(template.format(char))]
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@each("method", METHODS.values())
 def test_every_request_is_in_a_file_that_forbids_control_characters(
     method: object,
 ) -> None:
     assert method.input_type.file.GetOptions().Extensions[http_pb2.no_control_characters]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@each("method", METHODS.values())
 def test_text_is_only_in_the_request_itself_or_in_rows(method: object) -> None:
     """The interceptor does not check nested messages; services check rows."""
     inner = {

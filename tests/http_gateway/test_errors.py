@@ -20,6 +20,7 @@ from http_gateway.channel.in_process import InProcessChannel
 from http_gateway.request_errors import Code, Reason
 from http_gateway.responses import Response
 
+from ..cases import each
 from ..fronts import HttpFront
 
 REASONS = [value for value in errors_pb2.Error.Reason.DESCRIPTOR.values if value.number]
@@ -41,7 +42,7 @@ def body_of(response: Response) -> Any:
     return json.loads(response.body)
 
 
-@pytest.mark.parametrize("value", REASONS, ids=lambda value: value.name)
+@each("value", REASONS)
 def test_every_reason_has_a_status_on_each_front(value: Any) -> None:
     mapping = value.GetOptions().Extensions[errors_pb2.error_mapping]
 
@@ -248,7 +249,7 @@ def test_error_response_without_details_has_an_empty_list() -> None:
     assert body_of(response)["error"]["details"] == []
 
 
-@pytest.mark.parametrize("value", REASONS, ids=lambda value: value.name)
+@each("value", REASONS)
 def test_only_unauthorized_has_an_authentication_challenge(value: Any) -> None:
     response = errors.response(errors.http_error(errors_pb2.Error(reason=value.number)), "abc")
 

@@ -27,7 +27,7 @@ from .all_fields import IMPORTED, Example, example_in_new_pool
 F = FieldDescriptor
 LENIENT = CodecOptions(milliseconds=False, defaults=False, ignore_unknown=True)
 FIELDS = Example.DESCRIPTOR.fields
-some = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+some = settings(suppress_health_check=list(HealthCheck))
 
 
 def integers(bits: int, *, signed: bool) -> st.SearchStrategy[int]:
@@ -197,7 +197,7 @@ ODD_VALUES = st.sampled_from(
 KEYS = st.sampled_from([name for field in FIELDS for name in (field.json_name, field.name)])
 
 
-@settings(some, max_examples=100)
+@some
 @given(value=st.dictionaries(KEYS, ODD_VALUES, max_size=3))
 def test_reader_and_json_format_agree_on_accepted_values(value: dict[str, Any]) -> None:
     into = Example()

@@ -68,7 +68,7 @@ def duplicate_paths(tree: Any, path: str = "") -> set[str]:
     return duplicates
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(TREES)
 def test_value_is_parsed_unless_it_has_duplicate_keys(tree: Any) -> None:
     text = text_of(tree)

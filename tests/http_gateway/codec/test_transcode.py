@@ -26,6 +26,7 @@ from roster.v1 import (
 from http_gateway.codec.transcode import message_class, reader, writer
 from http_gateway.request_errors import Code, Violations
 
+from ...cases import each
 from ...fronts import to_json
 
 F = FieldDescriptor
@@ -49,7 +50,28 @@ EXTENDED = {
     "ImportSubscribersRequest",
 }
 
-each_message = pytest.mark.parametrize("descriptor", MESSAGES, ids=lambda d: d.name)
+# The messages that make test generates values of. make verify generates values of all.
+REPRESENTATIVES = {
+    "BulkCreateSubscribersRequest",
+    "ErrorResponse",
+    "ImportSubscribersRequest",
+    "ListSubscribersResponse",
+    "ListTagsRequest",
+    "RenderMergeTagsRequest",
+    "Subscriber",
+    "UpdateCustomFieldRequest",
+}
+
+
+def each_message(descriptors: list[Descriptor]) -> pytest.MarkDecorator:
+    """Parametrizes a property-based test over messages."""
+    cases = [
+        pytest.param(d, id=d.name, marks=() if d.name in REPRESENTATIVES else pytest.mark.verify)
+        for d in descriptors
+    ]
+    return pytest.mark.parametrize("descriptor", cases)
+
+
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 TIMESTAMPS = st.builds(
@@ -115,11 +137,7 @@ def read(value: Any, into: Any, excluded: frozenset[str] = MASK) -> list[tuple[s
     return [(violation.field, Code.Name(violation.code)) for violation in violations.details]
 
 
-@pytest.mark.parametrize(
-    "descriptor",
-    [d for d in MESSAGES if "update_mask" not in d.fields_by_name],
-    ids=lambda d: d.name,
-)
+@each_message([d for d in MESSAGES if "update_mask" not in d.fields_by_name])
 @few
 @given(data=st.data())
 def test_written_json_matches_json_format_except_for_milliseconds(
@@ -133,7 +151,7 @@ def test_written_json_matches_json_format_except_for_milliseconds(
     assert orjson.loads(orjson.dumps(writer(descriptor)(message))) == expected
 
 
-@each_message
+@each_message(MESSAGES)
 @few
 @given(data=st.data(), defaults=st.booleans(), proto_names=st.booleans())
 def test_output_of_json_format_is_read_as_the_same_message(
@@ -153,9 +171,7 @@ def test_output_of_json_format_is_read_as_the_same_message(
     assert into == message
 
 
-@pytest.mark.parametrize(
-    "descriptor", [d for d in MESSAGES if d.name not in EXTENDED], ids=lambda d: d.name
-)
+@each_message([d for d in MESSAGES if d.name not in EXTENDED])
 @few
 @given(data=st.data())
 def test_reader_and_json_format_agree_on_accepted_values(
@@ -173,13 +189,13 @@ def test_reader_and_json_format_agree_on_accepted_values(
         assert all(path for path, _ in violations)
 
 
-@each_message
 @pytest.mark.parametrize("value", [None, [], "x", 1, True], ids=repr)
+@each("descriptor", MESSAGES)
 def test_value_that_is_not_an_object_is_a_violation(descriptor: Descriptor, value: Any) -> None:
     assert read(value, message_class(descriptor)()) == [("", "INVALID_TYPE")]
 
 
-@each_message
+@each("descriptor", MESSAGES)
 def test_null_is_an_absent_key(descriptor: Descriptor) -> None:
     into = message_class(descriptor)()
     names = [field.json_name for field in descriptor.fields if field.name not in MASK]

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from roster.v1 import errors_pb2
 
 from http_gateway.body import MAX_BODY_BYTES
@@ -14,6 +13,7 @@ from http_gateway.codec.strict_json import MAX_DEPTH, MAX_VALUES
 from http_gateway.errors import error_code_of, http_status
 from http_gateway.routing.query import MAX_PARAMETERS
 
+from ...cases import each
 from .html import DOCUMENT, section, text_of, topic
 
 OPERATIONS = {
@@ -44,11 +44,11 @@ def names_in(schema: dict[str, Any], seen: tuple[int, ...] = ()) -> Iterator[str
         yield name
         yield from names_in(member, (*seen, id(schema)))
     inner = [schema[key] for key in ("items", "contentSchema") if key in schema]
-    for each in [*inner, *schema.get("anyOf", [])[:1]]:
-        yield from names_in(each, (*seen, id(schema)))
+    for one in [*inner, *schema.get("anyOf", [])[:1]]:
+        yield from names_in(one, (*seen, id(schema)))
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@each("name", SHOWN)
 def test_operation_is_shown_with_its_path_parameters_and_fields(rendered: str, name: str) -> None:
     verb, path, operation = OPERATIONS[name]
     text = text_of(section(rendered, name))
@@ -63,7 +63,7 @@ def test_operation_is_shown_with_its_path_parameters_and_fields(rendered: str, n
     assert {field for field in names if field not in text} == set()
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@each("name", SHOWN)
 def test_errors_of_an_operation_are_shown_with_their_status(rendered: str, name: str) -> None:
     _, _, operation = OPERATIONS[name]
     text = text_of(section(rendered, name))

@@ -5,31 +5,35 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
+from functools import cache
 
-import pytest
 from standardwebhooks import Webhook
 
 from http_gateway.openapi.events import webhook_examples
 from server.events.rules import EventType
 
+from ...cases import each
 from ...fronts import HttpFront
 from .html import SITE, WEBHOOKS, code_blocks, section, text_of, topic
 
-HTML = SITE.event_types().html.decode()
+
+@cache
+def html() -> str:
+    return SITE.event_types().html.decode()
 
 
 def test_page_is_served_with_its_security_headers(http: HttpFront) -> None:
     status, headers, text = http.exchange("GET", "/docs/webhooks")
 
-    assert (status, text.decode()) == (200, HTML)
+    assert (status, text.decode()) == (200, html())
     assert headers["content-type"] == "text/html; charset=utf-8"
     assert headers["content-security-policy"] == SITE.event_types().policy
     assert headers["referrer-policy"] == "no-referrer"
 
 
-@pytest.mark.parametrize("event_type", EventType)
+@each("event_type", EventType)
 def test_event_type_has_its_description_and_a_real_event(event_type: EventType) -> None:
-    shown = section(HTML, re.escape(event_type))
+    shown = section(html(), re.escape(event_type))
     example = webhook_examples().events[event_type]
 
     assert WEBHOOKS["webhooks"][event_type]["post"]["description"] in text_of(shown)
@@ -39,7 +43,7 @@ def test_event_type_has_its_description_and_a_real_event(event_type: EventType) 
 
 
 def test_example_request_can_be_verified() -> None:
-    request, secret = code_blocks(topic(HTML, "introduction"))
+    request, secret = code_blocks(topic(html(), "introduction"))
     head, _, body = request.partition("\n\n")
     headers = dict(line.split(": ", 1) for line in head.splitlines())
     sent_at = datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)

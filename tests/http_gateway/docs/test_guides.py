@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
+from typing import Any
 
 import pytest
 
@@ -14,69 +16,79 @@ from ...fronts import HttpFront
 from .html import DOCUMENT, DOCUMENTATION, SITE, text_of
 
 GUIDES = [guide.name for guide in DOCUMENTATION.guides]
-PAGES = {
-    "/docs": SITE.reference().html.decode(),
-    "/docs/webhooks": SITE.event_types().html.decode(),
-    **{f"/docs/guides/{name}": SITE.guide(name).html.decode() for name in GUIDES},
-}
-INDEX = json.loads(SITE.search_index())
+PATHS = ["/docs", "/docs/webhooks", *(f"/docs/guides/{name}" for name in GUIDES)]
 FILES = {"/openapi.json", "/openapi/webhooks.json"}
 MAX_BYTES = 70_000
 
 
+@cache
+def page(path: str) -> str:
+    """Returns the HTML of a page."""
+    name = path.removeprefix("/docs/guides/")
+    if name != path:
+        return SITE.guide(name).html.decode()
+    return (SITE.reference() if path == "/docs" else SITE.event_types()).html.decode()
+
+
+@cache
+def search_index() -> Any:
+    return json.loads(SITE.search_index())
+
+
+@cache
 def anchors(path: str) -> set[str]:
-    return set(re.findall(r'\sid="([^"]+)"', PAGES[path]))
+    return set(re.findall(r'\sid="([^"]+)"', page(path)))
 
 
-def link_resolves(page: str, url: str) -> bool:
+def link_resolves(origin: str, url: str) -> bool:
     path, _, anchor = url.partition("#")
-    path = path or page
-    return path in FILES or (path in PAGES and anchor in {"", *anchors(path)})
+    path = path or origin
+    return path in FILES or (path in PATHS and anchor in {"", *anchors(path)})
 
 
 @pytest.mark.parametrize("name", GUIDES)
 def test_guide_is_served_with_its_security_headers(http: HttpFront, name: str) -> None:
     status, headers, text = http.exchange("GET", f"/docs/guides/{name}")
 
-    assert (status, text.decode()) == (200, PAGES[f"/docs/guides/{name}"])
+    assert (status, text.decode()) == (200, page(f"/docs/guides/{name}"))
     assert headers["content-security-policy"] == SITE.guide(name).policy
     assert len(text) < MAX_BYTES
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", PATHS)
 def test_links_resolve_to_a_page_and_an_anchor(path: str) -> None:
-    urls = re.findall(r'<a[^>]* href="([^"]+)"', PAGES[path])
+    urls = re.findall(r'<a[^>]* href="([^"]+)"', page(path))
 
     broken = [url for url in urls if not re.match("https:", url) and not link_resolves(path, url)]
     assert broken == []
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", PATHS)
 def test_page_has_unique_ids_and_loads_no_external_resources(path: str) -> None:
-    ids = re.findall(r'\sid="([^"]+)"', PAGES[path])
+    ids = re.findall(r'\sid="([^"]+)"', page(path))
 
     assert len(ids) == len(set(ids))
-    assert not re.search(r"<[^>]+\s(style|on\w+)=", PAGES[path])
-    loaded = re.findall(r'<(?:script|img|iframe|link)[^>]*\s(?:src|href)="([^"]*)"', PAGES[path])
+    assert not re.search(r"<[^>]+\s(style|on\w+)=", page(path))
+    loaded = re.findall(r'<(?:script|img|iframe|link)[^>]*\s(?:src|href)="([^"]*)"', page(path))
     assert [url for url in loaded if not url.startswith("data:")] == []
 
 
 def test_search_index_is_served(http: HttpFront) -> None:
     status, headers, text = http.exchange("GET", "/docs/search.json")
 
-    assert (status, json.loads(text)) == (200, INDEX)
+    assert (status, json.loads(text)) == (200, search_index())
     assert headers["content-type"] == "application/json"
 
 
 def test_search_index_contains_existing_anchors() -> None:
-    assert [entry["url"] for entry in INDEX if not link_resolves("", entry["url"])] == []
+    assert [entry["url"] for entry in search_index() if not link_resolves("", entry["url"])] == []
 
 
 def test_search_index_contains_all_operations_guides_and_fields() -> None:
-    titles = {(entry["kind"], entry["title"]) for entry in INDEX}
+    titles = {(entry["kind"], entry["title"]) for entry in search_index()}
     ids = {each["operationId"] for item in DOCUMENT["paths"].values() for each in item.values()}
 
-    assert ids == {i for entry in INDEX for i in entry.get("keywords", "").split()}
+    assert ids == {i for entry in search_index() for i in entry.get("keywords", "").split()}
     for entry in (
         ("Operation", "Create subscriber"),
         ("Guide", "Quick start"),
@@ -138,7 +150,7 @@ def test_sections_have_their_text_for_the_search() -> None:
 
 
 def test_status_diagram_follows_the_theme() -> None:
-    html = PAGES["/docs/guides/statuses"]
+    html = page("/docs/guides/statuses")
 
     assert '<svg xmlns="http://www.w3.org/2000/svg"' in html
     assert "UNSUBSCRIBED" in text_of(html)

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from ... import tools
+from ...cases import each
 from ...conftest import Account, new_account
 from ...fronts import METHODS, HttpFront
 from ...processes import Service
@@ -120,6 +121,6 @@ def test_python_sample_succeeds(name: str, printed: str, html: str, account: Acc
     assert output([sys.executable, "-c", text], account).startswith(printed)
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@each("name", OPERATIONS)
 def test_python_sample_compiles(name: str, html: str) -> None:
     compile(sample(html, name, "python"), name, "exec")

@@ -23,17 +23,18 @@ from server.app import SERVICES
 from server.serving.documentation import documentation
 
 from ... import tools
+from ...cases import each
 from ...fronts import METHODS, HttpFront, binding
 
 ABOUT = documentation().about
 DOCUMENT = document(SERVICES, ABOUT)
 DOCUMENTS = {"/openapi.json": DOCUMENT, "/openapi/webhooks.json": webhooks_document(ABOUT)}
+ROUTES = Routes(SERVICES)
 OPERATIONS: dict[tuple[str, str], dict[str, Any]] = {
     (verb.upper(), path): operation
     for path, item in DOCUMENT["paths"].items()
     for verb, operation in item.items()
 }
-IDS = [" ".join(operation) for operation in OPERATIONS]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
@@ -139,17 +140,17 @@ def test_every_binding_is_documented_once() -> None:
     assert set(names) >= METHODS.keys()
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=IDS)
+@each("operation", OPERATIONS)
 def test_every_documented_operation_is_served(operation: tuple[str, str]) -> None:
     method, path = operation
 
-    match = Routes(SERVICES).match(method, without_parameter_names(path).replace("{}", "x"))
+    match = ROUTES.match(method, without_parameter_names(path).replace("{}", "x"))
 
     assert match is not None
     assert without_parameter_names(match.binding.template.text) == without_parameter_names(path)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=IDS)
+@each("operation", OPERATIONS.values())
 def test_every_operation_is_described(operation: dict[str, Any]) -> None:
     assert operation["summary"]
     assert operation["description"]
@@ -158,7 +159,7 @@ def test_every_operation_is_described(operation: dict[str, Any]) -> None:
         assert "$ref" in parameter or parameter["description"]
 
 
-@pytest.mark.parametrize("name", DOCUMENT["components"]["schemas"])
+@each("name", DOCUMENT["components"]["schemas"])
 def test_every_schema_and_property_is_described(name: str) -> None:
     schema = DOCUMENT["components"]["schemas"][name]
 
@@ -167,7 +168,7 @@ def test_every_schema_and_property_is_described(name: str) -> None:
         assert value.get("description"), key
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@each("method", METHODS.values())
 def test_every_field_is_in_the_path_query_headers_or_body(method: MethodDescriptor) -> None:
     operation = next(o for o in OPERATIONS.values() if o["operationId"] == method.name)
 
@@ -192,7 +193,7 @@ def contents(body: dict[str, Any] | None) -> list[list[str]]:
     return [list(DOCUMENT["components"]["schemas"][ref]["properties"]) for ref in refs]
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@each("method", METHODS.values())
 def test_success_status_is_declared_in_the_protos(method: MethodDescriptor) -> None:
     options = method.GetOptions()
     status = options.Extensions[http_pb2.success_status] or 200
@@ -203,7 +204,7 @@ def test_success_status_is_declared_in_the_protos(method: MethodDescriptor) -> N
     assert ("content" in responses[str(status)]) == (status != 204)
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@each("method", METHODS.values())
 def test_reasons_in_comments_match_the_declared_reasons(
     method: MethodDescriptor,
 ) -> None:

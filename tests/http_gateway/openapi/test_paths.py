@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ def custom(kind: str, path: str) -> Rule:
     return Rule(custom=CustomHttpPattern(kind=kind, path=path))
 
 
+@cache
 def operations_of(*services: ServiceDescriptor) -> Operations:
     """Returns the operations of a valid document by method and path."""
     described = document(services)
