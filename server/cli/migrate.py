@@ -18,13 +18,20 @@ def migrate(
     distribute: Annotated[
         bool, typer.Option("--distribute", help="Also distribute the tables over a Citus cluster.")
     ] = False,
+    allow_single_node: Annotated[
+        bool,
+        typer.Option(
+            "--allow-single-node", help="Distribute also over a cluster without worker nodes."
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Migrate a database to the schema of this version. `serve` does this when it starts.
 
     With --distribute, the tables with data of accounts become distributed tables with the account
-    as distribution column; accounts and API keys become reference tables. Tables that are already
-    distributed are not changed. Repeat the command after a migration that adds a table.
+    as distribution column; accounts and API keys become reference tables. Stop all services first.
+    Tables that are already distributed are not changed, so an interrupted command can be repeated.
+    Later migrations distribute the tables that they add.
     """
     applied = bring_up_to_date(database_url)
     if not json:
@@ -32,7 +39,7 @@ def migrate(
         console.print("\n".join(lines))
     tables: list[DistributedTable] = []
     if distribute:
-        for table in distributed(database_url):
+        for table in distributed(database_url, allow_single_node=allow_single_node):
             tables.append(table)
             if not json:
                 console.print(_line(table))

@@ -11,8 +11,8 @@ from ..config import Settings
 from ..database_url import DatabaseLocation, PostgresUrl
 from . import migrate
 from .database import StorageError
-from .distribution import DistributedTable, distribute
-from .postgres import connection
+from .distribution import DistributedTable
+from .postgres import connection, schema
 from .postgres.database import PostgresDatabase
 from .sqlite.database import SqliteDatabase
 from .sqlite.file import connect, file_lock, make_folder, open_existing, prepare, transaction
@@ -36,7 +36,7 @@ def bring_up_to_date(database_url: str) -> list[str]:
     location = Settings.database_url.parse(database_url)
     if isinstance(location, PostgresUrl):
         with connection.opened(location.url) as server:
-            return connection.bring_up_to_date(server)
+            return schema.bring_up_to_date(server)
     make_folder(location)
     with closing(connect(location)) as database:
         prepare(database)
@@ -46,7 +46,9 @@ def bring_up_to_date(database_url: str) -> list[str]:
             return migrate.migrate(database)
 
 
-def distributed(database_url: str) -> Iterator[DistributedTable]:
+def distributed(
+    database_url: str, *, allow_single_node: bool = False
+) -> Iterator[DistributedTable]:
     """Distributes a database over a Citus cluster, and yields each finished table.
 
     Raises StorageError on failure.
@@ -57,7 +59,7 @@ def distributed(database_url: str) -> Iterator[DistributedTable]:
             "A SQLite file cannot be distributed. Use a PostgreSQL database with Citus."
         )
     with connection.opened(location.url) as server:
-        yield from distribute(server)
+        yield from schema.distribute(server, allow_single_node=allow_single_node)
 
 
 @contextmanager

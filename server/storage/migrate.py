@@ -22,12 +22,12 @@ DIRECTORY = Path(__file__).parent / "migrations"
 HISTORY = "schema_migration"
 
 
-def pending(database: Database) -> list[str]:
-    """Returns the names of the migrations that are not applied yet.
+def pending(database: Database, folder: Path | None = None) -> list[str]:
+    """Returns the names of the migrations in a folder that are not applied yet.
 
     Raises StorageError if the schema is newer than this version.
     """
-    status = Runner(database, str(DIRECTORY)).status()
+    status = Runner(database, str(folder or DIRECTORY)).status()
     unknown = [migration.name for migration in status if migration.path is None]
     if unknown:
         raise StorageError(
@@ -54,14 +54,14 @@ def check_current(database: Database, name: object) -> None:
         )
 
 
-def migrate(database: Database) -> list[str]:
+def migrate(database: Database, folder: Path | None = None) -> list[str]:
     """Applies pending migrations and returns their names. The caller holds the migration lock."""
     try:
-        names = pending(database)
+        names = pending(database, folder)
         if not names:
             return []
         log.info("applying schema migrations %s", ", ".join(names))
-        applied: list[str] = Runner(database, str(DIRECTORY)).up()
+        applied: list[str] = Runner(database, str(folder or DIRECTORY)).up()
     except (PeeweeException, MigrationError) as error:
         reason = " ".join(str(error).split())
         raise StorageError(f"The schema migration failed: {reason}") from error

@@ -16,7 +16,8 @@ import apsw
 import psycopg
 
 from server.accounts.rules import make_secret
-from server.storage.postgres.connection import opened, schema_lock
+from server.storage.postgres.connection import opened
+from server.storage.postgres.schema import schema_lock
 
 from ..components import Component, accepts_connections, free_port, launch, wait_until
 from ..postgres import Postgres

@@ -13,7 +13,8 @@ from playhouse.postgres_ext import Psycopg3Database
 from server.storage import migrate as migrations
 from server.storage.database import StorageError
 from server.storage.migrate import pending
-from server.storage.postgres.connection import bring_up_to_date, connect
+from server.storage.postgres.connection import connect
+from server.storage.postgres.schema import bring_up_to_date
 from server.storage.transaction import Transaction
 from server.tags import store as tags
 from server.tags.rules import distinct

@@ -17,7 +17,8 @@ from peewee import PeeweeException
 
 from ..database import StorageError
 from ..migrate import check_current, migrate
-from ..postgres.connection import bring_up_to_date, opened
+from ..postgres.connection import opened
+from ..postgres.schema import bring_up_to_date
 from ..postgres.transaction import driver_error
 from ..sqlite.file import check_exists, connect, file_lock, make_folder, open_existing, prepare
 from .endpoint import CopyEndpoint, PostgresEndpoint, SqliteEndpoint

@@ -1,13 +1,20 @@
-"""Connects to PostgreSQL, checks its settings and migrates it.
+"""Connects to PostgreSQL and checks its settings.
 
 Every connection requires UTF-8, timeouts, and commits that are durable before they are
 acknowledged. A server without these is rejected. Text columns have the collation "C", so
 that texts compare byte by byte as in SQLite.
+
+Locks belong to one node: account locks, the schema lock and the service lock. Processes on
+different nodes of a Citus cluster would not exclude each other, so all use the coordinator.
+
+Every connection holds the service lock in shared mode until it is closed. Work that must not
+run beside a service takes it in exclusive mode.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,7 +27,6 @@ from psycopg.conninfo import conninfo_to_dict
 from ...clock import Clock, system_clock
 from ...ids import Ids
 from ..database import StorageError
-from ..migrate import migrate, pending
 from ..transaction import Transaction
 from .transaction import (
     OutcomeUnknown,
@@ -38,16 +44,19 @@ CONNECT_SECONDS = 3
 # statement_timeout, and lock_timeout as a part of it.
 STATEMENT_SECONDS = 15
 LOCK_SECONDS = 5
-# How long a process waits for the migrations of another process.
-MIGRATION_SECONDS = 120
+# How long PostgreSQL may take to end the session of a connection that was closed.
+CLOSING_SECONDS = 2.0
 # Prepared statements kept by each connection; there are fewer in the code.
 PREPARED_STATEMENTS = 500
 
-_MIGRATIONS = 4_820_031_706_515_117_221
-_SETTINGS = """
+_SERVICE_LOCK = 7_316_440_825_093_628_117
+_SETTINGS = f"""
 SELECT current_setting('server_version_num')::int / 10000, current_setting('server_encoding'),
-    current_setting('synchronous_commit'), pg_is_in_recovery()
+    current_setting('synchronous_commit'), pg_is_in_recovery(),
+    to_regclass('pg_dist_local_group') IS NOT NULL, pg_try_advisory_lock_shared({_SERVICE_LOCK})
 """
+# The group of the coordinator is 0.
+_GROUP = "SELECT groupid FROM pg_dist_local_group"
 
 
 def connect(url: str) -> Psycopg3Database:
@@ -61,6 +70,8 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
     def __init__(self, url: str) -> None:
         super().__init__("roster")
         self._url = url
+        # Whether the database has the Citus extension; known once a connection is open.
+        self.has_citus = False
 
     def create_tables(self, models: Sequence[type[Model]], **options: Any) -> None:
         """Creates tables in the given order; referenced tables come first."""
@@ -76,7 +87,7 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
         connection = psycopg.connect(**parameters(self._url), autocommit=True, prepare_threshold=0)
         try:
             connection.prepared_max = PREPARED_STATEMENTS
-            _check(connection)
+            self.has_citus = _check(connection)
         except BaseException:
             connection.close()
             raise
@@ -106,11 +117,11 @@ def parameters(url: str) -> dict[str, Any]:
     }
 
 
-def _check(connection: psycopg.Connection[Any]) -> None:
-    """Raises StorageError if the server cannot store data safely."""
+def _check(connection: psycopg.Connection[Any]) -> bool:
+    """Returns whether the database has Citus. Raises StorageError if it cannot be used safely."""
     row = connection.execute(_SETTINGS, prepare=False).fetchone()
     assert row is not None
-    version, encoding, synchronous_commit, is_standby = row
+    version, encoding, synchronous_commit, is_standby, has_citus, is_available = row
     if version < OLDEST_VERSION:
         raise StorageError(
             f"The database is PostgreSQL {version}. Use version {OLDEST_VERSION} or later."
@@ -126,6 +137,17 @@ def _check(connection: psycopg.Connection[Any]) -> None:
         )
     if is_standby:
         raise StorageError("The database is a read-only standby. Use the URL of the primary.")
+    if not is_available:
+        raise StorageError(
+            "The database is being distributed over a Citus cluster. Start again when `roster"
+            " migrate --distribute` has finished."
+        )
+    if has_citus and connection.execute(_GROUP, prepare=False).fetchone() != (0,):
+        raise StorageError(
+            "The database is on a worker node of a Citus cluster. Use the URL of the coordinator:"
+            " its locks coordinate all processes."
+        )
+    return bool(has_citus)
 
 
 def unusable(error: BaseException) -> StorageError:
@@ -153,38 +175,29 @@ def warn_of_danger(database: Psycopg3Database) -> None:
         log.warning("the database has fsync = off: a crash of its machine can damage it")
 
 
-def bring_up_to_date(database: Psycopg3Database) -> list[str]:
-    """Migrates an open database, and returns the applied migrations.
-
-    If several processes start at the same time, one migrates and the others wait.
-    """
-    if not pending(database):
-        return []
-    with schema_lock(database):
-        return migrate(database)
-
-
 @contextmanager
-def schema_lock(database: Psycopg3Database) -> Iterator[None]:
-    """Holds the schema lock during a block, without statement timeout.
-
-    Waits until other processes have released the lock.
-    """
+def without_services(database: Psycopg3Database) -> Iterator[None]:
+    """Excludes other connections during a block. Raises StorageError if there are any."""
     connection = database.connection()
+    _exclude(connection)
     try:
-        connection.execute("SET statement_timeout = 0")
-        connection.execute(f"SET lock_timeout = '{MIGRATION_SECONDS}s'")
-        connection.execute(f"SELECT pg_advisory_lock({_MIGRATIONS})")
         yield
-    except psycopg.errors.LockNotAvailable as error:
-        raise StorageError(
-            f"Another process is still migrating after {MIGRATION_SECONDS} seconds. Wait for it to"
-            " finish, then try again."
-        ) from error
     finally:
-        # The end of the session releases the lock and resets the settings.
-        database.close()
-        database.connect()
+        if not connection.closed:
+            # The session still holds the lock in shared mode.
+            connection.execute(f"SELECT pg_advisory_unlock({_SERVICE_LOCK})")
+
+
+def _exclude(connection: psycopg.Connection[Any]) -> None:
+    lock = f"SELECT pg_try_advisory_lock({_SERVICE_LOCK})"
+    ends = time.monotonic() + CLOSING_SECONDS
+    while connection.execute(lock).fetchone() != (True,):
+        if time.monotonic() > ends:
+            raise StorageError(
+                "The database is in use. Stop all services and commands that use it, then run the"
+                " command again."
+            )
+        time.sleep(0.1)
 
 
 @contextmanager

@@ -31,8 +31,9 @@ from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..notifications import Listener, Notifications
 from .commit_timeout import CommitTimeout
-from .connection import bring_up_to_date, connect, opened, unusable, warn_of_danger
+from .connection import connect, opened, unusable, warn_of_danger
 from .listen import NotificationBridge
+from .schema import bring_up_to_date
 from .transaction import (
     OutcomeUnknown,
     WriteTransaction,

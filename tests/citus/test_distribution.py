@@ -1,0 +1,237 @@
+"""`roster migrate --distribute` on a cluster: its layout, interruptions and refusals."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.console import ExitCode
+from server.storage.database import StorageError
+from server.storage.databases import bring_up_to_date, distributed
+from server.storage.postgres.connection import connect
+
+from ..cli.commands import error_line, printed, roster
+from ..components import wait_until
+from ..processes import environment, limited, start
+from .cluster import ROLE, Cluster
+from .distributed import (
+    ACCOUNTS,
+    LISTED,
+    create_accounts,
+    new_schema,
+    row_counts,
+    rows,
+    undistributed,
+)
+
+LOCAL_ROWS = (
+    "SELECT count(*) FROM pg_class JOIN pg_dist_partition ON logicalrelid = pg_class.oid"
+    " WHERE pg_relation_size(pg_class.oid) > 0"
+)
+
+pytestmark = pytest.mark.verify
+
+
+@pytest.fixture
+def url(citus: Cluster) -> str:
+    return new_schema(citus)
+
+
+def refusal(url: str, *flags: str) -> str:
+    """Returns the line that a failing distribution prints."""
+    done = roster("migrate", "--distribute", "--json", *flags, ROSTER_DATABASE_URL=url)
+    return error_line(done, ExitCode.DATABASE)
+
+
+def test_tables_are_distributed_by_account_except_three_reference_tables(url: str) -> None:
+    create_accounts(url)
+
+    report = printed(url, "migrate", "--distribute")["tables"]
+
+    assert undistributed(url) == set()
+    assert {table["table"]: table["kind"] for table in report} == {
+        table: kind for table, kind, _ in rows(url, LISTED)
+    }
+    assert not any(table["before"] for table in report)
+    assert row_counts(url) == [(1, ACCOUNTS, ACCOUNTS, ACCOUNTS)]
+    assert rows(url, LOCAL_ROWS) == [(0,)]
+
+
+def test_second_run_changes_nothing(url: str) -> None:
+    list(distributed(url))
+    before = rows(url, LISTED)
+
+    report = printed(url, "migrate", "--distribute")
+
+    assert report["applied"] == []
+    assert all(table["before"] for table in report["tables"])
+    assert rows(url, LISTED) == before
+
+
+def test_command_prints_its_changes(url: str) -> None:
+    done = roster("migrate", "--distribute", ROSTER_DATABASE_URL=url)
+
+    assert done.returncode == 0
+    assert "subscriber is now distributed by account_id" in done.stdout
+    assert "api_key is now a reference table" in done.stdout
+
+
+@pytest.mark.parametrize("tables", [1, 6, 17])
+def test_killed_distribution_is_completed_by_the_next_run(url: str, tables: int) -> None:
+    create_accounts(url)
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "server", "migrate", "--distribute"],
+            env=environment(ROSTER_DATABASE_URL=url, PYTHONUNBUFFERED="1"),
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process,
+        limited(process),
+    ):
+        assert process.stdout is not None
+        while tables:
+            tables -= " is now " in process.stdout.readline()
+        os.kill(process.pid, signal.SIGKILL)
+
+    # PostgreSQL finishes the statement that was running.
+    wait_until(
+        lambda: roster("migrate", "--distribute", ROSTER_DATABASE_URL=url).returncode == 0,
+        "the distribution is not completed",
+    )
+
+    assert undistributed(url) == set()
+    assert row_counts(url) == [(1, ACCOUNTS, ACCOUNTS, ACCOUNTS)]
+    assert rows(url, LOCAL_ROWS) == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("table", "wrong"),
+    [
+        ("tag", "create_reference_table('tag')"),
+        ("kept_answer", "create_distributed_table('kept_answer', 'key')"),
+    ],
+)
+def test_table_with_another_distribution_is_named_with_its_remedy(
+    url: str, table: str, wrong: str
+) -> None:
+    rows(url, f"SELECT {wrong}")
+
+    line = refusal(url)
+
+    assert f"The table {table} is already" in line
+    run_remedy(url, line)
+    printed(url, "migrate", "--distribute")
+    assert undistributed(url) == set()
+
+
+def run_remedy(url: str, line: str) -> None:
+    """Runs the statement that an error message recommends."""
+    match = re.search(r"Run (SELECT undistribute_table\(.*\)) ", line)
+    assert match is not None, line
+    rows(url, match[1].replace("'...'", "'event'"))
+
+
+def test_tables_that_are_not_colocated_are_rejected_with_a_remedy(url: str) -> None:
+    for table in ("suppression", "event"):
+        rows(
+            url,
+            f"SELECT create_distributed_table('{table}', 'account_id', colocate_with => 'none')",
+        )
+
+    line = refusal(url)
+
+    assert "not co-located" in line
+    run_remedy(url, line)
+    printed(url, "migrate", "--distribute")
+    assert undistributed(url) == set()
+
+
+def test_local_table_that_citus_manages_is_distributed(url: str) -> None:
+    rows(url, "SELECT citus_add_local_table_to_metadata('suppression')")
+
+    assert not any(table.before for table in distributed(url))
+    assert undistributed(url) == set()
+
+
+def test_cluster_without_workers_is_rejected_unless_it_is_allowed(citus: Cluster) -> None:
+    citus.run(f"CREATE DATABASE single OWNER {ROLE}")
+    citus.run("CREATE EXTENSION citus", "single")
+    url = citus.coordinator.url("single", ROLE)
+
+    assert "no worker nodes" in refusal(url)
+    assert rows(url, LISTED) == []
+
+    printed(url, "migrate", "--distribute", "--allow-single-node")
+    assert undistributed(url) == set()
+    # Later runs do not need the flag.
+    printed(url, "migrate", "--distribute")
+
+
+def test_worker_without_the_role_is_named(citus: Cluster, url: str) -> None:
+    worker = citus.workers[1]
+    worker.run(f"ALTER ROLE {ROLE} RENAME TO other")
+    try:
+        line = refusal(url)
+    finally:
+        worker.run(f"ALTER ROLE other RENAME TO {ROLE}")
+
+    assert f"The worker 127.0.0.1:{worker.port} cannot be used" in line
+    assert rows(url, LISTED) == []
+
+
+def test_worker_without_the_database_is_named(citus: Cluster, url: str) -> None:
+    worker = citus.workers[1]
+    worker.run(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+
+    assert f"The worker 127.0.0.1:{worker.port} cannot be used" in refusal(url)
+    assert rows(url, LISTED) == []
+
+
+def test_worker_without_the_extension_is_named(citus: Cluster, url: str) -> None:
+    worker = citus.workers[0]
+    name = url.rpartition("/")[2]
+    worker.run("DROP EXTENSION citus CASCADE", name)
+
+    assert f"127.0.0.1:{worker.port} does not have the Citus extension" in refusal(url)
+
+
+def test_database_that_is_served_is_rejected(citus: Cluster, url: str, tmp_path: Path) -> None:
+    service = start(tmp_path, ROSTER_DATABASE_URL=url, ROSTER_SECRET_KEY=citus.secret_key)
+    try:
+        assert "Stop all services" in refusal(url)
+        assert rows(url, LISTED) == []
+    finally:
+        service.stop()
+
+    printed(url, "migrate", "--distribute")
+    assert undistributed(url) == set()
+
+
+def test_database_that_is_being_distributed_cannot_be_opened(url: str) -> None:
+    distributing: Any = distributed(url)
+    next(distributing)
+
+    for command in (["serve"], ["accounts", "create", "--email", "owner@example.com", "--json"]):
+        done = roster(*command, ROSTER_DATABASE_URL=url)
+        assert "being distributed" in error_line(done, ExitCode.DATABASE)
+
+    distributing.close()
+    printed(url, "accounts", "create", "--email", "owner@example.com")
+
+
+def test_only_the_coordinator_is_used(citus: Cluster) -> None:
+    url = citus.new_roster()
+    on_worker = citus.workers[0].url(url.rpartition("/")[2], ROLE)
+
+    with pytest.raises(StorageError, match="Use the URL of the coordinator"):
+        bring_up_to_date(on_worker)
+    with closing(connect(on_worker)) as database, pytest.raises(StorageError, match="worker node"):
+        database.connect()
