@@ -50,12 +50,12 @@ class Server(web.Server):
         self.load = load or LoadShedder(self.options)
         # The most connections at once, and how many beyond them were rejected so far.
         self.capacity = capacity(self.options.max_connections)
-        self.refused = 0
+        self.rejected = 0
         self._rejected: set[RejectedConnection] = set()
 
     def __call__(self) -> asyncio.Protocol:  # type: ignore[override]  # some are rejected
         if len(self.connections) >= self.capacity:
-            self.refused += 1
+            self.rejected += 1
             return RejectedConnection(self.options, self._rejected)
         return Connection(
             self,

@@ -39,7 +39,7 @@ class LoadShedder:
         self.exempt_paths: Collection[str] = ()
         # Running calls, which the gateway counts, and requests rejected so far.
         self.calls = 0
-        self.refused = 0
+        self.rejected = 0
         # Whether the gateway drains: it is not ready, and each response closes its connection.
         self.is_draining = False
         # Connections that are not read, the oldest first.
@@ -57,7 +57,7 @@ class LoadShedder:
 
     def reject(self, request_id: str, transport: asyncio.Transport | None) -> Response:
         """Returns the response to a rejected request, and pauses its transport if there is one."""
-        self.refused += 1
+        self.rejected += 1
         self._unlogged += 1
         if self._unlogged == 1:
             asyncio.get_running_loop().call_later(LOG_SECONDS, self._log)

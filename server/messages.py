@@ -55,7 +55,7 @@ def created_range(request: Any) -> tuple[str | None, str | None]:
     )
 
 
-def plain(struct: Struct) -> dict[str, Any]:
+def struct_to_dict(struct: Struct) -> dict[str, Any]:
     """Returns a Struct as a dict; null is None.
 
     Raises ValidationError for `customFields` if a property has no value.

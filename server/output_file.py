@@ -54,7 +54,7 @@ def standard_stream(name: str) -> TextIO | None:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[BinaryIO]:
+def open_stream(name: str) -> Iterator[BinaryIO]:
     """Opens a device, FIFO or stream for writing; a FIFO waits for its reader. Raises OSError."""
     stream = standard_stream(name)
     if stream is None:

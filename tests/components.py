@@ -18,7 +18,7 @@ from typing import Any
 
 from .processes import Process, environment, limited, run_command
 
-LONG = 60.0
+TIMEOUT = 60.0
 
 
 @dataclass
@@ -99,7 +99,7 @@ def free_port() -> int:
 def child_processes(process: int) -> list[int]:
     """Returns the ids of the child processes of a process, oldest first."""
     found = subprocess.run(
-        ["pgrep", "-P", str(process)], stdout=subprocess.PIPE, text=True, timeout=LONG
+        ["pgrep", "-P", str(process)], stdout=subprocess.PIPE, text=True, timeout=TIMEOUT
     )
     return [int(line) for line in found.stdout.split()]
 
@@ -113,7 +113,7 @@ def is_alive(process: int) -> bool:
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + LONG
+    end = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < end, what
         time.sleep(0.02)
@@ -123,7 +123,7 @@ def accepts_connections(address: str) -> bool:
     """Whether an address accepts connections."""
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=LONG).close()
+        socket.create_connection((host, int(port)), timeout=TIMEOUT).close()
     except OSError:
         return False
     return True

@@ -136,8 +136,11 @@ class HttpFront:
         headers: dict[str, str] | None = None,
     ) -> Response:
         """Sends a request unchanged and returns the response."""
-        status, given, text = self.exchange(method, path, key, body=body, headers=headers)
-        token = next_token(given["link"]) if "link" in given else ""
+        status, response_headers, text = self.exchange(
+            method, path, key, body=body, headers=headers
+        )
+        link = response_headers.get("link")
+        token = next_token(link) if link else ""
         return Response(status, json.loads(text) if text else None, token)
 
     def exchange(
@@ -158,10 +161,10 @@ class HttpFront:
         with _connection_to(self.address) as connection:
             connection.request(method, path, body=body, headers=sent)
             response = connection.getresponse()
-            given = {name.lower(): value for name, value in response.getheaders()}
+            response_headers = {name.lower(): value for name, value in response.getheaders()}
             text = response.read()
         documented.check_http(method, path, response.status, text)
-        return response.status, given, text
+        return response.status, response_headers, text
 
 
 # Idle connections of the main thread by address. A new connection per request would double the
@@ -248,18 +251,17 @@ def to_message(method: MethodDescriptor, request: dict[str, Any]) -> Any:
 
     A null key is in the mask only if its field declares that null clears it.
     """
-    given = dict(request)
     message: Any = message_factory.GetMessageClass(method.input_type)()
     if "update_mask" in method.input_type.fields_by_name:
         fields = {field.json_name: field for field in method.input_type.fields}
         message.update_mask.SetInParent()
         message.update_mask.paths.extend(
             fields[key].name
-            for key, value in given.items()
+            for key, value in request.items()
             if key != "id"
             and (value is not None or fields[key].GetOptions().Extensions[http_pb2.null_clears])
         )
-    return json_format.ParseDict(given, message)
+    return json_format.ParseDict(request, message)
 
 
 def to_json(message: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 
-from .components import LONG
+from .components import TIMEOUT
 from .fronts import is_ended
 
 # Errors of a broken connection.
@@ -89,7 +89,7 @@ class Client:
     def _connected(self) -> http.client.HTTPConnection | None:
         self._address_number += 1
         address = self._addresses[self._address_number % len(self._addresses)]
-        connection = http.client.HTTPConnection(address, timeout=LONG)
+        connection = http.client.HTTPConnection(address, timeout=TIMEOUT)
         with suppress(OSError):
             connection.connect()
             # http.client would otherwise reconnect by itself and send a lost request again.
@@ -143,7 +143,7 @@ class Load:
 
     def wait_for_more(self, count: int) -> None:
         """Waits until so many more creations are acknowledged."""
-        expected, end = len(self.acknowledged()) + count, time.monotonic() + LONG
+        expected, end = len(self.acknowledged()) + count, time.monotonic() + TIMEOUT
         while len(self.acknowledged()) < expected:
             assert time.monotonic() < end, self.exchanges[-20:]
             time.sleep(0.01)

@@ -110,10 +110,10 @@ def _defaults(panel: Panel) -> dict[str, Any]:
     return defaults
 
 
-def written() -> str:
+def dashboard_json() -> str:
     """Returns the content of dashboard.json."""
     return json.dumps(dashboard(), indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    print(written(), end="")  # noqa: T201 - prints the result
+    print(dashboard_json(), end="")  # noqa: T201 - prints the result

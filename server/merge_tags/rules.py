@@ -129,7 +129,7 @@ def _text(tag: re.Match[str], values: Values, unknown: dict[str, None]) -> str:
     if key is None:
         value, fallback = _built_in(tag["word"], values), ""
     elif key in values.fallbacks:
-        value, fallback = _written(values.custom.get(key, "")), values.fallbacks[key]
+        value, fallback = _value_text(values.custom.get(key, "")), values.fallbacks[key]
     else:
         unknown[key] = None
         return ""
@@ -144,7 +144,7 @@ def _built_in(word: str, values: Values) -> str:
     return values.first_name if word == "firstName" else values.last_name
 
 
-def _written(value: str | float | bool) -> str:
+def _value_text(value: str | float | bool) -> str:
     """Returns a value of a custom field as text.
 
     A number has no exponent and the fewest digits that convert back to the same number: 5,

@@ -74,12 +74,12 @@ HTTP_CONNECTIONS = Metric("roster_http_connections", Kind.GAUGE, "Open HTTP conn
 HTTP_CONNECTIONS_LIMIT = Metric(
     "roster_http_connections_limit", Kind.GAUGE, "Maximum number of open HTTP connections."
 )
-HTTP_CONNECTIONS_REFUSED = Metric(
+HTTP_CONNECTIONS_REJECTED = Metric(
     "roster_http_connections_rejected_total",
     Kind.COUNTER,
     "HTTP connections rejected because the limit was reached.",
 )
-HTTP_REQUESTS_SHED = Metric(
+HTTP_REQUESTS_REJECTED = Metric(
     "roster_http_requests_rejected_total",
     Kind.COUNTER,
     "HTTP requests rejected because the server was overloaded.",

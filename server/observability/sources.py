@@ -14,7 +14,7 @@ from .metrics import Sample
 class HttpLoad(Protocol):
     """The load of an HTTP server, with the number of requests rejected because of overload."""
 
-    refused: int
+    rejected: int
 
 
 class HttpServer(Protocol):
@@ -22,7 +22,7 @@ class HttpServer(Protocol):
 
     # The maximum number of open connections, and how many connections were rejected at it.
     capacity: int
-    refused: int
+    rejected: int
 
     @property
     def load(self) -> HttpLoad:
@@ -40,7 +40,7 @@ def of_database(database: Measured) -> Source:
         for executor in database.executors:
             stats, name = executor.stats, (executor.name,)
             yield Sample(metrics.EXECUTOR_QUEUED, executor.waiting, name)
-            yield Sample(metrics.EXECUTOR_REJECTED, stats.refused, name)
+            yield Sample(metrics.EXECUTOR_REJECTED, stats.rejected, name)
             yield Sample(metrics.EXECUTOR_BATCH_SIZE, stats.batches, name)
             yield Sample(metrics.EXECUTOR_THREADS, stats.threads, name)
             yield Sample(metrics.EXECUTOR_BUSY, stats.busy, name)
@@ -58,7 +58,7 @@ def of_http(server: HttpServer) -> Source:
     def samples() -> Iterable[Sample]:
         yield Sample(metrics.HTTP_CONNECTIONS, len(server.connections))
         yield Sample(metrics.HTTP_CONNECTIONS_LIMIT, server.capacity)
-        yield Sample(metrics.HTTP_CONNECTIONS_REFUSED, server.refused)
-        yield Sample(metrics.HTTP_REQUESTS_SHED, server.load.refused)
+        yield Sample(metrics.HTTP_CONNECTIONS_REJECTED, server.rejected)
+        yield Sample(metrics.HTTP_REQUESTS_REJECTED, server.load.rejected)
 
     return samples

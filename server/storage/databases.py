@@ -35,7 +35,7 @@ def bring_up_to_date(database_url: str) -> list[str]:
     """
     location = Settings.database_url.parse(database_url)
     if isinstance(location, PostgresUrl):
-        with connection.opened(location.url) as server:
+        with connection.open_database(location.url) as server:
             return schema.bring_up_to_date(server)
     make_folder(location)
     with closing(connect(location)) as database:
@@ -58,7 +58,7 @@ def distributed(
         raise StorageError(
             "A SQLite file cannot be distributed. Use a PostgreSQL database with Citus."
         )
-    with connection.opened(location.url) as server:
+    with connection.open_database(location.url) as server:
         yield from schema.distribute(server, allow_single_node=allow_single_node)
 
 
@@ -92,7 +92,7 @@ def reading(database_url: str) -> Iterator[Transaction]:
 
 def _existing(location: DatabaseLocation) -> AbstractContextManager[Database]:
     if isinstance(location, PostgresUrl):
-        return connection.opened(location.url)
+        return connection.open_database(location.url)
     return open_existing(location)
 
 
@@ -100,7 +100,7 @@ def _existing(location: DatabaseLocation) -> AbstractContextManager[Database]:
 def _transaction(location: DatabaseLocation, *, read_only: bool = False) -> Iterator[Transaction]:
     if isinstance(location, PostgresUrl):
         with (
-            connection.opened(location.url) as server,
+            connection.open_database(location.url) as server,
             connection.transaction(server, read_only=read_only) as tx,
         ):
             yield tx

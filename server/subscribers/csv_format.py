@@ -238,11 +238,11 @@ def header_cells(keys: Iterable[str]) -> list[str]:
 
 def row_cells(row: SubscriberRow, keys: Iterable[str]) -> list[str]:
     """Returns the cells of a subscriber, with a cell for each of these custom fields."""
-    cells = [_written_field(field.to_json(getattr(row, field.name))) for field in FIELDS]
-    return cells + [_written_value(row.values.get(key)) for key in keys]
+    cells = [_field_cell(field.to_json(getattr(row, field.name))) for field in FIELDS]
+    return cells + [_value_cell(row.values.get(key)) for key in keys]
 
 
-def _written_field(value: str | list[str]) -> str:
+def _field_cell(value: str | list[str]) -> str:
     text = value if isinstance(value, str) else tags_cell(value)
     return escape_formula(text) if text else ""
 
@@ -254,7 +254,7 @@ def tags_cell(names: Sequence[str]) -> str:
     return ",".join(names)
 
 
-def _written_value(value: Any) -> str:
+def _value_cell(value: Any) -> str:
     if value is None:
         return ""
     return escape_formula(value if isinstance(value, str) else json.dumps(as_json(value)))

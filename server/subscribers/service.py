@@ -15,7 +15,7 @@ from ..caller import account_id, current
 from ..custom_fields.store import column_fields
 from ..errors import invalid
 from ..ids import is_id
-from ..messages import Context, changed_fields, check_page, plain, split_message
+from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..streams import accept, accept_with_first, prefetch
@@ -62,7 +62,7 @@ class SubscriberService(SubscriberServiceServicer):
             profile={name: getattr(request, name) for name in PROFILE},
             status=rules.initial_status(is_confirmed=request.is_confirmed),
             tags=distinct(list(request.tags)),
-            values=plain(request.custom_fields),
+            values=struct_to_dict(request.custom_fields),
         )
         return await self._database.write(
             lambda tx: _filled(
@@ -127,7 +127,7 @@ class SubscriberService(SubscriberServiceServicer):
             email=rules.check_email(request.email) if "email" in fields else None,
             profile={name: getattr(request, name) for name in PROFILE if name in fields},
             tags=distinct(list(request.tags)) if "tags" in fields else None,
-            values=plain(request.custom_fields) if "custom_fields" in fields else None,
+            values=struct_to_dict(request.custom_fields) if "custom_fields" in fields else None,
         )
         reference, by = check_reference(request.id), _caller()
         return await self._database.write(

@@ -29,12 +29,12 @@ from .egress.urls import check_url
 from .endpoints import store_reading
 from .endpoints.signing import Secrets, make_secret
 from .rules import check_event_types, check_filter
-from .service_deliveries import DeliveryCalls
+from .service_deliveries import DeliveryMethods
 
 Result = TypeVar("Result")
 
 
-class WebhookService(DeliveryCalls, WebhookServiceServicer):
+class WebhookService(DeliveryMethods, WebhookServiceServicer):
     """Manages the webhooks of the caller's account, and returns their events and deliveries."""
 
     def __init__(

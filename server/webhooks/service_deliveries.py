@@ -23,7 +23,7 @@ from .messages import attempt, delivery
 from .rules import check_event_types, check_filter
 
 
-class DeliveryCalls:
+class DeliveryMethods:
     """Returns and retries the deliveries to the webhooks of the caller's account."""
 
     def __init__(self, database: Database) -> None:

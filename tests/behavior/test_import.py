@@ -88,7 +88,7 @@ def rejections(results: Sequence[Row]) -> list[tuple[str | None, str | None]]:
     return [(result.get("reason"), result.get("field")) for result in results]
 
 
-def listed(account: Account) -> list[Row]:
+def list_subscribers(account: Account) -> list[Row]:
     """Returns the account's first 100 subscribers, oldest first."""
     rows: list[Row] = account.ok("ListSubscribers", limit=100)["subscribers"]
     return rows
@@ -118,7 +118,7 @@ def test_rows_become_subscribers_in_order(account: Account, import_: Import) -> 
 
     results = import_(account, ROWS)
 
-    ada, grace = listed(account)
+    ada, grace = list_subscribers(account)
     assert results == [
         {"line": 1, "outcome": "CREATED", "id": ada["id"], "email": "ada@example.com"},
         {"line": 2, "outcome": "CREATED", "id": grace["id"], "email": "grace@example.com"},
@@ -363,7 +363,7 @@ def test_null_in_a_row_removes_a_value_on_update(account: Account) -> None:
     results = import_rows(account, rows, onConflict="UPDATE")
 
     assert outcomes(results) == ["UPDATED", "CREATED"]
-    assert ["customFields" in row for row in listed(account)] == [False, False]
+    assert ["customFields" in row for row in list_subscribers(account)] == [False, False]
 
 
 @pytest.mark.each_database_per_case
@@ -526,7 +526,7 @@ def test_import_is_invisible_to_other_accounts(
 
     assert outcomes(import_(account, [row], onConflict="UPDATE")) == ["CREATED"]
 
-    assert listed(other_account) == [theirs]
+    assert list_subscribers(other_account) == [theirs]
     assert tag_names(other_account) == []
 
 

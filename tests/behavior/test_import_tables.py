@@ -9,7 +9,7 @@ import pytest
 from ..conftest import Account
 from .helpers import create_field, emails, over_http
 from .streams import import_table, send_body, send_table, written_table
-from .test_import import line_outcomes, listed, outcomes, post_import, rejections
+from .test_import import line_outcomes, list_subscribers, outcomes, post_import, rejections
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_columns_are_matched_by_name(account: Account, header: str, cells: str) 
 
     assert line_outcomes(results) == [(2, "CREATED")]
     assert results[0]["email"] == "a@b.io"
-    (created,) = listed(account)
+    (created,) = list_subscribers(account)
     assert (created["email"], created["firstName"], created["lastName"]) == (
         "a@b.io",
         "Ada",
@@ -55,7 +55,7 @@ def test_csv_dialects_of_common_programs_are_imported(
     results = post_import(account, text.encode(), "text/csv")
 
     assert line_outcomes(results) == [(2, "CREATED"), (3, "CREATED")]
-    ada, _ = listed(account)
+    ada, _ = list_subscribers(account)
     assert (ada["firstName"], ada["lastName"], ada["tags"]) == ("Ada", "King", ["press", "vip"])
 
 
@@ -75,7 +75,7 @@ def test_other_encodings_are_imported(
 ) -> None:
     post_import(account, "sep=;\nemail;name\na@b.io;Zoë\n".encode(encoding), content_type, query)
 
-    assert [row["firstName"] for row in listed(account)] == ["Zoë"]
+    assert [row["firstName"] for row in list_subscribers(account)] == ["Zoë"]
 
 
 @over_http
@@ -117,7 +117,7 @@ def test_quoted_cells_can_contain_line_breaks_quotes_and_commas(account: Account
 
     # A row is numbered by its last line.
     assert line_outcomes(results) == [(4, "CREATED"), (5, "CREATED")]
-    assert [row["customFields"]["note"] for row in listed(account)] == [note, "plain"]
+    assert [row["customFields"]["note"] for row in list_subscribers(account)] == [note, "plain"]
 
 
 @pytest.mark.one_front_per_case
@@ -140,7 +140,7 @@ def test_tags_in_a_cell_are_separated_or_a_json_array(
     results = import_table(account, written_table([["email", "tags"], ["ada@b.io", cell]]))
 
     assert outcomes(results) == ["CREATED"]
-    assert listed(account)[0]["tags"] == tags
+    assert list_subscribers(account)[0]["tags"] == tags
 
 
 def test_empty_cells_are_ignored(account: Account) -> None:
@@ -153,7 +153,7 @@ def test_empty_cells_are_ignored(account: Account) -> None:
     )
 
     assert outcomes(results) == ["CREATED"] * 3
-    for created in listed(account):
+    for created in list_subscribers(account):
         assert (created["firstName"], created["lastName"], created["tags"]) == ("", "", [])
         assert created["status"] == "UNCONFIRMED"
         assert "customFields" not in created
@@ -189,10 +189,10 @@ def test_cell_is_parsed_by_the_type_of_its_field(
 
     if value is None:
         assert rejections(results) == [("INVALID_CUSTOM_FIELD", "customFields.it")]
-        assert listed(account) == []
+        assert list_subscribers(account) == []
     else:
         assert outcomes(results) == ["CREATED"]
-        assert listed(account)[0]["customFields"] == {"it": value}
+        assert list_subscribers(account)[0]["customFields"] == {"it": value}
 
 
 def test_full_name_next_to_a_first_name_loses_no_text(account: Account) -> None:
@@ -204,7 +204,9 @@ def test_full_name_next_to_a_first_name_loses_no_text(account: Account) -> None:
     )
 
     assert rejections(results) == [(None, None)] * 5 + [("INVALID_FIELD", "name")]
-    assert [(created["firstName"], created["lastName"]) for created in listed(account)] == [
+    assert [
+        (created["firstName"], created["lastName"]) for created in list_subscribers(account)
+    ] == [
         ("Bob", "Ann Lee"),
         *[("Ann", "Lee")] * 4,
     ]

@@ -9,7 +9,7 @@ import psycopg
 from server.storage.databases import bring_up_to_date
 from server.storage.distribution import REFERENCE_TABLES, TableKind
 
-from ..cli.commands import printed
+from ..cli.commands import json_output
 from .cluster import Cluster
 
 LISTED = "SELECT table_name::text, citus_table_type, distribution_column FROM citus_tables"
@@ -35,7 +35,7 @@ def new_schema(cluster: Cluster) -> str:
 
 def create_accounts(url: str) -> None:
     """Creates accounts with a subscriber and a tag each, so that all nodes have rows."""
-    printed(url, "accounts", "create", "--email", "owner@example.com")
+    json_output(url, "accounts", "create", "--email", "owner@example.com")
     rows(
         url,
         "INSERT INTO tag (account_id, id, name, name_key, description, created_at)"

@@ -18,7 +18,7 @@ from server.storage.database import StorageError
 from server.storage.databases import bring_up_to_date, distributed
 from server.storage.postgres.connection import connect
 
-from ..cli.commands import error_line, printed, roster
+from ..cli.commands import error_line, json_output, roster
 from ..components import wait_until
 from ..processes import environment, limited, start
 from .cluster import ROLE, Cluster
@@ -54,7 +54,7 @@ def refusal(url: str, *flags: str) -> str:
 def test_tables_are_distributed_by_account_except_three_reference_tables(url: str) -> None:
     create_accounts(url)
 
-    report = printed(url, "migrate", "--distribute")["tables"]
+    report = json_output(url, "migrate", "--distribute")["tables"]
 
     assert undistributed(url) == set()
     assert {table["table"]: table["kind"] for table in report} == {
@@ -69,7 +69,7 @@ def test_second_run_changes_nothing(url: str) -> None:
     list(distributed(url))
     before = rows(url, LISTED)
 
-    report = printed(url, "migrate", "--distribute")
+    report = json_output(url, "migrate", "--distribute")
 
     assert report["applied"] == []
     assert all(table["before"] for table in report["tables"])
@@ -128,7 +128,7 @@ def test_table_with_another_distribution_is_named_with_its_remedy(
 
     assert f"The table {table} is already" in line
     run_remedy(url, line)
-    printed(url, "migrate", "--distribute")
+    json_output(url, "migrate", "--distribute")
     assert undistributed(url) == set()
 
 
@@ -150,7 +150,7 @@ def test_tables_that_are_not_colocated_are_rejected_with_a_remedy(url: str) -> N
 
     assert "not co-located" in line
     run_remedy(url, line)
-    printed(url, "migrate", "--distribute")
+    json_output(url, "migrate", "--distribute")
     assert undistributed(url) == set()
 
 
@@ -169,10 +169,10 @@ def test_cluster_without_workers_is_rejected_unless_it_is_allowed(citus: Cluster
     assert "no worker nodes" in refusal(url)
     assert rows(url, LISTED) == []
 
-    printed(url, "migrate", "--distribute", "--allow-single-node")
+    json_output(url, "migrate", "--distribute", "--allow-single-node")
     assert undistributed(url) == set()
     # Later runs do not need the flag.
-    printed(url, "migrate", "--distribute")
+    json_output(url, "migrate", "--distribute")
 
 
 def test_worker_without_the_role_is_named(citus: Cluster, url: str) -> None:
@@ -211,7 +211,7 @@ def test_database_that_is_served_is_rejected(citus: Cluster, url: str, tmp_path:
     finally:
         service.stop()
 
-    printed(url, "migrate", "--distribute")
+    json_output(url, "migrate", "--distribute")
     assert undistributed(url) == set()
 
 
@@ -224,7 +224,7 @@ def test_database_that_is_being_distributed_cannot_be_opened(url: str) -> None:
         assert "being distributed" in error_line(done, ExitCode.DATABASE)
 
     distributing.close()
-    printed(url, "accounts", "create", "--email", "owner@example.com")
+    json_output(url, "accounts", "create", "--email", "owner@example.com")
 
 
 def test_only_the_coordinator_is_used(citus: Cluster) -> None:

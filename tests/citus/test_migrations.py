@@ -12,7 +12,7 @@ import pytest
 from server.storage.database import StorageError
 from server.storage.databases import distributed
 from server.storage.migrate import DIRECTORY, pending
-from server.storage.postgres.connection import connect, opened
+from server.storage.postgres.connection import connect, open_database
 from server.storage.postgres.schema import bring_up_to_date
 
 from ..conftest import new_account
@@ -103,7 +103,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_migration_adds_a_table_columns_indexes_and_rows(url: str, folder: Path) -> None:
-    with opened(url) as database:
+    with open_database(url) as database:
         assert bring_up_to_date(database, folder) == ["9000_trial"]
         assert pending(database, folder) == []
 
@@ -126,13 +126,13 @@ def test_failed_migration_of_a_distributed_database_leaves_no_changes(
 ) -> None:
     broken = folder / "9000_trial.py"
     broken.write_text(TRIAL + "    db.execute_sql('SELECT 1 / 0')\n")
-    with opened(url) as database, pytest.raises(StorageError, match="division by zero"):
+    with open_database(url) as database, pytest.raises(StorageError, match="division by zero"):
         bring_up_to_date(database, folder)
     assert undistributed(url) == set()
     assert rows(url, "SELECT to_regclass('note')") == [(None,)]
 
     broken.write_text(TRIAL)
-    with opened(url) as database:
+    with open_database(url) as database:
         assert bring_up_to_date(database, folder) == ["9000_trial"]
 
 
@@ -154,7 +154,7 @@ def old_url(citus: Cluster, tmp_path: Path) -> str:
     (folder := tmp_path / "first").mkdir()
     for file in sorted(DIRECTORY.glob("0*.py"))[:2]:
         shutil.copy(file, folder)
-    with opened(url) as database:
+    with open_database(url) as database:
         assert len(bring_up_to_date(database, folder)) == 2
     list(distributed(url))
     return url

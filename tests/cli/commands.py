@@ -92,7 +92,7 @@ def _text(stream: TextIOWrapper) -> str:
     return stream.read()
 
 
-def printed(url: str, *arguments: str) -> Any:
+def json_output(url: str, *arguments: str) -> Any:
     """Runs a command that must succeed, and returns the JSON that it prints."""
     done = roster(*arguments, "--json", ROSTER_DATABASE_URL=url)
     assert (done.returncode, done.stderr) == (0, "")

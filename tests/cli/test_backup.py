@@ -22,9 +22,9 @@ from server.storage.databases import unit_of_work
 from server.storage.installation import save_key_fingerprint
 
 from ..processes import Service, environment, limited
-from .commands import FREE, error_line, printed, roster
+from .commands import FREE, error_line, json_output, roster
 
-LONG = 60.0
+TIMEOUT = 60.0
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_backup_of_a_served_database_is_one_file_for_its_owner_only(
 ) -> None:
     file = tmp_path / "one.db"
 
-    result = printed(service.database_url, "backup", str(file))
+    result = json_output(service.database_url, "backup", str(file))
 
     assert names(tmp_path) == {"one.db"}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -103,7 +103,7 @@ def test_existing_file_is_replaced_only_with_the_flag(url: str, path: Path, file
 
     assert "--replace" in error_line(done, ExitCode.USAGE)
     assert file.read_bytes() == before
-    printed(url, "backup", str(file), "--replace")
+    json_output(url, "backup", str(file), "--replace")
     assert accounts(file) == ["first@example.com", "second@example.com"]
 
 
@@ -207,7 +207,7 @@ def test_restore_can_be_undone_with_the_printed_command(url: str, path: Path, fi
 
 
 def test_restore_prints_json(url: str, path: Path, file: Path) -> None:
-    done = printed(url, "restore", str(file))
+    done = json_output(url, "restore", str(file))
 
     assert set(done) == {"database", "bytes", "kept", "keyIsAtHand"}
     assert (done["database"], done["keyIsAtHand"]) == (str(path), True)
@@ -217,7 +217,7 @@ def test_restore_prints_json(url: str, path: Path, file: Path) -> None:
 def test_restored_file_keeps_its_mode(url: str, path: Path, file: Path) -> None:
     path.chmod(0o640)
 
-    printed(url, "restore", str(file))
+    json_output(url, "restore", str(file))
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
@@ -229,7 +229,7 @@ def test_restore_replaces_the_target_of_a_link(path: Path, file: Path, tmp_path:
     key_file(link).write_text(key_file(path).read_text())
     add(path, "second@example.com")
 
-    done = printed(f"sqlite:///{link}", "restore", str(file))
+    done = json_output(f"sqlite:///{link}", "restore", str(file))
 
     assert link.is_symlink()
     assert accounts(path) == accounts(link) == ["first@example.com"]
@@ -321,7 +321,7 @@ def test_write_ahead_log_without_a_database_is_not_applied(
     path.unlink()
     path.with_name("roster.db-wal").write_bytes(log)
 
-    done: Any = printed(url, "restore", str(file))
+    done: Any = json_output(url, "restore", str(file))
 
     assert done["kept"] is None
     assert accounts(path) == ["first@example.com"]

@@ -26,13 +26,13 @@ from server.config import SETTINGS
 from server.console import ExitCode
 from server.errors import Unavailable
 from server.storage.databases import unit_of_work
-from server.storage.postgres.connection import opened
+from server.storage.postgres.connection import open_database
 
 from ..components import free_port
 from ..fronts import HttpFront
 from ..postgres import Postgres
 from ..processes import Service, environment, start
-from .commands import FREE, error_line, in_new_process, in_this_process, printed, roster
+from .commands import FREE, error_line, in_new_process, in_this_process, json_output, roster
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 # Root can write to every file. This drops that capability and runs the command line.
@@ -78,7 +78,7 @@ def is_accepted(service: Service, key: str) -> bool:
     ("flags", "verified"), [([], True), (["--unverified"], False)], ids=["verified", "unverified"]
 )
 def test_accounts_create_prints_account_and_key(url: str, flags: list[str], verified: bool) -> None:
-    created = printed(url, "accounts", "create", "--email", " Ada@Example.com ", *flags)
+    created = json_output(url, "accounts", "create", "--email", " Ada@Example.com ", *flags)
 
     assert set(created) == {"account", "apiKey"}
     account = created["account"]
@@ -98,12 +98,12 @@ def test_accounts_create_rejects_the_address_of_another_account(
     line = error_line(done, ExitCode.ALREADY_EXISTS)
     assert again.strip() in line
     assert f"roster keys create --account {account} --scope admin" in line
-    assert [each["id"] for each in printed(url, "accounts", "list")["accounts"]] == [account]
-    assert printed(url, "keys", "list", "--account", account) == {"apiKeys": []}
+    assert [each["id"] for each in json_output(url, "accounts", "list")["accounts"]] == [account]
+    assert json_output(url, "keys", "list", "--account", account) == {"apiKeys": []}
 
 
 def test_accounts_create_compares_international_domains_in_idna_form(url: str) -> None:
-    printed(url, "accounts", "create", "--email", "ada@bücher.de")
+    json_output(url, "accounts", "create", "--email", "ada@bücher.de")
 
     again = roster("accounts", "create", "--email", "ada@xn--bcher-kva.de", ROSTER_DATABASE_URL=url)
 
@@ -111,23 +111,23 @@ def test_accounts_create_compares_international_domains_in_idna_form(url: str) -
 
 
 def test_command_line_can_revoke_the_last_admin_key(url: str) -> None:
-    created = printed(url, "accounts", "create", "--email", "ada@example.com")
+    created = json_output(url, "accounts", "create", "--email", "ada@example.com")
     account = created["account"]["id"]
-    (key,) = printed(url, "keys", "list", "--account", account)["apiKeys"]
+    (key,) = json_output(url, "keys", "list", "--account", account)["apiKeys"]
 
-    assert printed(url, "keys", "revoke", key["id"]) == {"revoked": key["id"]}
+    assert json_output(url, "keys", "revoke", key["id"]) == {"revoked": key["id"]}
 
 
 def test_accounts_verify_shows_in_the_list(url: str, account: str) -> None:
-    verified = printed(url, "accounts", "verify", account)
+    verified = json_output(url, "accounts", "verify", account)
 
     assert set(verified) == {"account"}
     assert (verified["account"]["id"], verified["account"]["emailVerified"]) == (account, True)
-    assert printed(url, "accounts", "list") == {"accounts": [verified["account"]]}
+    assert json_output(url, "accounts", "list") == {"accounts": [verified["account"]]}
 
 
 def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
-    created = printed(
+    created = json_output(
         url, "keys", "create", "--account", account, "--scope", "read", "--name", "ci"
     )
 
@@ -136,8 +136,8 @@ def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
     assert set(key) == {"id", "name", "scope", "createdAt"}
     assert (key["name"], key["scope"]) == ("ci", "read")
     assert is_well_formed(created["secret"])
-    assert printed(url, "keys", "list", "--account", account) == {"apiKeys": [key]}
-    printed(url, "keys", "revoke", key["id"])
+    assert json_output(url, "keys", "list", "--account", account) == {"apiKeys": [key]}
+    json_output(url, "keys", "revoke", key["id"])
     again = roster("keys", "revoke", key["id"], ROSTER_DATABASE_URL=url)
     assert key["id"] in error_line(again, ExitCode.NOT_FOUND)
 
@@ -156,10 +156,10 @@ def test_key_with_a_name_that_the_api_rejects_is_not_created(
 def test_account_and_keys_take_effect_in_a_running_service(service: Service) -> None:
     url = service.database_url
 
-    created = printed(url, "accounts", "create", "--email", "ada@example.com")
+    created = json_output(url, "accounts", "create", "--email", "ada@example.com")
     account = created["account"]["id"]
-    revoked = printed(url, "keys", "create", "--account", account, "--scope", "write")
-    printed(url, "keys", "revoke", revoked["apiKey"]["id"])
+    revoked = json_output(url, "keys", "create", "--account", account, "--scope", "write")
+    json_output(url, "keys", "revoke", revoked["apiKey"]["id"])
 
     assert is_accepted(service, created["apiKey"])
     assert not is_accepted(service, revoked["secret"])
@@ -185,7 +185,7 @@ def test_flag_takes_precedence_over_the_environment(url: str, tmp_path: Path) ->
 
 
 def test_migrate_prints_the_applied_migrations(url: str) -> None:
-    assert printed(url, "migrate")["applied"][0].startswith("0001_")
+    assert json_output(url, "migrate")["applied"][0].startswith("0001_")
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_command_for_an_existing_database_does_not_create_tables_on_postgres(
     done = roster(*arguments, ROSTER_DATABASE_URL=url)
 
     assert "has no Roster database" in error_line(done, ExitCode.DATABASE)
-    with opened(url) as database:
+    with open_database(url) as database:
         assert database.get_tables() == []
 
 
@@ -265,7 +265,7 @@ def test_unknown_scope_is_a_usage_error(url: str) -> None:
 
 
 def test_settings_lists_every_setting(url: str) -> None:
-    listed = printed(url, "settings")
+    listed = json_output(url, "settings")
 
     assert listed == [
         {

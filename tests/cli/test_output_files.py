@@ -32,7 +32,7 @@ from .commands import error_line, roster
 from .interruption import interrupting
 from .transfers import command, counts_of, people, total, transfer, write_ndjson
 
-LONG = 60.0
+TIMEOUT = 60.0
 INVALID = [{"email": "ada@example.com"}, {"email": "invalid"}]
 
 
@@ -48,7 +48,7 @@ class Reader:
 
     def read(self) -> bytes:
         """Returns all data once the writer has closed the FIFO."""
-        self._thread.join(LONG)
+        self._thread.join(TIMEOUT)
         assert not self._thread.is_alive()
         return self._read
 
@@ -77,7 +77,7 @@ def shell(account: Account, script: str) -> subprocess.CompletedProcess[str]:
         env={**settings, "ROSTER": program, "URL": words[-1]},
         capture_output=True,
         encoding="utf-8",
-        timeout=LONG,
+        timeout=TIMEOUT,
     )
 
 
@@ -352,7 +352,7 @@ def test_export_that_waits_for_the_reader_of_a_fifo_can_be_interrupted(
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=LONG)
+        _, errors = process.communicate(timeout=TIMEOUT)
 
     assert process.returncode == ExitCode.INTERRUPTED
     assert "Traceback" not in errors
@@ -397,7 +397,7 @@ def test_backup_on_standard_output_is_not_mixed_with_messages(
         [sys.executable, "-m", "server", "backup", "-"],
         env=environment(ROSTER_DATABASE_URL=f"sqlite:///{database}", TMPDIR=str(tmp_path)),
         capture_output=True,
-        timeout=LONG,
+        timeout=TIMEOUT,
     )
 
     assert done.returncode == 0

@@ -30,7 +30,7 @@ class Step(NamedTuple):
     key: str = "own"
 
 
-class Has(dict[str, Any]):
+class Subset(dict[str, Any]):
     """Expected keys of an object that may contain others."""
 
 

@@ -26,7 +26,7 @@ from server.storage.backups.create import back_up
 from server.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
 
 from ..bench.scale_fill import fill
-from ..cli.commands import printed
+from ..cli.commands import json_output
 from ..load import Client, Exchange, Load, LoadEnded, Task
 from ..processes import Service, start
 
@@ -147,7 +147,7 @@ def test_restored_database_is_that_of_the_snapshot(tmp_path: Path) -> None:
                 assert service.stop(signal.SIGKILL) == -signal.SIGKILL
         finally:
             service.stop(signal.SIGKILL)
-        printed(url, "restore", str(file))
+        json_output(url, "restore", str(file))
         service = start(tmp_path, **settings)
         try:
             found = all_subscribers(service, key)

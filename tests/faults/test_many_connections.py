@@ -63,12 +63,12 @@ def test_two_thousand_idle_connections_stay_open(
     assert account.service.traces() == []
 
 
-async def once(request: Any, context: Any) -> Any:
-    return message("Sum", total=1)
+async def unary(request: Any, context: Any) -> Any:
+    return message("Total", total=1)
 
 
 async def send_request(client: Client) -> ReceivedResponse:
-    await client.begin("POST", "/once")
+    await client.begin("POST", "/unary")
     await client.send(b"{}")
     await client.finish()
     return await client.response()
@@ -78,7 +78,7 @@ def test_connection_over_the_limit_gets_503_and_is_closed() -> None:
     options = replace(OPTIONS, max_connections=2)
 
     async def main() -> None:
-        async with gateway_to("in-process", options=options, Once=once) as runner:
+        async with gateway_to("in-process", options=options, Unary=unary) as runner:
             open_clients = [await Client.to(runner) for _ in range(2)]
             assert [(await send_request(client)).status for client in open_clients] == [200, 200]
 
@@ -102,7 +102,7 @@ def test_number_of_concurrent_rejections_is_bounded() -> None:
     options = replace(OPTIONS, max_connections=0, max_rejected_connections=2)
 
     async def main() -> list[bool]:
-        async with gateway_to("in-process", options=options, Once=once) as runner:
+        async with gateway_to("in-process", options=options, Unary=unary) as runner:
             clients = [await Client.to(runner) for _ in range(4)]
             return [await is_rejected(client) for client in clients]
 

@@ -17,14 +17,14 @@ from server.console import ExitCode
 from server.encryption import make_key
 
 from ..behavior.helpers import call_concurrently, emails, failures, statuses
-from ..cli.commands import FREE, error_line, in_new_process, printed, roster
+from ..cli.commands import FREE, error_line, in_new_process, json_output, roster
 from ..conftest import Account, new_account
 from ..fronts import HttpFront, Response
 from ..postgres import Postgres, running
 from ..processes import Service, start
 from ..webhooks.receiver import Receiver, Reply
 
-LONG = 60.0
+TIMEOUT = 60.0
 # Without the warning that the test server runs without fsync.
 ERROR_LOG_SETTINGS = {**FREE, "ROSTER_LOG_LEVEL": "error"}
 
@@ -232,13 +232,13 @@ def test_one_of_several_concurrent_commands_creates_the_account(
 def test_commands_work_while_services_run(two_services: tuple[Service, Service]) -> None:
     url = two_services[0].database_url
 
-    created = printed(url, "accounts", "create", "--email", "ada@example.com")
+    created = json_output(url, "accounts", "create", "--email", "ada@example.com")
 
     for service in two_services:
         front = HttpFront("http", service.http)
         assert front.call("ListTags", created["apiKey"], {}).status == 200
-    assert created["account"] in printed(url, "accounts", "list")["accounts"]
-    assert printed(url, "migrate") == {"applied": []}
+    assert created["account"] in json_output(url, "accounts", "list")["accounts"]
+    assert json_output(url, "migrate") == {"applied": []}
 
 
 def test_new_database_is_not_served_without_a_secret_key(postgres: Postgres) -> None:
@@ -308,7 +308,7 @@ class Load:
 
     def wait_for_more(self, count: int) -> None:
         """Waits until `count` more addresses are acknowledged."""
-        expected, end = len(self.acknowledged()) + count, time.monotonic() + LONG
+        expected, end = len(self.acknowledged()) + count, time.monotonic() + TIMEOUT
         while len(self.acknowledged()) < expected:
             assert time.monotonic() < end, self.responses[-20:]
             time.sleep(0.01)

@@ -19,14 +19,14 @@ from ..http_gateway.serving import OPTIONS, gateway_to, run
 from ..http_gateway.stream_service import message
 from ..http_gateway.streams.handlers import count, each_channel, echo
 
-ONCE = b"POST /once HTTP/1.1\r\nHost: x\r\n"
-DECLARED = ONCE + b"Content-Length: 40\r\n\r\n"
-CHUNKED = ONCE + b"Transfer-Encoding: chunked\r\n\r\n"
+UNARY = b"POST /unary HTTP/1.1\r\nHost: x\r\n"
+DECLARED = UNARY + b"Content-Length: 40\r\n\r\n"
+CHUNKED = UNARY + b"Transfer-Encoding: chunked\r\n\r\n"
 LINE = b'{"name":"a"}\n'
 
 
-async def once(request: Any, context: Any) -> Any:
-    return message("Sum")
+async def unary(request: Any, context: Any) -> Any:
+    return message("Total")
 
 
 def with_client(kind: str, scenario: Any, **limits: float) -> Any:
@@ -34,7 +34,7 @@ def with_client(kind: str, scenario: Any, **limits: float) -> Any:
 
     async def main() -> Any:
         async with gateway_to(
-            kind, options=replace(OPTIONS, **limits), Once=once, Exchange=echo, Collect=count
+            kind, options=replace(OPTIONS, **limits), Unary=unary, Exchange=echo, Collect=count
         ) as runner:
             return await scenario(await Client.to(runner))
 
@@ -162,12 +162,12 @@ def test_invalid_chunk_of_a_pipelined_request_is_rejected() -> None:
 
     async def waiting(request: Any, context: Any) -> Any:
         await may_proceed.wait()
-        return message("Sum")
+        return message("Total")
 
     async def main() -> list[int]:
-        async with gateway_to("in-process", Once=waiting) as runner:
+        async with gateway_to("in-process", Unary=waiting) as runner:
             client = await Client.to(runner)
-            pieces = (ONCE + b"Content-Length: 2\r\n\r\n{}", CHUNKED + b"1\r\n{\r\n", b"zz\r\n")
+            pieces = (UNARY + b"Content-Length: 2\r\n\r\n{}", CHUNKED + b"1\r\n{\r\n", b"zz\r\n")
             for piece in pieces:
                 await client.raw(piece)
                 await asyncio.sleep(0.05)
@@ -178,7 +178,7 @@ def test_invalid_chunk_of_a_pipelined_request_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    "sent", [b"GET /once?" + b"x" * 99, ONCE + b"A: " + b"x" * 99, b"\r\n" * 99], ids=repr
+    "sent", [b"GET /unary?" + b"x" * 99, UNARY + b"A: " + b"x" * 99, b"\r\n" * 99], ids=repr
 )
 def test_slow_request_head_times_out(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
     got, is_closed = with_client(
@@ -192,7 +192,7 @@ def test_slow_request_head_times_out(sent: bytes, caplog: pytest.LogCaptureFixtu
 
 def test_client_that_continues_to_send_is_disconnected() -> None:
     async def scenario(client: Client) -> None:
-        await client.raw(b"GET /once?")
+        await client.raw(b"GET /unary?")
         while True:
             await client.raw(b"x")
             await asyncio.sleep(0.02)
@@ -202,7 +202,7 @@ def test_client_that_continues_to_send_is_disconnected() -> None:
 
 
 def test_request_head_on_a_reused_connection_has_its_own_timeout() -> None:
-    whole = ONCE + b"Content-Length: 2\r\n\r\n{}"
+    whole = UNARY + b"Content-Length: 2\r\n\r\n{}"
 
     async def scenario(client: Client) -> list[int]:
         await client.raw(whole[:20])
@@ -222,7 +222,7 @@ def test_request_head_on_a_reused_connection_has_its_own_timeout() -> None:
 def test_idle_connection_is_closed(*, after_a_request: bool) -> None:
     async def scenario(client: Client) -> bool:
         if after_a_request:
-            await client.raw(ONCE + b"Content-Length: 2\r\n\r\n{}")
+            await client.raw(UNARY + b"Content-Length: 2\r\n\r\n{}")
             assert (await client.response()).status == 200
         return await client.is_closed()
 
@@ -231,9 +231,9 @@ def test_idle_connection_is_closed(*, after_a_request: bool) -> None:
 
 def test_stopping_gateway_does_not_wait_for_a_request_head() -> None:
     async def main() -> bool:
-        async with gateway_to("in-process", grace=60.0, Once=once) as runner:
+        async with gateway_to("in-process", grace=60.0, Unary=unary) as runner:
             client = await Client.to(runner)
-            await client.raw(b"GET /once HT")
+            await client.raw(b"GET /unary HT")
             await asyncio.sleep(0.05)
             await runner.cleanup()
             return await client.is_closed()

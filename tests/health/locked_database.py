@@ -16,7 +16,7 @@ import apsw
 import psycopg
 
 from server.accounts.rules import make_secret
-from server.storage.postgres.connection import opened
+from server.storage.postgres.connection import open_database
 from server.storage.postgres.schema import schema_lock
 
 from ..components import Component, accepts_connections, free_port, launch, wait_until
@@ -57,7 +57,7 @@ def locked_schema(postgres: Postgres) -> Iterator[LockedDatabase]:
     """An empty PostgreSQL database that another process is going to migrate."""
     url = postgres.new_database()
     with ExitStack() as lock:
-        lock.enter_context(schema_lock(lock.enter_context(opened(url))))
+        lock.enter_context(schema_lock(lock.enter_context(open_database(url))))
         settings = {"ROSTER_DATABASE_URL": url, "ROSTER_SECRET_KEY": postgres.secret_key}
         yield LockedDatabase(settings, lock)
 

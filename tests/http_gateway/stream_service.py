@@ -29,7 +29,7 @@ MESSAGES: dict[str, dict[str, str]] = {
     # Responses.
     "Note": {"text": ""},
     "NotesReply": {"notes": "*.example.Note", "lines": f"*{LINE}"},
-    "Sum": {"total": "int32"},
+    "Total": {"total": "int32"},
 }
 EXCHANGE = Rule(post="/exchange", body="items", response_body="notes")
 METHODS = {
@@ -40,13 +40,13 @@ METHODS = {
         "*NotesReply",
         Rule(post="/exchange-strict", body="stricts", response_body="notes"),
     ),
-    "Collect": ("*ItemsRequest", "Sum", Rule(post="/collect/{set}", body="items")),
+    "Collect": ("*ItemsRequest", "Total", Rule(post="/collect/{set}", body="items")),
     "List": ("NameRequest", "*NotesReply", Rule(get="/list", response_body="notes")),
     # Each message is a record.
     "Tail": ("NameRequest", "*Note", Rule(get="/tail")),
-    "Upload": ("*ItemRequest", "Sum", Rule(post="/upload/{set}", body="*")),
+    "Upload": ("*ItemRequest", "Total", Rule(post="/upload/{set}", body="*")),
     # Unary.
-    "Once": ("ItemRequest", "Sum", Rule(post="/once", body="*")),
+    "Unary": ("ItemRequest", "Total", Rule(post="/unary", body="*")),
 }
 
 

@@ -16,7 +16,7 @@ from .client import Client, ReceivedResponse
 from .serving import OPTIONS, gateway_to, run
 from .stream_service import message
 
-HEAD = b"POST /once HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+HEAD = b"POST /unary HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
 ONE = HEAD + b"%b\r\n{}"
 WHOLE = ONE % b""
 GIVE = b"GET /list HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -50,17 +50,17 @@ async def overloaded(
     options = replace(OPTIONS, max_calls=1, resumed_per_second=resumed_per_second)
     gate = asyncio.Event()
 
-    async def once(_request: Any, _context: Any) -> Any:
+    async def unary(_request: Any, _context: Any) -> Any:
         gateway.started.release()
         await gate.wait()
-        return message("Sum", total=1)
+        return message("Total", total=1)
 
     async def send_notes(_request: Any, _context: Any) -> AsyncIterator[Any]:
         yield message("NotesReply", notes=[message("Note", text="a")])
         await gate.wait()
         yield message("NotesReply", notes=[message("Note", text="b")])
 
-    async with gateway_to(kind, options=options, Once=once, List=send_notes) as runner:
+    async with gateway_to(kind, options=options, Unary=unary, List=send_notes) as runner:
         gateway = OverloadedGateway(runner, gate)
         yield gateway
 

@@ -34,7 +34,7 @@ def error_of(got: ReceivedResponse) -> dict[str, Any]:
 async def send(runner: web.ServerRunner, method: str, path: str) -> ReceivedResponse:
     if method == "GET":
         return await get(runner, path)
-    kind = "application/json" if path == "/once" else "application/x-ndjson"
+    kind = "application/json" if path == "/unary" else "application/x-ndjson"
     return await post(runner, path, b"{}\n", kind)
 
 
@@ -49,11 +49,11 @@ def test_each_code_has_its_status_for_unary_and_streaming_rpcs(kind: str, code: 
         yield notes_reply()
 
     async def main() -> list[ReceivedResponse]:
-        handlers = {"Once": fail, "Collect": fail, "List": fail_stream, "Exchange": fail_stream}
+        handlers = {"Unary": fail, "Collect": fail, "List": fail_stream, "Exchange": fail_stream}
         async with gateway_to(kind, **handlers) as runner:
             return [
                 await send(runner, "GET" if path == "/list" else "POST", path)
-                for path in ("/once", "/list", "/collect/x", "/exchange")
+                for path in ("/unary", "/list", "/collect/x", "/exchange")
             ]
 
     for got in run(main()):
@@ -80,13 +80,13 @@ def test_stream_canceled_by_the_server_ends_with_an_error(kind: str) -> None:
 
 @each_channel
 def test_reason_of_the_server_is_preserved(kind: str) -> None:
-    async def once(request: Any, context: Any) -> Any:
+    async def unary(request: Any, context: Any) -> Any:
         await reject(context, request.name)
 
     async def main() -> list[ReceivedResponse]:
-        async with gateway_to(kind, Once=once) as runner:
+        async with gateway_to(kind, Unary=unary) as runner:
             return [
-                await post(runner, "/once", b'{"name": "%s"}' % reason, "application/json")
+                await post(runner, "/unary", b'{"name": "%s"}' % reason, "application/json")
                 for reason in (b"TAG_NOT_FOUND", b"SUNDAY")
             ]
 
@@ -127,14 +127,14 @@ class StatusObserver:
 def test_observed_status_equals_the_sent_status(kind: str, code: StatusCode, status: int) -> None:
     statuses = StatusObserver()
 
-    async def once(_request: Any, context: Any) -> Any:
+    async def unary(_request: Any, context: Any) -> Any:
         await context.abort(code)
 
     async def main() -> ReceivedResponse:
-        async with channel_to(kind, register_handlers(SERVICE, {"Once": once})) as channel:
+        async with channel_to(kind, register_handlers(SERVICE, {"Unary": unary})) as channel:
             gateway = Gateway(channel, [SERVICE], observer=statuses)
             async with running(gateway) as runner:
-                return await send(runner, "POST", "/once")
+                return await send(runner, "POST", "/unary")
 
     assert (run(main()).status, statuses.received) == (status, [status])
 
@@ -144,16 +144,16 @@ def test_disconnected_client_is_observed_as_499(kind: str) -> None:
     statuses = StatusObserver()
     started = asyncio.Event()
 
-    async def once(_request: Any, _context: Any) -> Any:
+    async def unary(_request: Any, _context: Any) -> Any:
         started.set()
         await asyncio.Event().wait()
 
     async def main() -> None:
-        async with channel_to(kind, register_handlers(SERVICE, {"Once": once})) as channel:
+        async with channel_to(kind, register_handlers(SERVICE, {"Unary": unary})) as channel:
             gateway = Gateway(channel, [SERVICE], observer=statuses)
             async with running(gateway) as runner:
                 client = await Client.to(runner)
-                await client.begin("POST", "/once")
+                await client.begin("POST", "/unary")
                 await client.send(b"{}")
                 await client.finish()
                 await started.wait()
@@ -175,7 +175,7 @@ async def response_of(
     ):
         if method == "GET":
             return await get(runner, path)
-        kind = "application/json" if path == "/once" else "application/x-ndjson"
+        kind = "application/json" if path == "/unary" else "application/x-ndjson"
         return await post(runner, path, body, kind)
 
 
@@ -187,19 +187,19 @@ async def response_of(
 def test_too_large_message_is_an_error_of_its_sender(
     received: int, returned: int, status: int, code: str
 ) -> None:
-    async def once(_request: bytes, _context: Any) -> bytes:
+    async def unary(_request: bytes, _context: Any) -> bytes:
         return b"\x12" + bytes([*varint(returned)]) + bytes(returned)
 
     async def main() -> ReceivedResponse:
         server = aio.server(options=[("grpc.max_receive_message_length", 1_000)])
-        handler = grpc.unary_unary_rpc_method_handler(once)
-        generic = grpc.method_handlers_generic_handler("example.Service", {"Once": handler})
+        handler = grpc.unary_unary_rpc_method_handler(unary)
+        generic = grpc.method_handlers_generic_handler("example.Service", {"Unary": handler})
         server.add_generic_rpc_handlers((generic,))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         try:
             body = json.dumps({"name": "x" * received}).encode()
-            return await response_of(f"127.0.0.1:{port}", "POST", "/once", body)
+            return await response_of(f"127.0.0.1:{port}", "POST", "/unary", body)
         finally:
             await server.stop(None)
 
@@ -232,7 +232,7 @@ def relay_to(port: int, writers: list[asyncio.StreamWriter]) -> Any:
 @pytest.mark.parametrize(
     ("method", "path", "status", "words"),
     [
-        ("POST", "/once", 500, "unknown whether this request took effect"),
+        ("POST", "/unary", 500, "unknown whether this request took effect"),
         ("POST", "/collect/x", 500, "unknown whether this request took effect"),
         ("GET", "/list", 503, "is unavailable"),
     ],
@@ -253,7 +253,7 @@ def test_lost_connection_is_an_unknown_outcome_for_changes_and_unavailable_for_r
 
     async def main() -> ReceivedResponse:
         server = aio.server()
-        register_handlers(SERVICE, {"Once": lose, "Collect": lose, "List": send_notes})(server)
+        register_handlers(SERVICE, {"Unary": lose, "Collect": lose, "List": send_notes})(server)
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         relay = await asyncio.start_server(relay_to(port, writers), "127.0.0.1", 0)
@@ -270,7 +270,7 @@ def test_lost_connection_is_an_unknown_outcome_for_changes_and_unavailable_for_r
     assert words in error_of(got)["message"]
 
 
-@pytest.mark.parametrize("path", ["/once", "/collect/x", "/exchange"])
+@pytest.mark.parametrize("path", ["/unary", "/collect/x", "/exchange"])
 def test_call_without_a_server_reports_that_nothing_was_changed(path: str) -> None:
     got = run(response_of(f"127.0.0.1:{free_port()}", "POST", path))
 

@@ -95,9 +95,9 @@ class TimeoutRecorder:
     def __init__(self) -> None:
         self.remaining: list[float | None] = []
 
-    async def once(self, _request: Any, context: Any) -> Any:
+    async def unary(self, _request: Any, context: Any) -> Any:
         self.remaining.append(context.time_remaining())
-        return message("Sum")
+        return message("Total")
 
     async def send_notes(self, _request: Any, context: Any) -> AsyncIterator[Any]:
         self.remaining.append(context.time_remaining())
@@ -111,7 +111,7 @@ def remaining(
     handlers = TimeoutRecorder()
 
     async def main() -> ReceivedResponse:
-        async with gateway_to(kind, Once=handlers.once, List=handlers.send_notes) as runner:
+        async with gateway_to(kind, Unary=handlers.unary, List=handlers.send_notes) as runner:
             client = await Client.to(runner)
             headers = {"Grpc_Timeout": timeout} if timeout else {}
             await client.begin(method, path, **headers)
@@ -137,7 +137,7 @@ def remaining(
 def test_timeout_can_only_shorten_the_deadline_of_a_call(
     kind: str, timeout: str, least: float, most: float
 ) -> None:
-    got, seconds = remaining(kind, "POST", "/once", timeout)
+    got, seconds = remaining(kind, "POST", "/unary", timeout)
 
     assert got.status == 200
     assert seconds is not None
@@ -167,7 +167,7 @@ def test_stream_has_no_default_deadline(kind: str) -> None:
 
 
 @each_channel
-@pytest.mark.parametrize(("method", "path"), [("POST", "/once"), ("GET", "/list")])
+@pytest.mark.parametrize(("method", "path"), [("POST", "/unary"), ("GET", "/list")])
 def test_invalid_timeout_is_a_validation_error(kind: str, method: str, path: str) -> None:
     got, _ = remaining(kind, method, path, "soon")
 
@@ -178,14 +178,14 @@ def test_invalid_timeout_is_a_validation_error(kind: str, method: str, path: str
 @pytest.mark.parametrize(
     ("path", "content_type", "body"),
     [
-        ("/once", "application/json", b"{"),
-        ("/once", "text/plain", b"{}"),
+        ("/unary", "application/json", b"{"),
+        ("/unary", "text/plain", b"{}"),
         ("/exchange", "text/plain", b"a"),
         ("/collect/x", "text/csv", b'"a'),
     ],
 )
 def test_timeout_applies_to_invalid_requests(path: str, content_type: str, body: bytes) -> None:
-    async def once(_request: Any, _context: Any) -> Any:
+    async def unary(_request: Any, _context: Any) -> Any:
         await asyncio.Event().wait()
 
     async def exchange(_requests: Any, _context: Any) -> AsyncIterator[Any]:
@@ -198,7 +198,7 @@ def test_timeout_applies_to_invalid_requests(path: str, content_type: str, body:
         await asyncio.Event().wait()
 
     async def main() -> ReceivedResponse:
-        async with gateway_to("real", Once=once, Exchange=exchange, Collect=collect) as runner:
+        async with gateway_to("real", Unary=unary, Exchange=exchange, Collect=collect) as runner:
             client = await Client.to(runner)
             await client.begin("POST", path, Content_Type=content_type, Grpc_Timeout="300m")
             await client.send(body)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from server.deploy.dashboard import dashboard, written
+from server.deploy.dashboard import dashboard, dashboard_json
 from server.deploy.panels import ROWS
 from server.observability.metrics import METRICS, Kind
 
@@ -31,12 +31,12 @@ EMPTY = ("unreachable: {{instance}} {{worker}}",)
 
 
 def test_dashboard_file_is_up_to_date() -> None:
-    assert FILE.read_text() == written(), "run: make generate"
+    assert FILE.read_text() == dashboard_json(), "run: make generate"
 
 
 def test_every_metric_is_on_the_dashboard() -> None:
     suffixes = {Kind.HISTOGRAM: ("_bucket", "_sum", "_count")}
-    series = set(re.findall(r"roster_\w+", written()))
+    series = set(re.findall(r"roster_\w+", dashboard_json()))
 
     missing = [
         metric.name

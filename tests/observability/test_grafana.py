@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from grafana_foundation_sdk.models import units
 
-from server.deploy.dashboard import dashboard, written
+from server.deploy.dashboard import dashboard, dashboard_json
 from server.deploy.panels import ROWS
 
 from .grafana import invalid_values, unknown_keys
@@ -32,7 +32,7 @@ def test_every_unit_is_known_to_grafana() -> None:
 
 def graph() -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns a copy of the dashboard, and its first graph."""
-    copy = json.loads(written())
+    copy = json.loads(dashboard_json())
     return copy, next(panel for panel in copy["panels"] if panel["type"] == "timeseries")
 
 

@@ -20,7 +20,7 @@ from server.storage.executor.batch_executor import BatchExecutor
 from server.storage.executor.work_item import WorkItem
 
 Work = Callable[[], Any]
-LONG = 60.0
+TIMEOUT = 60.0
 
 
 class Recorder:
@@ -63,13 +63,13 @@ class Gate:
 
     def __call__(self) -> str:
         self._reached.set()
-        assert self._opened.wait(LONG)
+        assert self._opened.wait(TIMEOUT)
         return "through"
 
     async def hold(self, executor: BatchExecutor[Work]) -> asyncio.Task[Any]:
         """Blocks the thread, and returns once it is blocked."""
         task = asyncio.create_task(executor.run(self))
-        assert await asyncio.to_thread(self._reached.wait, LONG)
+        assert await asyncio.to_thread(self._reached.wait, TIMEOUT)
         return task
 
     def open(self) -> None:
@@ -214,7 +214,7 @@ async def cancelled_caller(*, after_settling: bool, abandons: bool = False) -> A
         others = await queue(executor, next_job)
         gate.open()
         # Blocks the event loop while the executor delivers the outcome.
-        assert passed.wait(LONG)
+        assert passed.wait(TIMEOUT)
         if not after_settling:
             task.cancel()
         await asyncio.gather(*others)
@@ -321,7 +321,7 @@ def test_threads_of_an_executor_run_items_concurrently() -> None:
 
     async def scenario() -> None:
         async with recorder.executor(threads=2, max_batch=1) as executor:
-            meet = partial(both.wait, LONG)
+            meet = partial(both.wait, TIMEOUT)
             assert sorted(await asyncio.gather(executor.run(meet), executor.run(meet))) == [0, 1]
 
     asyncio.run(scenario())

@@ -21,7 +21,7 @@ from ..components import wait_until
 from ..postgres import Postgres
 
 # Creates a table and a marker file, then runs for about a minute.
-LONG = """
+LONG_STATEMENT = """
 from pathlib import Path
 def up(migrator, db):
     db.execute_sql("CREATE TABLE half (id TEXT)")
@@ -42,7 +42,7 @@ def slow_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
     def make(statement: str) -> Path:
         (folder := tmp_path / "migrations").mkdir()
         sign = tmp_path / "sign"
-        text = LONG.format(sign=str(sign), statement=statement)
+        text = LONG_STATEMENT.format(sign=str(sign), statement=statement)
         (folder / "0001_long.py").write_text(text)
         monkeypatch.setattr(migrations, "DIRECTORY", folder)
         return sign

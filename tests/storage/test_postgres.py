@@ -29,7 +29,7 @@ from ..postgres import Postgres
 from ..relay import Relay
 from .helpers import OURS, THEIRS, select
 
-LONG = 60.0
+TIMEOUT = 60.0
 Scenario = Callable[[PostgresDatabase], Awaitable[None]]
 
 
@@ -64,7 +64,7 @@ def run_scenario(url: str, scenario: Scenario, connections: int = 4) -> None:
         database = PostgresDatabase(url, connections)
         await database.open()
         try:
-            await asyncio.wait_for(scenario(database), LONG)
+            await asyncio.wait_for(scenario(database), TIMEOUT)
         finally:
             await database.close()
 
@@ -139,7 +139,7 @@ def test_deadlocked_transactions_each_take_effect_once(url: str) -> None:
         attempts.append(first)
         tags.create(first, f"first of {first}", "", tx)
         if len(attempts) <= 2:
-            both.wait(LONG)
+            both.wait(TIMEOUT)
         tags.create(second, f"second of {first}", "", tx)
 
     async def scenario(database: PostgresDatabase) -> None:
@@ -304,12 +304,12 @@ def test_request_without_a_free_connection_in_time_is_rejected(
     reached, opened = threading.Barrier(3), threading.Event()
 
     def hold(tx: Transaction) -> None:
-        reached.wait(LONG)
-        opened.wait(LONG)
+        reached.wait(TIMEOUT)
+        opened.wait(TIMEOUT)
 
     async def scenario(database: PostgresDatabase) -> None:
         held = [asyncio.create_task(database.write(hold)) for _ in range(2)]
-        await asyncio.to_thread(reached.wait, LONG)
+        await asyncio.to_thread(reached.wait, TIMEOUT)
         with pytest.raises(Unavailable):
             await database.write(create("late"))
         assert await database.read(lambda tx: tags.count(OURS, tx)) == 0

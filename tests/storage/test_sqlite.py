@@ -24,7 +24,7 @@ from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.tags import store
 
-LONG = 60.0
+TIMEOUT = 60.0
 ACCOUNT = "0" * 26
 
 
@@ -47,7 +47,7 @@ async def opened_database(path: Path) -> AsyncIterator[SqliteDatabase]:
 
 def run(scenario: Coroutine[Any, Any, Any]) -> Any:
     """Runs a scenario with a time limit."""
-    return asyncio.run(asyncio.wait_for(scenario, LONG))
+    return asyncio.run(asyncio.wait_for(scenario, TIMEOUT))
 
 
 def create(name: str) -> Work[str]:
@@ -80,11 +80,11 @@ class BlockedWriter:
 
     def _stand(self, tx: Transaction) -> None:
         self._reached.set()
-        assert self._done.wait(LONG)
+        assert self._done.wait(TIMEOUT)
 
     async def hold(self, database: SqliteDatabase) -> asyncio.Task[None]:
         task = asyncio.create_task(database.write(self._stand))
-        assert await asyncio.to_thread(self._reached.wait, LONG)
+        assert await asyncio.to_thread(self._reached.wait, TIMEOUT)
         return task
 
     def release(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ...console import CommandError, ExitCode
-from ...output_file import opened, standard_stream
+from ...output_file import open_stream, standard_stream
 from .compression import Compression
 
 
@@ -59,7 +59,7 @@ class StreamTarget:
         self._has_started = False
         self._stack = ExitStack()
         with self._writing():
-            self._file = self._stack.enter_context(opened(name))
+            self._file = self._stack.enter_context(open_stream(name))
             if compression:
                 self._file = self._stack.enter_context(compression.compress(self._file))
 

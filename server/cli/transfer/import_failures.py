@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 from ...console import CommandError, ExitCode
-from ...output_file import AtomicFile, opened, replaceable, standard_stream
+from ...output_file import AtomicFile, open_stream, replaceable, standard_stream
 
 
 class Failures:
@@ -32,7 +32,7 @@ class Failures:
         with self._opening():
             self._target = replaceable(name)
             if self._target is None:
-                self._file = self._stack.enter_context(opened(name))
+                self._file = self._stack.enter_context(open_stream(name))
 
     def open(self, size: int) -> None:
         """Opens the partial file and keeps its first bytes, which an earlier run wrote.

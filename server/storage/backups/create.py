@@ -20,7 +20,7 @@ import apsw
 from playhouse.apsw_ext import APSWDatabase
 
 from ...clock import Clock, system_clock
-from ...output_file import AtomicFile, opened
+from ...output_file import AtomicFile, open_stream
 from ..sqlite.file import size_of
 from .atomic_file import BackupWriteError, replace_atomically
 from .verify import check, identify, open_for_reading
@@ -62,7 +62,7 @@ def stream_backup(source: Path, target: str, report_progress: ReportProgress) ->
     with TemporaryDirectory(prefix="roster-backup-") as folder:
         made = back_up(source, Path(folder) / "roster.db", report_progress)
         try:
-            with made.file.open("rb") as file, opened(target) as sink:
+            with made.file.open("rb") as file, open_stream(target) as sink:
                 shutil.copyfileobj(file, sink)
         except OSError as error:
             raise BackupWriteError(f"{target} cannot be written: {error.strerror}.") from error

@@ -77,18 +77,18 @@ class Copy:
 
     def _claim(self, tables: list[Table]) -> None:
         """Marks the target as an unfinished copy of the source. Raises StorageError."""
-        original = self._source.marked()
+        original = self._source.unfinished_source()
         if original is not None:
             raise StorageError(
                 f"{self._name} is an unfinished copy of {original}. Finish that copy first."
             )
         with self._target.transaction():
-            marked = self._target.marked()
-            if marked == self._name:
+            original = self._target.unfinished_source()
+            if original == self._name:
                 return
-            if marked is not None:
+            if original is not None:
                 raise StorageError(
-                    f"The target is an unfinished copy of {marked}. Use an empty database."
+                    f"The target is an unfinished copy of {original}. Use an empty database."
                 )
             filled = [table.name for table in tables if self._target.rows_of(table)]
             if filled:

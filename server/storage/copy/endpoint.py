@@ -84,7 +84,7 @@ class CopyEndpoint:
         param = self.database.param
         self._run(f"INSERT INTO installation (name, value) VALUES ({param}, {param})", values)  # noqa: S608
 
-    def marked(self) -> str | None:
+    def unfinished_source(self) -> str | None:
         """Returns the source of an unfinished copy, or None if there is no mark."""
         rows = self._run(f"SELECT value FROM installation WHERE {_MARK}")  # noqa: S608
         return rows[0][0] if rows else None

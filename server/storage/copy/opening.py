@@ -17,7 +17,7 @@ from peewee import PeeweeException
 
 from ..database import StorageError
 from ..migrate import check_current, migrate
-from ..postgres.connection import opened
+from ..postgres.connection import open_database
 from ..postgres.schema import bring_up_to_date
 from ..postgres.transaction import driver_error
 from ..sqlite.file import check_exists, connect, file_lock, make_folder, open_existing, prepare
@@ -49,7 +49,7 @@ def _source(location: Path | str, stack: ExitStack) -> CopyEndpoint:
         file = stack.enter_context(open_existing(location, read_only=True))
         check_current(file, "the source")
         return SqliteEndpoint(file)
-    server = stack.enter_context(opened(location))
+    server = stack.enter_context(open_database(location))
     check_current(server, "the source")
     return PostgresEndpoint(server)
 
@@ -62,7 +62,7 @@ def _target(location: Path | str, stack: ExitStack) -> CopyEndpoint:
         prepare(file)
         migrate(file)
         return SqliteEndpoint(file)
-    server = stack.enter_context(opened(location))
+    server = stack.enter_context(open_database(location))
     bring_up_to_date(server)
     if server.execute_sql(f"SELECT pg_try_advisory_lock({_COPY_LOCK})").fetchone() == (False,):
         raise StorageError("Another copy into this target is running. Wait for it to finish.")

@@ -135,7 +135,7 @@ class BatchExecutor(Generic[Work]):
         wait, left = self._queue_delay.wait(waiting), deadline.seconds_left()
         useful = math.inf if left is None else min(left, MAX_WAIT_SECONDS)
         if waiting >= MAX_WAITING or wait > useful:
-            self.stats.refused += 1
+            self.stats.rejected += 1
             raise Overloaded(wait)
 
     async def _outcome(self, item: WorkItem[Work]) -> Any:
@@ -155,7 +155,7 @@ class BatchExecutor(Generic[Work]):
 
     def _time_out(self, item: WorkItem[Work]) -> None:
         if item.reject():
-            self.stats.refused += 1
+            self.stats.rejected += 1
 
     def _hand_over(self) -> None:
         """Queues the gathered items for the threads, or rejects them if closing.

@@ -20,26 +20,27 @@ class QueueDelay:
     only makes the estimate less exact.
     """
 
-    def __init__(self, ends: int) -> None:
-        self._ends = ends
-        self._seconds_each = 0.0
+    def __init__(self, consumers: int) -> None:
+        self._consumers = consumers
+        self._seconds_per_item = 0.0
         # The time of the last dequeue, or of the first item in an empty queue.
-        self._moved = time.monotonic()
+        self._progress_at = time.monotonic()
 
     def enqueued(self, waiting: int) -> None:
         """Records that an item was queued behind `waiting` others."""
         if not waiting:
-            self._moved = time.monotonic()
+            self._progress_at = time.monotonic()
 
     def dequeued(self) -> float:
         """Records that a batch was dequeued, and returns the time."""
-        self._moved = time.monotonic()
-        return self._moved
+        self._progress_at = time.monotonic()
+        return self._progress_at
 
     def done(self, items: int, dequeued: float) -> None:
         """Records that a batch of `items` is done."""
-        each = (time.monotonic() - dequeued) / items
-        self._seconds_each += (each - self._seconds_each) * items / (items + HALF_WEIGHT_ITEMS)
+        seconds = (time.monotonic() - dequeued) / items
+        weight = items / (items + HALF_WEIGHT_ITEMS)
+        self._seconds_per_item += (seconds - self._seconds_per_item) * weight
 
     def wait(self, waiting: int) -> float:
         """Returns the estimated delay, in seconds, behind `waiting` items.
@@ -48,5 +49,5 @@ class QueueDelay:
         """
         if not waiting:
             return 0.0
-        idle = time.monotonic() - self._moved
-        return max(waiting * self._seconds_each / self._ends, idle)
+        idle = time.monotonic() - self._progress_at
+        return max(waiting * self._seconds_per_item / self._consumers, idle)

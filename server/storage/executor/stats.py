@@ -14,7 +14,7 @@ BATCH_SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 
 
 class ExecutorStats:
-    """Statistics of one executor. Its threads update them under a lock, callers `refused`."""
+    """Statistics of one executor. Its threads update them under a lock, callers `rejected`."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -24,7 +24,7 @@ class ExecutorStats:
         self.batches = Histogram(BATCH_SIZES)
         self.commits = Histogram()
         # Rejected calls: the queue was full, too slow, or closing.
-        self.refused = 0
+        self.rejected = 0
         self._lock = threading.Lock()
 
     def begin(self, items: int) -> float:

@@ -32,7 +32,7 @@ class CommitTimeout:
         self._running: dict[int, tuple[float, psycopg.Connection[Any]]] = {}
 
     @contextmanager
-    def over(self, connection: psycopg.Connection[Any]) -> Iterator[None]:
+    def limit(self, connection: psycopg.Connection[Any]) -> Iterator[None]:
         """Limits the duration of a block that commits."""
         thread_id = threading.get_ident()
         self._running[thread_id] = (time.monotonic() + COMMIT_SECONDS, connection)

@@ -96,7 +96,7 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
 
 def parameters(url: str) -> dict[str, Any]:
     """Returns the connection parameters: Roster's defaults, overridden by the URL."""
-    given = conninfo_to_dict(url)
+    url_parameters = conninfo_to_dict(url)
     options = (
         f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={LOCK_SECONDS}s"
         f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
@@ -111,9 +111,9 @@ def parameters(url: str) -> dict[str, Any]:
         "keepalives_interval": 5,
         "keepalives_count": 3,
         "tcp_user_timeout": STATEMENT_SECONDS * 1000,
-        **given,
+        **url_parameters,
         "client_encoding": "UTF8",
-        "options": f"{options} {given.get('options', '')}".rstrip(),
+        "options": f"{options} {url_parameters.get('options', '')}".rstrip(),
     }
 
 
@@ -157,7 +157,7 @@ def unusable(error: BaseException) -> StorageError:
 
 
 @contextmanager
-def opened(url: str) -> Iterator[Psycopg3Database]:
+def open_database(url: str) -> Iterator[Psycopg3Database]:
     """Opens a connection for a block. Raises StorageError if the database cannot be used."""
     database = connect(url)
     try:

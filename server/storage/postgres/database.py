@@ -31,7 +31,7 @@ from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..notifications import Listener, Notifications
 from .commit_timeout import CommitTimeout
-from .connection import connect, opened, unusable, warn_of_danger
+from .connection import connect, open_database, unusable, warn_of_danger
 from .listen import NotificationBridge
 from .schema import bring_up_to_date
 from .transaction import (
@@ -87,7 +87,7 @@ class PostgresDatabase:
             self._closing = stack.pop_all()
 
     def _bring_up_to_date(self, interrupted_by: InterruptedBy) -> None:
-        with opened(self._url) as database:
+        with open_database(self._url) as database:
             interrupted_by(database.connection().cancel_safe)
             warn_of_danger(database)
             bring_up_to_date(database)
@@ -169,7 +169,7 @@ class PostgresDatabase:
         try:
             result = work(tx)
             began = time.perf_counter()
-            with self._commit_timeout.over(self._connections.connection()):
+            with self._commit_timeout.limit(self._connections.connection()):
                 tx.commit()
             self._writing.stats.committed(time.perf_counter() - began)
             self._notify(tx.accounts_to_notify)

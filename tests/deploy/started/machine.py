@@ -22,7 +22,7 @@ from ... import tools
 from ...components import child_processes, wait_until
 
 # Seconds; building an image takes minutes.
-LONG = 600.0
+TIMEOUT = 600.0
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "server/deploy/Containerfile"
@@ -69,7 +69,7 @@ def skip_unless_machines_can_run(folder: Path) -> None:
         pytest.skip("requires root")
     mount = f"mount -t tmpfs none {folder} && mount -t proc none /proc"
     command = ["unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "sh", "-c", mount]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     if done.returncode != 0:
         pytest.skip(f"machines cannot run here: {done.stderr.strip()}")
 
@@ -80,7 +80,7 @@ def skip_unless_image_boots(folder: Path) -> None:
     flags = ("--quiet", "--register=no", "--keep-unit", "--volatile=overlay")
     command = [nspawn, *flags, f"--directory={folder}", "true"]
     done = subprocess.run(
-        command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=LONG
+        command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT
     )
     if done.returncode != 0:
         pytest.skip(f"machines cannot run here: {done.stderr.strip()}")
@@ -94,7 +94,9 @@ class Buildah:
 
     def __call__(self, *words: str | Path) -> str:
         """Runs a command and returns its output. It must succeed."""
-        done = subprocess.run([*self._start, *words], capture_output=True, text=True, timeout=LONG)
+        done = subprocess.run(
+            [*self._start, *words], capture_output=True, text=True, timeout=TIMEOUT
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -128,7 +130,7 @@ class Machine:
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs a program in the machine."""
         inside = ["nsenter", f"--target={self.first}", "--mount", "--pid", "--uts", "--ipc"]
-        return subprocess.run([*inside, *words], capture_output=True, text=True, timeout=LONG)
+        return subprocess.run([*inside, *words], capture_output=True, text=True, timeout=TIMEOUT)
 
     def output(self, *words: str) -> str:
         """Runs a program in the machine and returns its output. It must succeed."""

@@ -11,7 +11,7 @@ from itertools import cycle
 
 import grpc
 
-from ...components import LONG
+from ...components import TIMEOUT
 from ...fronts import METHODS, GrpcFront, Response, binding, error_response, to_json, to_message
 from ...load import Client, Exchange, Load, Task
 from .in_process import DISABLED_WEBHOOK
@@ -47,7 +47,7 @@ def over_grpc(front: GrpcFront, key: str, operation: Operation) -> Response | No
     metadata = (("authorization", f"Bearer {key}"), ("idempotency-key", operation.key))
     message = to_message(METHODS[operation.rpc], operation.request)
     try:
-        reply = front.stub(operation.rpc)(message, metadata=metadata, timeout=LONG)
+        reply = front.stub(operation.rpc)(message, metadata=metadata, timeout=TIMEOUT)
     except grpc.RpcError as error:
         # An error that the client itself raised has no details.
         trailers = dict(error.trailing_metadata() or ())
@@ -165,12 +165,12 @@ def resolve(target: Target, recorder: Recorder, again: Iterable[Operation] = ())
     """Sends operations with an unknown outcome again, over alternating fronts, until they succeed.
 
     The operations in `again` succeeded before and must return the same response. Raises
-    AssertionError if an operation does not succeed within LONG seconds.
+    AssertionError if an operation does not succeed within TIMEOUT seconds.
     """
     client = Client(0, [target.http], target.key, threading.Event())
     front = GrpcFront(target.grpc) if target.grpc else None
     fronts = cycle([front, None])
-    end = time.monotonic() + LONG
+    end = time.monotonic() + TIMEOUT
     waiting = [*recorder.with_outcome(Outcome.UNKNOWN), *again]
     while waiting:
         operation = waiting.pop()

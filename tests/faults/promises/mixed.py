@@ -32,7 +32,7 @@ from ...fronts import METHODS, binding, path_variables, to_json, to_message
 CLIENTS = 16
 # An abandoned call is cancelled within so many seconds, about the time of a response.
 ABANDON_AFTER = 0.004
-LONG = 30
+TIMEOUT = 30
 
 
 class CallError(Exception):
@@ -85,7 +85,7 @@ class OverGrpc:
 
     async def call(self, rpc: str, request: dict[str, Any]) -> Any:
         message = to_message(METHODS[rpc], request)
-        call = self._calls[rpc](message, metadata=self._metadata, timeout=LONG)
+        call = self._calls[rpc](message, metadata=self._metadata, timeout=TIMEOUT)
         try:
             if METHODS[rpc].server_streaming:
                 return [reply async for reply in call]
@@ -131,14 +131,16 @@ class Mix:
     async def _call(self, front: Front, rpc: str, **request: Any) -> Any:
         """Makes a call at its scheduled time. Returns None if it was abandoned or failed."""
         began = time.perf_counter()
-        time_limit = random.uniform(0, ABANDON_AFTER) if random.random() < self._leaving else LONG
+        time_limit = (
+            random.uniform(0, ABANDON_AFTER) if random.random() < self._leaving else TIMEOUT
+        )
         try:
             async with asyncio.timeout(time_limit):
                 response = await front.call(rpc, request)
             self.counts["succeeded"] += 1
         except TimeoutError:
             response = None
-            self.counts["abandoned" if time_limit < LONG else "timed out"] += 1
+            self.counts["abandoned" if time_limit < TIMEOUT else "timed out"] += 1
         except (CallError, aiohttp.ClientError) as error:
             response = None
             self.counts["unexpected responses"] += 1

@@ -187,7 +187,7 @@ def test_response_to_a_message_arrives_before_the_next_message_is_sent(kind: str
 def test_client_stream_has_one_response(kind: str) -> None:
     async def collect(requests: Any, context: Any) -> Any:
         context.set_trailing_metadata(TRAILING)
-        return message("Sum", total=len([request async for request in requests]))
+        return message("Total", total=len([request async for request in requests]))
 
     async def body(method: Any) -> Any:
         call = method(items_requests("a", "b", "c"), timeout=20)
@@ -201,7 +201,7 @@ def test_client_stream_has_one_response(kind: str) -> None:
 def test_handler_can_respond_before_it_has_read_all_requests(kind: str) -> None:
     async def collect(requests: Any, _context: Any) -> Any:
         await anext(aiter(requests))
-        return message("Sum", total=1)
+        return message("Total", total=1)
 
     async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
         yield notes_reply((await anext(aiter(requests))).items[0].name)
@@ -347,7 +347,7 @@ def test_exception_in_the_request_iterator_cancels_the_call(kind: str, name: str
 
     async def collect(requests: Any, _context: Any) -> Any:
         await read(requests)
-        return message("Sum")
+        return message("Total")
 
     async def failing() -> AsyncIterator[Any]:
         yield items_request("a")

@@ -70,12 +70,16 @@ def test_message_contains_at_most_max_items_records(items: str, lines: str, expe
 @pytest.mark.parametrize(
     ("request_type", "reply_type", "rule"),
     [
-        pytest.param("*ItemsRequest", "Sum", Rule(post="/a"), id="no body of a stream"),
-        pytest.param("*ItemsRequest", "Sum", Rule(post="/a", body="nothing"), id="no such field"),
-        pytest.param("*ItemsRequest", "Sum", Rule(post="/a", body="set"), id="no message field"),
-        pytest.param("*ItemsRequest", "Sum", Rule(post="/a", body="lines"), id="lines as records"),
-        pytest.param("*One", "Sum", Rule(post="/a", body="item"), id="no repeated field"),
-        pytest.param("*ItemsRequest", "Sum", Rule(get="/a", body="items"), id="GET with a stream"),
+        pytest.param("*ItemsRequest", "Total", Rule(post="/a"), id="no body of a stream"),
+        pytest.param("*ItemsRequest", "Total", Rule(post="/a", body="nothing"), id="no such field"),
+        pytest.param("*ItemsRequest", "Total", Rule(post="/a", body="set"), id="no message field"),
+        pytest.param(
+            "*ItemsRequest", "Total", Rule(post="/a", body="lines"), id="lines as records"
+        ),
+        pytest.param("*One", "Total", Rule(post="/a", body="item"), id="no repeated field"),
+        pytest.param(
+            "*ItemsRequest", "Total", Rule(get="/a", body="items"), id="GET with a stream"
+        ),
         pytest.param(
             "NameRequest", "*NotesReply", Rule(get="/a", response_body="*"), id="whole response"
         ),
@@ -86,7 +90,7 @@ def test_message_contains_at_most_max_items_records(items: str, lines: str, expe
             id="lines as response",
         ),
         pytest.param(
-            "NameRequest", "*Sum", Rule(get="/a", response_body="total"), id="number as response"
+            "NameRequest", "*Total", Rule(get="/a", response_body="total"), id="number as response"
         ),
         pytest.param(
             "*ItemsRequest",
@@ -109,7 +113,7 @@ def test_stream_without_a_records_field_fails_startup_and_is_named(
 def test_response_to_a_client_stream_can_be_one_field() -> None:
     rule = Rule(post="/a", body="items", response_body="total")
 
-    (binding,) = bindings_of(service_of({"Count": ("*ItemsRequest", "Sum", rule)}))
+    (binding,) = bindings_of(service_of({"Count": ("*ItemsRequest", "Total", rule)}))
 
     assert binding.write(binding.response_class(total=7)) == 7
 

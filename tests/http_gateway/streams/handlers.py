@@ -33,7 +33,7 @@ async def count(requests: Any, _context: Any) -> Any:
     total = 0
     async for request in requests:
         total += len(request.items)
-    return message("Sum", total=total)
+    return message("Total", total=total)
 
 
 class Handlers:
@@ -59,7 +59,7 @@ class Handlers:
                 self.received.append(request)
                 self.started.set()
             self.received.append("end")
-            return message("Sum", total=1)
+            return message("Total", total=1)
         finally:
             self.has_ended.set()
 

@@ -25,7 +25,7 @@ class RecordingHandler:
         async for request in requests:
             self.received.append((request.set, request.name, request.size))
         self.has_ended = True
-        return message("Sum", total=len(self.received))
+        return message("Total", total=len(self.received))
 
 
 @each_channel

@@ -310,7 +310,7 @@ def test_idle_body_times_out(kind: str, started: bool) -> None:
 
 
 # Longer than the timeout of a test.
-LONG = 60.0
+TIMEOUT = 60.0
 
 
 @each_channel
@@ -338,7 +338,7 @@ def test_draining_gateway_stops_reading_the_body_with_an_error(kind: str, workin
         return got
 
     stopping = asyncio.Event()
-    got = with_gateway(kind, body, grace=LONG, Exchange=exchange)
+    got = with_gateway(kind, body, grace=TIMEOUT, Exchange=exchange)
 
     assert (got.texts, got.is_whole) == (["a", "Unavailable"], True)
 
@@ -365,7 +365,7 @@ def test_draining_gateway_makes_no_second_call(kind: str) -> None:
         calls += 1
         return await handlers.collect(requests, context)
 
-    got = with_gateway(kind, body, grace=LONG, Collect=collect)
+    got = with_gateway(kind, body, grace=TIMEOUT, Collect=collect)
 
     assert (got.status, json.loads(got.body)["error"]["code"]) == (503, "Unavailable")
     assert calls == 1

@@ -136,7 +136,7 @@ def exceed_deadline(subscribers: SubscriberServiceStub) -> None:
     """An import that sends nothing fails with DEADLINE_EXCEEDED."""
     ended = Event()
     refused = error_response(
-        lambda: list(subscribers.ImportSubscribers(nothing_until(ended), timeout=0.2))
+        lambda: list(subscribers.ImportSubscribers(idle_stream(ended), timeout=0.2))
     )
     ended.set()
 
@@ -144,7 +144,7 @@ def exceed_deadline(subscribers: SubscriberServiceStub) -> None:
     report("exceed_deadline")
 
 
-def nothing_until(ended: Event) -> Iterator[ImportSubscribersRequest]:
+def idle_stream(ended: Event) -> Iterator[ImportSubscribersRequest]:
     ended.wait()
     yield from ()
 

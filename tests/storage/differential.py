@@ -35,7 +35,7 @@ class SequentialIds(Ids):
         return [str(ULID.from_int(next(self._numbers))) for _ in range(number)]
 
 
-class Both(RuleBasedStateMachine):
+class DatabaseComparison(RuleBasedStateMachine):
     """Runs each operation on both databases, in a savepoint, and compares the results."""
 
     sqlite: APSWDatabase

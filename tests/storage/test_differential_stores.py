@@ -29,7 +29,7 @@ from server.tags import store as tags
 from server.tags.rules import distinct
 from server.texts import caseless_key
 
-from .both_webhooks import NUMBERS, BothWithWebhooks
+from .differential_webhooks import NUMBERS, WebhookComparison
 from .helpers import (
     OURS,
     SUBSCRIBERS,
@@ -50,7 +50,7 @@ VALUES = st.dictionaries(
 STATUSES = st.sampled_from(list(Status))
 
 
-class BothStores(BothWithWebhooks):
+class StoreComparison(WebhookComparison):
     """An account whose subscribers, tags and suppressions are mirrored in a model."""
 
     def __init__(self) -> None:
@@ -174,10 +174,10 @@ def stores(
 
 @pytest.mark.hypothesis
 def test_both_databases_agree(stores: tuple[APSWDatabase, Psycopg3Database]) -> None:
-    BothStores.sqlite, BothStores.postgres = stores
+    StoreComparison.sqlite, StoreComparison.postgres = stores
 
     run_machine(
-        BothStores,
+        StoreComparison,
         settings=settings(
             stateful_step_count=25,
             deadline=None,

@@ -21,7 +21,7 @@ from server.webhooks.endpoints.store_reading import page
 from server.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT, RETRY_DELAYS
 from server.webhooks.store import NewWebhook
 
-from .both import Both
+from .differential import DatabaseComparison
 from .helpers import OURS, select
 
 URL = "https://example.com/"
@@ -39,7 +39,7 @@ KEYS = {
 }
 
 
-class BothWithWebhooks(Both):
+class WebhookComparison(DatabaseComparison):
     """Both databases with webhooks. Dispatching their deliveries is a separate step."""
 
     def __init__(self) -> None:
