@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from peewee import SQL, Expression, Field, ModelSelect, Node, fn
+from peewee import SQL, Expression, Field, ModelInsert, ModelSelect, Node, fn
 
 from .statements import Placeholder
 
@@ -38,12 +38,12 @@ class SqliteDialect:
         # SQLite has no row locks.
         return query
 
-    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
+    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> ModelInsert:
         values = ", ".join(f"value ->> {index}" for index in range(len(fields)))
         placeholders = [Placeholder(account_id.name), Placeholder(name, _json)]
         rows = SQL(f"SELECT ?, {values} FROM jsonb_each(?)", placeholders)  # noqa: S608 - no values in it
-        query: Node = account_id.model.insert_from(rows, (account_id, *fields)).on_conflict_ignore()
-        return query
+        insert: ModelInsert = account_id.model.insert_from(rows, (account_id, *fields))
+        return insert.on_conflict_ignore()
 
 
 class PostgresDialect:
@@ -72,14 +72,14 @@ class PostgresDialect:
         locked: Node = query.for_update(skip_locked=skips)
         return locked
 
-    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
+    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> ModelInsert:
         values = ", ".join(
             f"(value ->> {index})::{field.field_type}" for index, field in enumerate(fields)
         )
         placeholders = [Placeholder(account_id.name), Placeholder(name, _json)]
         rows = SQL(f"SELECT %s, {values} FROM jsonb_array_elements(%s::jsonb)", placeholders)  # noqa: S608 - no values in it
-        query: Node = account_id.model.insert_from(rows, (account_id, *fields)).on_conflict_ignore()
-        return query
+        insert: ModelInsert = account_id.model.insert_from(rows, (account_id, *fields))
+        return insert.on_conflict_ignore()
 
 
 def _json(items: Sequence[Any]) -> str:

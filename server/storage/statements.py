@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from peewee import Database, Expression, Field, ModelSelect, Node, Value
+from peewee import Database, Expression, Field, ModelInsert, ModelSelect, Node, Value
 
 # Converts a list to the form that the driver accepts.
 Bind = Callable[[Sequence[Any]], Any]
@@ -61,11 +61,14 @@ class Dialect(Protocol):
         nothing on SQLite, which has one writer.
         """
 
-    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
+    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> ModelInsert:
         """Inserts the rows of the list parameter `name`, each with a value per field.
 
         All rows belong to one account, the parameter `account_id.name`. Skips rows with an
         existing key. The SQL text does not depend on the number of rows.
+
+        RETURNING yields the inserted rows. The number of changed rows includes skipped ones on
+        Citus, so a caller must not rely on it.
         """
 
 

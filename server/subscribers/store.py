@@ -70,17 +70,16 @@ _BY_ADDRESS = Statement(
         IN_ACCOUNT & dialect.any_of(Subscriber.email_key, "email_keys")
     )
 )
-_EXISTING_IDS = Statement(
-    lambda dialect: Subscriber.select(Subscriber.id).where(
-        IN_ACCOUNT & dialect.any_of(Subscriber.id, "ids")
-    )
-)
 _INSERT = Statement(
     lambda _: Subscriber.insert(
         {column: param(column.name) for column in (Subscriber.account_id, *_COLUMNS)}
     ).on_conflict_ignore()
 )
-_INSERT_ALL = Statement(lambda dialect: dialect.insert_all(Subscriber.account_id, _COLUMNS, "rows"))
+_INSERT_ALL = Statement(
+    lambda dialect: dialect.insert_all(Subscriber.account_id, _COLUMNS, "rows").returning(
+        Subscriber.id
+    )
+)
 _UPDATE = Statement(
     lambda _: Subscriber.update(
         {
@@ -152,7 +151,7 @@ class SubscriberStore:
         Of several rows with one address, the first valid one is stored, and later ones are
         DUPLICATE_IN_REQUEST. A rejected row does not claim its address.
 
-        Runs at most twelve statements for any number of rows, a few more if a counter bucket is
+        Runs at most eleven statements for any number of rows, a few more if a counter bucket is
         full, and those that record events.
         """
         row_errors = self._invalid_rows(account_id, rows, tx)
@@ -171,19 +170,12 @@ class SubscriberStore:
             _new_columns(ids[index], new, revision, origins[new.status], by)
             for index, new in candidates.items()
         ]
-        inserted = tx.run(_INSERT_ALL, account_id=account_id, rows=values)
-        if inserted < len(candidates):
-            existing = tx.all(_EXISTING_IDS, account_id=account_id, ids=list(ids.values()))
-            stored_ids = {subscriber_id for (subscriber_id,) in existing}
-            row_errors |= {
-                index: RowError(Failure.ALREADY_EXISTS, "email")
-                for index, subscriber_id in ids.items()
-                if subscriber_id not in stored_ids
-            }
-        created = {
-            index: subscriber_id for index, subscriber_id in ids.items() if index not in row_errors
-        }
-        if inserted:
+        inserted = tx.all(_INSERT_ALL, account_id=account_id, rows=values)
+        inserted_ids = {subscriber_id for (subscriber_id,) in inserted}
+        created = {index: id_ for index, id_ in ids.items() if id_ in inserted_ids}
+        existing = RowError(Failure.ALREADY_EXISTS, "email")
+        row_errors |= {index: existing for index in ids if index not in created}
+        if created:
             stored = [(subscriber_id, rows[index]) for index, subscriber_id in created.items()]
             add_to_counters(account_id, sorted(created.values()), tx)
             put_values(account_id, [(id_, new.values) for id_, new in stored], tx)
