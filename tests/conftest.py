@@ -123,14 +123,26 @@ def citus() -> Iterator[cluster.Cluster]:
 
 
 @pytest.fixture(scope="session")
+def roster_server(request: pytest.FixtureRequest) -> Postgres | cluster.Cluster:
+    """A server for tests of behavior: PostgreSQL, or Citus if ROSTER_CITUS is set.
+
+    Its `new_roster` returns distributed databases on Citus.
+    """
+    server: Postgres | cluster.Cluster = request.getfixturevalue(
+        "citus" if cluster.installation() else "postgres"
+    )
+    return server
+
+
+@pytest.fixture(scope="session")
 def service_on_postgres(
-    postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+    roster_server: Postgres | cluster.Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Service]:
     """A service on PostgreSQL whose gateway calls it through the gRPC port."""
     running = start(
         tmp_path_factory.mktemp("on-postgres"),
-        ROSTER_DATABASE_URL=postgres.new_database(),
-        ROSTER_SECRET_KEY=postgres.secret_key,
+        ROSTER_DATABASE_URL=roster_server.new_roster(),
+        ROSTER_SECRET_KEY=roster_server.secret_key,
         ROSTER_HTTP_CHANNEL="grpc",
     )
     yield running

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ..citus.cluster import Cluster
 from ..postgres import Postgres
 from .worker import Location
 
@@ -13,5 +14,5 @@ def location(request: pytest.FixtureRequest) -> Location:
     """An empty database of each kind."""
     if request.param == "sqlite":
         return Location(request.getfixturevalue("new_file"))
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return Location(postgres.new_roster())
+    server: Postgres | Cluster = request.getfixturevalue("roster_server")
+    return Location(server.new_roster())

@@ -15,6 +15,7 @@ from server.webhooks.delivery.store_tail import TailRecord
 from server.webhooks.delivery.tail import Tails
 from server.webhooks.models import DeliveryAttempt
 
+from ..citus.cluster import Cluster
 from ..postgres import Postgres
 from .raw_receivers import Connection, running_receiver
 from .worker import (
@@ -69,8 +70,10 @@ async def read_tail(worker: Worker, count: int) -> list[tuple[str, int]]:
     return attempts
 
 
-def test_tail_returns_every_attempt_of_all_processes_in_order(postgres: Postgres) -> None:
-    location = Location(postgres.new_roster())
+def test_tail_returns_every_attempt_of_all_processes_in_order(
+    roster_server: Postgres | Cluster,
+) -> None:
+    location = Location(roster_server.new_roster())
     names = [f"n{number}" for number in range(60)]
 
     async def run() -> None:

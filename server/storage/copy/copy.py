@@ -64,8 +64,10 @@ class Copy:
         with self._target.view():
             copied = [Copied(table.name, sums[table], self._target.sum(table)) for table in tables]
         if all(each.source == each.target for each in copied):
+            # Citus rejects ANALYZE in a transaction that has changed a reference table.
+            self._target.analyze(tables)
             with self._target.transaction():
-                self._target.finish(tables)
+                self._target.finish()
         return copied
 
     def _tables(self) -> list[Table]:

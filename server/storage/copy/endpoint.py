@@ -89,7 +89,10 @@ class CopyEndpoint:
         rows = self._run(f"SELECT value FROM installation WHERE {_MARK}")  # noqa: S608
         return rows[0][0] if rows else None
 
-    def finish(self, tables: Sequence[Table]) -> None:  # noqa: ARG002 - PostgreSQL analyzes them
+    def analyze(self, tables: Sequence[Table]) -> None:
+        """Updates the statistics of tables, outside of a transaction."""
+
+    def finish(self) -> None:
         """Removes the mark in the current transaction: the copy is complete."""
         self._run(f"DELETE FROM installation WHERE {_MARK}")  # noqa: S608
 
@@ -139,8 +142,7 @@ class PostgresEndpoint(CopyEndpoint):
             for row in rows:
                 target.write_row(_with(bool, table, row))
 
-    def finish(self, tables: Sequence[Table]) -> None:
-        super().finish(tables)
+    def analyze(self, tables: Sequence[Table]) -> None:
         # Without statistics, PostgreSQL plans queries as if the tables were empty.
         self._run(f"ANALYZE {_names([table.name for table in tables])}")
 

@@ -9,13 +9,14 @@ import pytest
 from server.storage.copy import endpoint
 from server.storage.databases import unit_of_work
 
+from ...citus.cluster import Cluster
 from ...postgres import Postgres
 from .helpers import BATCH, Databases, create_everything
 
 
 @pytest.fixture
-def databases(tmp_path: Path, postgres: Postgres) -> Databases:
-    return Databases(tmp_path, postgres)
+def databases(tmp_path: Path, roster_server: Postgres | Cluster) -> Databases:
+    return Databases(tmp_path, roster_server)
 
 
 @pytest.fixture

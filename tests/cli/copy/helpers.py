@@ -31,6 +31,7 @@ from server.webhooks.delivery.store_results import FinishedAttempt, record_attem
 from server.webhooks.endpoints.signing import Secrets, make_secret
 from server.webhooks.store import NewWebhook
 
+from ...citus.cluster import Cluster
 from ...postgres import Postgres
 from ...storage.helpers import ENCRYPTION, SUBSCRIBERS, SUPPRESSIONS, field, new, select
 from ..commands import roster
@@ -57,12 +58,13 @@ TEXTS = (
 class Databases:
     """Creates empty databases: files, or databases on a server."""
 
-    def __init__(self, folder: Path, postgres: Postgres) -> None:
-        self._folder, self._postgres, self._number = folder, postgres, 0
+    def __init__(self, folder: Path, server: Postgres | Cluster) -> None:
+        self._folder, self._server, self._number = folder, server, 0
 
-    def new(self, kind: str) -> str:
+    def new(self, kind: str, *, migrated: bool = True) -> str:
+        """Creates a file, which has no tables yet, or a database on the server."""
         if kind == "postgres":
-            return self._postgres.new_database()
+            return self._server.new_roster() if migrated else self._server.new_database()
         self._number += 1
         return f"sqlite:///{self._folder}/{self._number}.db"
 

@@ -98,7 +98,7 @@ def test_command_prints_every_table_and_the_required_secret_key(
     folder.mkdir()
     original = start(folder)
     original.stop()
-    server = databases.new("postgres")
+    server = databases.new("postgres", migrated=False)
 
     done = command(original.database_url, server)
 
@@ -213,7 +213,7 @@ def test_copy_that_is_not_possible_is_rejected(
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_source_without_tables_is_rejected(databases: Databases, kind: str) -> None:
-    source = databases.new(kind)
+    source = databases.new(kind, migrated=False)
     if kind == "sqlite":
         Path(source.removeprefix("sqlite:///")).touch()
 
