@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from hypothesis import settings
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
 from server.storage.databases import bring_up_to_date
+from server.storage.transaction import Transaction
 
 from . import fork_server, reaper
 from .citus import cluster
@@ -191,11 +193,30 @@ class Account:
 
 def new_account(service: Service, front: Front, *, verified: bool = True) -> Account:
     """Creates an account in the database of a running service, as the command line does."""
-    secret = make_secret()
     with service.unit_of_work() as tx:
-        row = store.create_account(f"{uuid4().hex}@example.com", tx, verified=verified)
-        store.create_key(row.id, "test", "admin", hash_secret(secret), tx)
-    return Account(row.id, secret, front, service)
+        return Account(*insert_account(tx, verified=verified), front, service)
+
+
+def insert_account(tx: Transaction, *, verified: bool = True) -> tuple[str, str]:
+    """Stores an account with an API key, and returns the ID and the key."""
+    secret = make_secret()
+    row = store.create_account(f"{uuid4().hex}@example.com", tx, verified=verified)
+    store.create_key(row.id, "test", "admin", hash_secret(secret), tx)
+    return row.id, secret
+
+
+# Accounts that no test has used, by database. Opening a database takes longer than an insert, so
+# several accounts are created at once.
+_unused: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+
+
+def unused_account(service: Service, front: Front) -> Account:
+    """Returns a new account on a service that runs for the whole session."""
+    unused = _unused[service.database_url]
+    if not unused:
+        with service.unit_of_work() as tx:
+            unused += [insert_account(tx) for _ in range(20)]
+    return Account(*unused.pop(), front, service)
 
 
 @pytest.fixture(scope="module", params=FRONTS)
@@ -223,14 +244,14 @@ def grpc_front(service: Service) -> Iterator[GrpcFront]:
 def account(front_and_service: tuple[Front, Service]) -> Account:
     """A new account, called over each front."""
     front, service = front_and_service
-    return new_account(service, front)
+    return unused_account(service, front)
 
 
 @pytest.fixture
 def other_account(front_and_service: tuple[Front, Service]) -> Account:
     """Another new account, called over the same front."""
     front, service = front_and_service
-    return new_account(service, front)
+    return unused_account(service, front)
 
 
 @pytest.fixture
@@ -249,13 +270,13 @@ def http(service: Service) -> HttpFront:
 @pytest.fixture
 def http_account(service: Service, http: HttpFront) -> Account:
     """A new account over HTTP, for behavior that only HTTP has."""
-    return new_account(service, http)
+    return unused_account(service, http)
 
 
 @pytest.fixture
 def grpc_account(service: Service, grpc_front: GrpcFront) -> Account:
     """A new account over gRPC, for behavior that only gRPC has."""
-    return new_account(service, grpc_front)
+    return unused_account(service, grpc_front)
 
 
 @pytest.fixture
