@@ -8,9 +8,8 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,15 +51,14 @@ class Component:
         return code
 
 
-def launch(command: str, log: Path, *, program: Sequence[str] = (), **settings: str) -> Component:
+def launch(command: str, log: Path, *, code: str = "", **settings: str) -> Component:
     """Starts a component, by default on free ports, without waiting until it is ready.
 
-    `program` is an interpreter's arguments to run the command line in a new process.
+    `code` is Python code that runs the command line.
     """
     free = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
     env = environment(**{"ROSTER_LOG_LEVEL": "error", **free, **settings})
-    arguments = (sys.executable, *program) if program else ()
-    return Component(command, run_command(command, log, env, arguments), log)
+    return Component(command, run_command(command, log=log, env=env, code=code), log)
 
 
 def wait_until_ready(component: Component) -> Component:

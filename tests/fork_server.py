@@ -1,4 +1,4 @@
-"""Runs `roster` commands in processes forked from one that has imported the server.
+"""Runs `roster` commands and Python code in processes forked from one that has imported the server.
 
 Importing the server takes most of a second of CPU time, a fork a few milliseconds. The forked
 processes are otherwise ordinary: each has its own session, environment, working directory,
@@ -53,14 +53,19 @@ def is_enabled() -> bool:
 class ForkedProcess:
     """A forked process, with the methods of subprocess.Popen that tests use."""
 
-    def __init__(self, arguments: Sequence[str], env: Mapping[str, str], stderr: int) -> None:
-        """Runs `roster` with these arguments. `stderr` is a file descriptor."""
+    def __init__(
+        self, arguments: Sequence[str], env: Mapping[str, str], stderr: int, code: str = ""
+    ) -> None:
+        """Runs `roster` with these arguments, or `code` as `python -c` does.
+
+        `stderr` is a file descriptor.
+        """
         self.args = ["roster", *arguments]
         self.returncode: int | None = None
         self._status, status = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         read, write = os.pipe()
         self.stdout = open(read, encoding="utf-8")  # noqa: SIM115 - closed with the process
-        request = json.dumps([list(arguments), dict(env), os.getcwd()]).encode()
+        request = json.dumps([list(arguments), dict(env), os.getcwd(), code]).encode()
         with status:
             socket.send_fds(_control(), [request], [write, stderr, status.fileno()])
         os.close(write)
@@ -123,8 +128,8 @@ def _control() -> socket.socket:
     return ours
 
 
-def _serve(control: socket.socket) -> list[str]:
-    """Forks a process per request. In the forked process, returns the arguments of its command."""
+def _serve(control: socket.socket) -> tuple[list[str], str]:
+    """Forks a process per request. In the forked process, returns the arguments and the code."""
     with selectors.DefaultSelector() as selector:
         selector.register(control, selectors.EVENT_READ)
         while True:
@@ -162,9 +167,9 @@ def _report_end(pid: int, handle: int, status: int) -> None:
     os.close(status)
 
 
-def _become(request: bytes, stdout: int, stderr: int) -> list[str]:
+def _become(request: bytes, stdout: int, stderr: int) -> tuple[list[str], str]:
     """Applies the output, environment and working directory of a request to this process."""
-    arguments, environment, folder = json.loads(request)
+    arguments, environment, folder, code = json.loads(request)
     os.setsid()
     for descriptor, standard in ((stdout, 1), (stderr, 2)):
         os.dup2(descriptor, standard)
@@ -172,7 +177,7 @@ def _become(request: bytes, stdout: int, stderr: int) -> list[str]:
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    return ["roster", *arguments]
+    return ["-c" if code else "roster", *arguments], code
 
 
 if __name__ == "__main__":
@@ -180,5 +185,8 @@ if __name__ == "__main__":
         importlib.import_module(name)
     # The garbage collector would otherwise write to shared pages in each process.
     gc.freeze()
-    sys.argv = _serve(socket.socket(fileno=int(sys.argv[1])))
-    runpy.run_module("server", run_name="__main__", alter_sys=True)
+    sys.argv, CODE = _serve(socket.socket(fileno=int(sys.argv[1])))
+    if CODE:
+        exec(CODE, {"__name__": "__main__"})
+    else:
+        runpy.run_module("server", run_name="__main__", alter_sys=True)

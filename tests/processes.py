@@ -108,15 +108,21 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 def run_command(
-    command: str, log: Path, env: Mapping[str, str], program: Sequence[str] = ()
+    *arguments: str, log: Path, env: Mapping[str, str], under: Sequence[str] = (), code: str = ""
 ) -> Process:
-    """Starts a command, with its log in a file. `program` runs the command line if given."""
+    """Starts a command, with its log in a file.
+
+    `under` is a program with arguments that executes the interpreter. `code` is Python code that
+    runs the command line.
+    """
     with log.open("a") as sink:
-        if fork_server.is_enabled() and not program:
-            return ForkedProcess([command], env, sink.fileno())
+        if fork_server.is_enabled() and not under:
+            return ForkedProcess(arguments, env, sink.fileno(), code)
+        program = ("-c", code) if code else ("-m", "server")
         return subprocess.Popen(
-            [*(program or (sys.executable, "-m", "server")), command],
+            [*under, sys.executable, *program, *arguments],
             env=env,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=sink,
             text=True,
@@ -125,11 +131,11 @@ def run_command(
         )
 
 
-def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Service:
+def start(folder: Path, *, under: Sequence[str] = (), code: str = "", **settings: str) -> Service:
     """Starts a service, by default on `folder`/roster.db, and returns once it serves.
 
-    `settings` are environment variables. `under` is a program with arguments that executes the
-    service. Raises AssertionError with its log if it ends instead.
+    `settings` are environment variables. `under` and `code` are those of run_command. Raises
+    AssertionError with its log if it ends instead.
     """
     log = folder / "service.log"
     settings = {
@@ -140,8 +146,7 @@ def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Servic
         "ROSTER_WEBHOOK_ALLOW_HTTP": "true",
         **settings,
     }
-    program = (*under, sys.executable, "-m", "server") if under else ()
-    process = run_command("serve", log, environment(**settings), program)
+    process = run_command("serve", log=log, env=environment(**settings), under=under, code=code)
     service = Service(process, settings["ROSTER_DATABASE_URL"], log)
     assert process.stdout is not None
     with limited(process):

@@ -8,19 +8,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
-from tempfile import TemporaryFile
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 from unittest.mock import patch
 
 from server.cli import main
 from server.console import ExitCode
 
-from .. import fork_server
-from ..fork_server import ForkedProcess
-from ..processes import environment, limited
+from ..processes import environment, limited, run_command
 
 Done = subprocess.CompletedProcess[str]
 
@@ -33,29 +32,23 @@ SECONDS = 60.0
 def roster(*arguments: str, **settings: str) -> Done:
     """Runs a command until it exits. `settings` are environment variables."""
     env = environment(**{"COLUMNS": "200", **settings})
-    if arguments[0] not in SERVING:
-        return in_this_process(list(arguments), env)
-    if not fork_server.is_enabled():
+    if arguments[0] in SERVING:
         return in_new_process(*arguments, **settings)
-    with TemporaryFile() as errors:
-        process = ForkedProcess(arguments, env, errors.fileno())
+    return in_this_process(list(arguments), env)
+
+
+def in_new_process(
+    *arguments: str, under: Sequence[str] = (), code: str = "", **settings: str
+) -> Done:
+    """Runs a command in a new process until it exits. `under` and `code` are as for run_command."""
+    env = environment(**{"COLUMNS": "200", **settings})
+    with NamedTemporaryFile() as errors:
+        process = run_command(*arguments, log=Path(errors.name), env=env, under=under, code=code)
+        assert process.stdout is not None
         with process.stdout, limited(process):
             output = process.stdout.read()
-        code = process.wait(timeout=SECONDS)
-        errors.seek(0)
-        return subprocess.CompletedProcess(arguments, code, output, errors.read().decode())
-
-
-def in_new_process(*arguments: str, program: str = "-mserver", **settings: str) -> Done:
-    """Runs a command in a new interpreter, by default as `python -m server`."""
-    return subprocess.run(
-        [sys.executable, program, *arguments],
-        env=environment(**{"COLUMNS": "200", **settings}),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        stdin=subprocess.DEVNULL,
-    )
+        status = process.wait(timeout=SECONDS)
+        return subprocess.CompletedProcess(arguments, status, output, errors.read().decode())
 
 
 def in_this_process(arguments: list[str], env: dict[str, str]) -> Done:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import stat
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,8 +19,8 @@ from server.storage.backups.create import back_up
 from server.storage.databases import unit_of_work
 from server.storage.installation import save_key_fingerprint
 
-from ..processes import Service, environment, limited
-from .commands import FREE, error_line, json_output, roster
+from ..processes import Service, environment, limited, run_command
+from .commands import FREE, error_line, in_new_process, json_output, roster
 
 TIMEOUT = 60.0
 
@@ -141,13 +139,7 @@ def test_full_disk_leaves_no_partial_backup(url: str, path: Path) -> None:
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, 65_536))"
     code += "\nfrom server.cli import main; main()"
 
-    done = subprocess.run(
-        [sys.executable, "-c", code, "backup", str(path.parent / "one")],
-        env=environment(ROSTER_DATABASE_URL=url, COLUMNS="200"),
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
+    done = in_new_process("backup", str(path.parent / "one"), code=code, ROSTER_DATABASE_URL=url)
 
     assert "cannot be written" in error_line(done, ExitCode.INCOMPLETE)
     assert not [name for name in names(path.parent) if name.startswith("one")]
@@ -157,7 +149,7 @@ def test_full_disk_leaves_no_partial_backup(url: str, path: Path) -> None:
     ("command", "number"), [("backup", signal.SIGINT), ("restore", signal.SIGTERM)]
 )
 def test_interrupted_command_changes_nothing(
-    url: str, path: Path, file: Path, command: str, number: signal.Signals
+    url: str, path: Path, file: Path, memory: Path, command: str, number: signal.Signals
 ) -> None:
     add(path, "second@example.com")
     before = names(path.parent) | names(file.parent)
@@ -168,22 +160,15 @@ def test_interrupted_command_changes_nothing(
     code += "\nshow = lambda *_: (print('started', flush=True), time.sleep(60))"
     code += "\nByteProgress.show = show\nmain()"
 
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, command, str(target)],
-        env=environment(ROSTER_DATABASE_URL=url),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process, limited(process):
-        assert process.stdout is not None
-        assert process.stderr is not None
+    log, env = memory / f"{command}.log", environment(ROSTER_DATABASE_URL=url)
+    process = run_command(command, str(target), log=log, env=env, code=code)
+    assert process.stdout is not None
+    with process.stdout, limited(process):
         assert process.stdout.readline() == "started\n"
         process.send_signal(number)
-        errors = process.stderr.read()
+        assert process.wait(timeout=TIMEOUT) == ExitCode.INTERRUPTED
 
-    assert process.returncode == ExitCode.INTERRUPTED
-    assert errors.startswith("roster: Interrupted.")
+    assert log.read_text().startswith("roster: Interrupted.")
     left = names(path.parent) | names(file.parent)
     assert left - {"roster.db-wal", "roster.db-shm"} == before
     assert accounts(path) == ["first@example.com", "second@example.com"]

@@ -37,10 +37,15 @@ from .commands import FREE, error_line, in_new_process, in_this_process, json_ou
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 # Root can write to every file. This drops that capability and runs the command line.
 WITHOUT_CAPABILITY = """
-import ctypes, os, sys
+import ctypes, sys
+from server.cli import main
 if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
-os.execv(sys.executable, [sys.executable, "-m", "server", *sys.argv[1:]])
+    library = ctypes.CDLL(None)
+    version, sets = (ctypes.c_uint32 * 2)(0x20080522), (ctypes.c_uint32 * 6)()
+    library.capget(version, sets)
+    sets[0] &= ~2
+    library.capset(version, sets)
+main()
 """
 
 
@@ -319,6 +324,7 @@ def test_unknown_variable_is_reported_with_the_most_similar_setting() -> None:
     )
 
 
+@pytest.mark.verify
 def test_unknown_variable_is_logged_once_by_a_service_of_several_processes(
     tmp_path: Path, postgres: Postgres
 ) -> None:
@@ -595,9 +601,7 @@ def test_read_only_database_is_rejected_with_a_hint(
     path, mode = (tmp_path / "roster.db", 0o444) if unwritable == "file" else (tmp_path, 0o555)
     path.chmod(mode)
     try:
-        done = in_new_process(
-            *arguments, program=f"-c{WITHOUT_CAPABILITY}", ROSTER_DATABASE_URL=url, **FREE
-        )
+        done = in_new_process(*arguments, code=WITHOUT_CAPABILITY, ROSTER_DATABASE_URL=url, **FREE)
     finally:
         path.chmod(0o755)
 

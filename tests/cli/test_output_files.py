@@ -27,7 +27,7 @@ from server.output_file import AtomicFile
 from server.storage.databases import unit_of_work
 
 from ..conftest import Account
-from ..processes import environment
+from ..processes import environment, limited, run_command
 from .commands import error_line, roster
 from .interruption import interrupting
 from .transfers import command, counts_of, people, total, transfer, write_ndjson
@@ -335,6 +335,7 @@ def test_full_disk_of_standard_output_is_reported(http_account: Account, tmp_pat
 def test_export_that_waits_for_the_reader_of_a_fifo_can_be_interrupted(
     http_account: Account, tmp_path: Path
 ) -> None:
+    log = tmp_path / "log"
     os.mkfifo(tmp_path / "fifo")
     words, settings = command(http_account, "export", str(tmp_path / "fifo"))
     program = "import os, sys; from server.cli import main; real = os.open\n"
@@ -342,20 +343,14 @@ def test_export_that_waits_for_the_reader_of_a_fifo_can_be_interrupted(
     program += "import server.output_file as file; file.os = type(os)('os')\n"
     program += "file.os.__dict__.update(vars(os), open=announce)\nmain()"
 
-    with subprocess.Popen(
-        [sys.executable, "-c", program, *words[2:]],
-        env=settings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
+    process = run_command(*words[2:], log=log, env=settings, code=program)
+    assert process.stdout is not None
+    with process.stdout, limited(process):
         assert process.stdout.readline() == "waiting\n"
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=TIMEOUT)
+        assert process.wait(timeout=TIMEOUT) == ExitCode.INTERRUPTED
 
-    assert process.returncode == ExitCode.INTERRUPTED
-    assert "Traceback" not in errors
+    assert "Traceback" not in log.read_text()
     assert is_fifo(tmp_path / "fifo")
 
 

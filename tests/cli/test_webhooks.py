@@ -5,38 +5,43 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from server.accounts.rules import make_secret
 from server.cli.webhooks import state_of
+from server.console import ExitCode
 
 from ..behavior.deliveries import create_tags, create_webhook, deliveries
 from ..behavior.helpers import MISSING_ID
 from ..components import free_port
 from ..conftest import Account
-from ..processes import limited
+from ..processes import Process, limited, run_command
 from ..webhooks.receiver import Receiver, Reply
 from .transfers import command, transfer
 
 
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """The file for the standard error of a command."""
+    return tmp_path / "log"
+
+
 @contextmanager
 def tailing(
-    account: Account, webhook: dict[str, Any], *arguments: str, key: str = ""
-) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
+    account: Account, webhook: dict[str, Any], log: Path, *arguments: str, key: str = ""
+) -> Iterator[tuple[Process, Iterator[str]]]:
     """Runs `roster webhooks tail`, and yields its lines after the first one is printed.
 
     It sends test deliveries until then. Their lines are omitted.
     """
     words, settings = command(account.with_key(key or account.key), "webhooks", "tail", *arguments)
-    process = subprocess.Popen(
-        words, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = run_command(*words[2:], log=log, env=settings)
     assert process.stdout is not None
     has_printed = threading.Event()
 
@@ -56,13 +61,16 @@ def tailing(
             yield process, (line for line in process.stdout if "webhook.test" not in line)
     finally:
         process.kill()
-        process.communicate(timeout=20)
+        process.wait(timeout=20)
+        process.stdout.close()
 
 
-def test_tail_prints_a_line_for_each_attempt(http_account: Account, receiver: Receiver) -> None:
+def test_tail_prints_a_line_for_each_attempt(
+    http_account: Account, receiver: Receiver, log: Path
+) -> None:
     webhook = create_webhook(http_account, receiver.url)
 
-    with tailing(http_account, webhook) as (_, lines):
+    with tailing(http_account, webhook, log) as (_, lines):
         create_tags(http_account, "a")
         success = next(lines)
         receiver.replies = [Reply(503)]
@@ -77,11 +85,13 @@ def test_tail_prints_a_line_for_each_attempt(http_account: Account, receiver: Re
     assert failure.split(" ms  ")[1] == f"answered 503  again at {again}\n"
 
 
-def test_tail_prints_records_for_scripts(http_account: Account, receiver: Receiver) -> None:
+def test_tail_prints_records_for_scripts(
+    http_account: Account, receiver: Receiver, log: Path
+) -> None:
     webhook = create_webhook(http_account, receiver.url)
     create_webhook(http_account, f"{receiver.url}/other")
 
-    with tailing(http_account, webhook, "--json", "--webhook", webhook["id"]) as (_, lines):
+    with tailing(http_account, webhook, log, "--json", "--webhook", webhook["id"]) as (_, lines):
         create_tags(http_account, "a")
         record = json.loads(next(lines))
 
@@ -90,28 +100,31 @@ def test_tail_prints_records_for_scripts(http_account: Account, receiver: Receiv
     assert record == {"delivery": delivery, "attempt": shown["attempts"][0]}
 
 
-def test_tail_ends_when_it_is_interrupted(http_account: Account, receiver: Receiver) -> None:
+def test_tail_ends_when_it_is_interrupted(
+    http_account: Account, receiver: Receiver, log: Path
+) -> None:
     webhook = create_webhook(http_account, receiver.url)
 
-    with tailing(http_account, webhook) as (process, _):
+    with tailing(http_account, webhook, log) as (process, _):
         process.send_signal(signal.SIGINT)
-        _, error_output = process.communicate(timeout=20)
+        assert process.wait(timeout=20) == ExitCode.INTERRUPTED
 
-    assert (process.returncode, error_output) == (130, "")
+    assert log.read_text() == ""
 
 
-def test_tail_reports_that_its_key_was_revoked(http_account: Account, receiver: Receiver) -> None:
+def test_tail_reports_that_its_key_was_revoked(
+    http_account: Account, receiver: Receiver, log: Path
+) -> None:
     webhook = create_webhook(http_account, receiver.url)
     key = http_account.new_key("read")
 
-    with tailing(http_account, webhook, key=key) as (process, _):
+    with tailing(http_account, webhook, log, key=key) as (process, _):
         keys = http_account.ok("ListApiKeys")["apiKeys"]
         http_account.ok("RevokeApiKey", id=next(k["id"] for k in keys if k["scope"] == "read"))
-        _, error_output = process.communicate(timeout=20)
+        assert process.wait(timeout=20) == ExitCode.REJECTED
 
-    assert process.returncode == 7
     assert (
-        error_output
+        log.read_text()
         == "roster: The service ended the response with an error: A valid API key is required.\n"
     )
 

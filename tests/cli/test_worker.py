@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -23,8 +21,9 @@ from server.webhooks import store as webhooks
 from server.webhooks.endpoints.signing import Secrets, make_secret
 from server.webhooks.store import NewWebhook
 
+from ..components import Component, launch
 from ..postgres import Postgres
-from ..processes import environment, limited
+from ..processes import limited
 from ..webhooks.receiver import Receiver
 from .commands import error_line, roster
 
@@ -52,36 +51,21 @@ def url(postgres: Postgres) -> str:
     return url
 
 
-def start(url: str, postgres: Postgres) -> subprocess.Popen[str]:
+def start(url: str, postgres: Postgres, log: Path) -> Component:
     """Starts a worker and waits until it is ready."""
     settings = {
         "ROSTER_DATABASE_URL": url,
         "ROSTER_SECRET_KEY": postgres.secret_key,
         "ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
         "ROSTER_WEBHOOK_ALLOW_HTTP": "true",
+        "ROSTER_LOG_LEVEL": "info",
     }
-    process = subprocess.Popen(
-        [sys.executable, "-c", WITHOUT_POLLING, "worker"],
-        env=environment(**settings),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    with limited(process):
-        line = process.stdout.readline()
-    if "The worker processes" not in line:
-        process.kill()
-        raise AssertionError(process.communicate(timeout=PATIENCE)[1])
-    return process
-
-
-def stop_all(*workers: subprocess.Popen[str]) -> list[tuple[int, str]]:
-    """Stops workers and returns their exit codes and logs."""
-    for worker in workers:
-        worker.send_signal(signal.SIGTERM)
-    logs = [worker.communicate(timeout=PATIENCE)[1] for worker in workers]
-    return [(worker.returncode, log) for worker, log in zip(workers, logs, strict=True)]
+    worker = launch("worker", log, code=WITHOUT_POLLING, **settings)
+    assert worker.process.stdout is not None
+    with limited(worker.process):
+        line = worker.process.stdout.readline()
+    assert "The worker processes" in line, log.read_text()
+    return worker
 
 
 def create_webhook(url: str, key: str, receiver: Receiver) -> tuple[str, str]:
@@ -113,39 +97,41 @@ async def create_tags_until(url: str, account_id: str, holds: Callable[[], bool]
         await database.close()
 
 
-def test_workers_purge_expired_data_and_exit_with_0(url: str, postgres: Postgres) -> None:
-    workers = [start(url, postgres) for _ in range(2)]
+def test_workers_purge_expired_data_and_exit_with_0(
+    url: str, postgres: Postgres, tmp_path: Path
+) -> None:
+    workers = [start(url, postgres, tmp_path / name) for name in ("one", "other")]
     try:
         with psycopg.connect(url, autocommit=True) as connection:
             while connection.execute("SELECT * FROM kept_answer").fetchall():
-                assert all(worker.poll() is None for worker in workers)
+                assert all(worker.process.poll() is None for worker in workers)
     finally:
-        codes, logs = zip(*stop_all(*workers), strict=True)
+        codes = [worker.stop() for worker in workers]
 
-    assert codes == (0, 0)
-    log = "".join(logs)
+    assert codes == [0, 0]
+    log = "".join(worker.log.read_text() for worker in workers)
     assert log.count("purge of stored responses") == log.count('"rows":1') == 1
     assert "Traceback" not in log
 
 
 def test_worker_delivers_backlog_and_notified_events(
-    url: str, postgres: Postgres, receiver: Receiver
+    url: str, postgres: Postgres, receiver: Receiver, tmp_path: Path
 ) -> None:
     account_id, secret = create_webhook(url, postgres.secret_key, receiver)
 
     with unit_of_work(url) as tx:
         tags.create(account_id, "found", "", tx)
-    worker = start(url, postgres)
+    worker = start(url, postgres, tmp_path / "log")
     try:
         receiver.wait_for(1)
         asyncio.run(create_tags_until(url, account_id, lambda: len(receiver.received) > 1))
     finally:
-        ((code, log),) = stop_all(worker)
+        code = worker.stop()
 
     first, second, *_ = [request.verified(secret) for request in receiver.received]
     assert (first["type"], first["data"]["tag"]["name"]) == ("tag.created", "found")
     assert second["data"]["tag"]["name"].startswith("notified")
-    assert (code, "Traceback" in log) == (0, False)
+    assert (code, "Traceback" in worker.log.read_text()) == (0, False)
 
 
 def test_worker_rejects_a_sqlite_file(tmp_path: object) -> None:

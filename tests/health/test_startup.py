@@ -191,6 +191,7 @@ def test_start_on_a_locked_file_fails_with_the_reason(tmp_path: Path) -> None:
     assert "is locked by another program" in error_line(done, ExitCode.DATABASE)
 
 
+@pytest.mark.verify
 def test_other_workers_start_after_the_first_has_migrated(
     postgres: Postgres, tmp_path: Path
 ) -> None:
@@ -208,6 +209,7 @@ def test_other_workers_start_after_the_first_has_migrated(
         assert service.component.stop() == 0
 
 
+@pytest.mark.verify
 def test_workers_stopped_during_the_migration_exit_with_0(
     postgres: Postgres, tmp_path: Path
 ) -> None:
@@ -219,6 +221,7 @@ def test_workers_stopped_during_the_migration_exit_with_0(
         assert service.component.log.read_text() == ""
 
 
+@pytest.mark.verify
 def test_starting_worker_accepts_no_connections(postgres: Postgres, tmp_path: Path) -> None:
     settings = {
         "ROSTER_DATABASE_URL": (url := postgres.new_database()),

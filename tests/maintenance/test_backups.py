@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -170,11 +169,9 @@ def test_invalid_backup_settings_are_rejected(
 
 # Checks at once whether a backup is due, not after a minute.
 SOON = """
-import sys
 from server.cli import main
 from server.maintenance import tasks
 tasks.CHECK_INTERVAL = 0.1
-sys.argv = ["roster", "serve"]
 main()
 """
 
@@ -182,7 +179,7 @@ main()
 def test_service_creates_backups_and_exits_with_0(tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     folder.mkdir()
-    service = start(tmp_path, under=[sys.executable, "-c", SOON], ROSTER_BACKUP_FOLDER=str(folder))
+    service = start(tmp_path, code=SOON, ROSTER_BACKUP_FOLDER=str(folder))
     try:
         wait_until(lambda: any(folder.glob("roster-*Z.db")), "no backup was made")
     finally:

@@ -28,6 +28,7 @@ def values_by_worker(url: str, name: str) -> dict[str, float]:
     return {dict(labels)["worker"]: value for (found, labels), value in samples if found == name}
 
 
+@pytest.mark.verify
 def test_metrics_of_several_workers_are_on_one_page(postgres: Postgres, tmp_path: Path) -> None:
     settings = {
         "ROSTER_DATABASE_URL": postgres.new_database(),
@@ -68,20 +69,28 @@ def test_error_names_the_invalid_setting(settings: dict[str, str], name: str) ->
     assert name in error_line(roster("gateway", **settings), ExitCode.USAGE)
 
 
-# Runs a command with the default address for metrics in the first argument.
+# Runs a command with this default address for metrics.
 WITH_DEFAULT = """
 import sys
-from server.cli import main
 from server.config import Settings
-address = sys.argv.pop(1)
-Settings.metrics_address.default_of = lambda command: address
+Settings.metrics_address.default_of = lambda command: "{address}"
+# Commands read their defaults when they are imported.
+for name in [name for name in sys.modules if name.startswith("server.cli")]:
+    del sys.modules[name]
+from server.cli import main
 main()
 """
 
 
 @pytest.mark.parametrize(
     ("command", "workers"),
-    [("serve", "1"), ("serve", "2"), ("server", "1"), ("gateway", "1"), ("worker", "")],
+    [
+        ("serve", "1"),
+        pytest.param("serve", "2", marks=pytest.mark.verify),
+        ("server", "1"),
+        ("gateway", "1"),
+        ("worker", ""),
+    ],
 )
 def test_default_port_that_is_in_use_is_a_warning_and_metrics_are_not_served(
     postgres: Postgres, tmp_path: Path, command: str, workers: str
@@ -95,14 +104,14 @@ def test_default_port_that_is_in_use_is_a_warning_and_metrics_are_not_served(
     settings |= {"ROSTER_WORKERS": workers} if workers else {}
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
-        under = ["-c", WITH_DEFAULT, address]
-        component = launch(command, tmp_path / "log", program=under, **settings)
+        code = WITH_DEFAULT.format(address=address)
+        component = launch(command, tmp_path / "log", code=code, **settings)
         try:
             # The addresses are printed once the process serves.
             wait_until(lambda: bool(select([component.process.stdout], [], [], 0)[0]), "no output")
         finally:
-            code = component.stop()
-    assert code == 0, component.log.read_text()
+            exit_code = component.stop()
+    assert exit_code == 0, component.log.read_text()
     warnings = [line for line in component.log.read_text().splitlines() if "not served" in line]
     assert len(warnings) == 1
     assert address in warnings[0]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +19,8 @@ from server.storage.backups.restore import restore
 from server.storage.backups.retention import BackupFolder, expired, is_due
 from server.storage.database import StorageError
 from server.storage.databases import unit_of_work
+
+from ..cli.commands import in_new_process
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -153,7 +153,7 @@ def test_killed_restore_leaves_the_old_or_the_new_database(path: Path, tmp_path:
         for name in ("roster.db", "roster.db-wal"):
             shutil.copy(tmp_path / name, before)
 
-    subprocess.run([sys.executable, "-c", CRASHES, before, folders], check=True, timeout=60)
+    assert in_new_process(str(before), str(folders), code=CRASHES).returncode == 0
 
     old, new = ["second@example.com"], ["first@example.com"]
     found = []

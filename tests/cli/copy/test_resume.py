@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +23,8 @@ from server.subscribers.store_paging import PagePosition
 from server.tags import store as tags
 from server.tags.rules import distinct
 
-from ...processes import environment
 from ...storage.helpers import EVERYONE, SUBSCRIBERS, email, list_subscribers, new
+from ..commands import in_new_process
 from .helpers import (
     BATCH,
     PEOPLE,
@@ -63,11 +61,7 @@ def test_killed_copy_is_resumed(
     databases: Databases, source: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = databases.new(kind)
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, "9", "copy", "--from", source, "--to", target],
-        env=environment(),
-        timeout=60,
-    )
+    killed = in_new_process("9", "copy", "--from", source, "--to", target, code=KILLED)
     assert killed.returncode == -signal.SIGKILL
     stored: list[int] = []
     for one in (endpoint.SqliteEndpoint, endpoint.PostgresEndpoint):
