@@ -79,7 +79,7 @@ def document(services: Sequence[ServiceDescriptor], about: ApiInfo = _UNNAMED) -
             tags.setdefault(tag_of(service), comment(service))
     has_webhooks = webhooks.sends_webhooks(services)
     if has_webhooks:
-        webhooks.components(operations.schemas)
+        webhooks.components(operations.schemas, about.event_descriptions)
     return {
         "openapi": _VERSION,
         "info": _info(about, _DESCRIPTION + (_ABOUT_WEBHOOKS if has_webhooks else "")),
@@ -99,13 +99,13 @@ def document(services: Sequence[ServiceDescriptor], about: ApiInfo = _UNNAMED) -
 def webhooks_document(about: ApiInfo = _UNNAMED) -> dict[str, Any]:
     """Returns the OpenAPI document of the requests that are sent to webhooks."""
     schemas = Schemas()
-    webhooks.components(schemas)
+    webhooks.components(schemas, about.event_descriptions)
     return {
         "openapi": _VERSION,
         "info": _info(about, _WEBHOOKS_DESCRIPTION),
         "servers": [{"url": "/"}],
         "tags": [webhooks.tag()],
-        "webhooks": webhooks.section(),
+        "webhooks": webhooks.section(about.event_descriptions),
         "components": {"schemas": schemas.components, "parameters": webhooks.parameters()},
     }
 

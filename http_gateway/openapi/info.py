@@ -1,14 +1,19 @@
-"""Name, version and summary of an API."""
+"""Name, version and texts of an API."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class ApiInfo:
-    """The `info` object of an OpenAPI document, without its description."""
+    """The title, version and summary in OpenAPI documents.
+
+    `event_descriptions` describe when an event occurs, by its type.
+    """
 
     title: str = "API"
     version: str = "1"
     summary: str = ""
+    event_descriptions: Mapping[str, str] = field(default_factory=dict)

@@ -7,7 +7,7 @@ documents, so that clients have models of the events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import ServiceDescriptor
@@ -15,7 +15,7 @@ from roster.v1 import custom_fields_pb2, subscribers_pb2, tags_pb2, webhooks_pb2
 
 from ..responses import JSON
 from .comments import comment, sentences
-from .events import EVENT_DESCRIPTIONS, webhook_examples
+from .events import webhook_examples
 from .operations import tag_of, words
 from .schemas import Schemas
 from .values import Schema
@@ -76,14 +76,20 @@ def tag() -> dict[str, str]:
     return {"name": tag_of(_SERVICE), "description": comment(_SERVICE)}
 
 
-def components(schemas: Schemas) -> None:
-    """Adds the components of events: one per resource, and one for any of those."""
+def components(schemas: Schemas, descriptions: Mapping[str, str]) -> None:
+    """Adds the components of events: one per resource, and one for any of those.
+
+    `descriptions` describe when an event occurs, by its type.
+    """
     event = schemas.resolved(schemas.output_reference(_EVENT))
     mapping: dict[str, str] = {}
     for name, resource in _RESOURCES.items():
         examples = {t: e for t, e in webhook_examples().events.items() if name in e["data"]}
         specific: dict[str, Schema] = {
-            "type": {"description": _meanings(examples), "enum": list(examples)},
+            "type": {
+                "description": _type_description(examples, descriptions),
+                "enum": list(examples),
+            },
             "data": {"properties": {name: schemas.output_reference(resource)}, "required": [name]},
         }
         properties = {
@@ -106,19 +112,21 @@ def components(schemas: Schemas) -> None:
     }
 
 
-def section() -> dict[str, Any]:
+def section(descriptions: Mapping[str, str]) -> dict[str, Any]:
     """Returns the section `webhooks`, which refers to the schemas of `components`."""
-    events = webhook_examples().events
-    return {name: {"post": _operation(name, event)} for name, event in events.items()}
+    return {
+        event_type: {"post": _operation(event_type, event, descriptions.get(event_type, ""))}
+        for event_type, event in webhook_examples().events.items()
+    }
 
 
-def _operation(event_type: str, event: dict[str, Any]) -> dict[str, Any]:
+def _operation(event_type: str, event: dict[str, Any], description: str) -> dict[str, Any]:
     content = {"schema": _schema(event_type, event), "example": event}
     return {
         "operationId": event_type,
         "tags": [tag_of(_SERVICE)],
-        "summary": sentences(EVENT_DESCRIPTIONS[event_type])[0].rstrip("."),
-        "description": EVENT_DESCRIPTIONS[event_type],
+        "summary": sentences(description)[0].rstrip(".") if description else event_type,
+        "description": description,
         "security": [],
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in COMPONENTS],
         "requestBody": {"required": True, "content": {JSON: content}},
@@ -137,8 +145,8 @@ def _schema(event_type: str, event: dict[str, Any]) -> Schema:
     }
 
 
-def _meanings(event_types: Iterable[str]) -> str:
-    lines = [f"- `{event_type}`: {EVENT_DESCRIPTIONS[event_type]}" for event_type in event_types]
+def _type_description(event_types: Iterable[str], descriptions: Mapping[str, str]) -> str:
+    lines = [f"- `{name}`: {descriptions.get(name, '')}".rstrip(": ") for name in event_types]
     return "\n".join(["What happened.", "", *lines])
 
 

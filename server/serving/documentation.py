@@ -9,6 +9,7 @@ from http_gateway.docs.documentation import Documentation, Guide
 from http_gateway.openapi.info import ApiInfo
 
 from ..config import API_KEY
+from ..events.descriptions import EVENT_DESCRIPTIONS
 
 _FOLDER = files("server") / "guides"
 # The guides by group, in the order of the navigation.
@@ -24,7 +25,12 @@ def documentation() -> Documentation:
     package = metadata("roster")
     images = (file for file in _FOLDER.iterdir() if file.name.endswith(".svg"))
     return Documentation(
-        about=ApiInfo(package["Name"].capitalize(), package["Version"], package["Summary"]),
+        about=ApiInfo(
+            package["Name"].capitalize(),
+            package["Version"],
+            package["Summary"],
+            EVENT_DESCRIPTIONS,
+        ),
         guides=tuple(
             Guide(name, group, (_FOLDER / f"{name}.md").read_text())
             for group, names in _GUIDES.items()

@@ -9,13 +9,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from http_gateway.openapi.document import document, webhooks_document
-from http_gateway.openapi.events import EVENT_DESCRIPTIONS
 from server.app import SERVICES
+from server.events.descriptions import EVENT_DESCRIPTIONS
 from server.events.rules import EventType
+from server.serving.documentation import documentation
 
 from ..routing.protos import library
 
-DOCUMENT = webhooks_document()
+DOCUMENT = webhooks_document(documentation().about)
 CLIENTS = document(SERVICES)
 
 
@@ -37,6 +38,8 @@ def example(event_type: str) -> dict[str, Any]:
 def test_document_describes_every_event_type() -> None:
     assert list(DOCUMENT["webhooks"]) == list(EventType)
     assert list(EVENT_DESCRIPTIONS) == list(EventType)
+    for event_type, item in DOCUMENT["webhooks"].items():
+        assert item["post"]["description"] == EVENT_DESCRIPTIONS[event_type]
 
 
 @pytest.mark.parametrize("event_type", EventType)
