@@ -117,12 +117,17 @@ async def is_rejected(client: Client) -> bool:
 
 
 # Limits the file descriptors of a service to 300, of which half are for connections.
-FEW_DESCRIPTORS = ("sh", "-c", 'ulimit -n 300 && exec "$0" "$@"')
+FEW_DESCRIPTORS = """
+import resource
+from server.cli import main
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
+main()
+"""
 
 
 @pytest.fixture
 def service_with_few_descriptors(tmp_path: Path) -> Iterator[Service]:
-    service = start(tmp_path, under=FEW_DESCRIPTORS)
+    service = start(tmp_path, code=FEW_DESCRIPTORS)
     yield service
     assert service.stop() == 0
 

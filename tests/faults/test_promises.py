@@ -34,6 +34,7 @@ def test_power_cut_loses_no_acknowledged_write() -> None:
     assert results["acknowledged"] > 0
 
 
+@pytest.mark.verify
 def test_commits_without_sync_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     real = file._Connections  # noqa: SLF001 - replaced below
 
@@ -73,6 +74,7 @@ def test_deleted_wal_after_a_failed_checkpoint_is_detected(
     assert checkpoints.run(1)["lost"] > 0
 
 
+@pytest.mark.verify
 def test_acknowledged_failed_commits_are_detected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -182,11 +181,12 @@ def test_signals_in_quick_succession_count_as_one(
     assert service.traces() == []
 
 
-# Executes a program with a new controlling terminal, the first argument.
+# Runs the command line with a new controlling terminal.
 RUN_ON_TERMINAL = """
-import fcntl, os, sys, termios
-fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), termios.TIOCSCTTY, 0)
-os.execv(sys.argv[2], sys.argv[2:])
+import fcntl, os, termios
+from server.cli import main
+fcntl.ioctl(os.open("{terminal}", os.O_RDWR), termios.TIOCSCTTY, 0)
+main()
 """
 
 
@@ -201,8 +201,8 @@ def test_closed_terminal_stops_the_service(
         "ROSTER_WORKERS": workers,
         "ROSTER_LOG_LEVEL": "error",
     }
-    under = [sys.executable, "-c", RUN_ON_TERMINAL, os.ttyname(theirs)]
-    with serving(tmp_path, under=under, **settings) as service:
+    code = RUN_ON_TERMINAL.format(terminal=os.ttyname(theirs))
+    with serving(tmp_path, code=code, **settings) as service:
         os.close(theirs)
         account = new_account(service, HttpFront("http", service.http))
         with closing(send_incomplete_request(service, account.key)) as request:
@@ -218,16 +218,17 @@ def test_closed_terminal_stops_the_service(
         assert service.traces() == []
 
 
-# Executes a program that ignores SIGHUP.
+# Runs the command line with SIGHUP ignored.
 NOHUP = """
-import os, signal, sys
+import signal
+from server.cli import main
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-os.execv(sys.argv[1], sys.argv[1:])
+main()
 """
 
 
 def test_sighup_ignored_at_the_start_stays_ignored(tmp_path: Path) -> None:
-    with serving(tmp_path, under=[sys.executable, "-c", NOHUP]) as service:
+    with serving(tmp_path, code=NOHUP) as service:
         service.process.send_signal(signal.SIGHUP)
 
         assert service.stop() == 0
