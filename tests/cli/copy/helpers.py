@@ -22,6 +22,7 @@ from server.storage.databases import reading, unit_of_work
 from server.storage.installation import save_key_fingerprint
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
+from server.subscribers.store import change_status
 from server.tags import store as tags
 from server.webhooks import store as webhooks
 from server.webhooks.delivery import store_replays
@@ -97,6 +98,9 @@ def create_everything(
         }
         SUBSCRIBERS.create_many(account_id, rows, tx)
     SUBSCRIBERS.create(other, new("Ada", status=Status.COMPLAINED), tx)
+    changed, gone = (SUBSCRIBERS.create(other, new(name), tx) for name in ("changed", "gone"))
+    change_status(other, changed.id, Status.UNSUBSCRIBED, tx, by_admin=True)
+    SUBSCRIBERS.delete(other, gone.id, tx)
     tags.create(account_id, "by an older version", "\x01\x7f", tx)
     SUPPRESSIONS.add(account_id, "gone@example.com", 4, tx)
     put(account_id, "key", StoredResponseRow("fingerprint", bytes(range(256))), tx)
