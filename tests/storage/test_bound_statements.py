@@ -140,14 +140,21 @@ def delivery_page_statements() -> dict[str, Statement]:
 STATEMENTS = {**statements_named(), **subscriber_page_statements(), **delivery_page_statements()}
 
 
-def parse(statement: Statement) -> tuple[Any, tuple[str, ...]]:
-    """Returns the syntax tree of a statement, and its parameter names by number."""
+def numbered(statement: Statement) -> tuple[str, tuple[str, ...]]:
+    """Returns a statement as PostgreSQL prepares it, and its parameter names by number."""
     prepared = statement.prepared(DIALECT, DATABASE)
     first, *rest = prepared.sql.split("%s")
-    numbered = first + "".join(f"${number}{text}" for number, text in enumerate(rest, 1))
-    (raw,) = parse_sql(numbered)
     assert len(rest) == len(prepared.names)
-    return raw.stmt, prepared.names
+    return first + "".join(
+        f"${number}{text}" for number, text in enumerate(rest, 1)
+    ), prepared.names
+
+
+def parse(statement: Statement) -> tuple[Any, tuple[str, ...]]:
+    """Returns the syntax tree of a statement, and its parameter names by number."""
+    text, names = numbered(statement)
+    (raw,) = parse_sql(text)
+    return raw.stmt, names
 
 
 def walk(node: Any) -> Iterator[Any]:
