@@ -36,16 +36,16 @@ def labels(account: Account) -> list[str]:
 
 
 def test_create_custom_field_returns_exactly_the_documented_keys(account: Account) -> None:
-    response = account.call("CreateCustomField", label="  Favourite Colour ")
+    response = account.call("CreateCustomField", label="  Favorite Color ")
 
     assert response.status == 201
     assert set(response.body) == {"customField"}
     field = response.body["customField"]
     assert set(field) == KEYS
-    assert (field["label"], field["dataType"]) == ("Favourite Colour", "TEXT")
+    assert (field["label"], field["dataType"]) == ("Favorite Color", "TEXT")
     assert (field["key"], field["mergeTag"]) == (
-        "favourite_colour",
-        "{{customFields.favourite_colour}}",
+        "favorite_color",
+        "{{customFields.favorite_color}}",
     )
     assert field["createdAt"] == field["updatedAt"]
     assert account.ok("GetCustomField", id=field["id"]) == response.body

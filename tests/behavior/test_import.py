@@ -217,7 +217,7 @@ def test_unknown_custom_field_fails_only_its_row(account: Account) -> None:
         ('{"email": "a@b.io", "tags": "vip"}', "INVALID_FIELD", "tags", "a@b.io"),
         ('{"email": "a@b.io", "isConfirmed": "maybe"}', "INVALID_FIELD", "isConfirmed", "a@b.io"),
         ('{"email": "a@b.io", "customFields": []}', "INVALID_FIELD", "customFields", "a@b.io"),
-        ('{"email": "a@b.io", "colour": "red"}', "INVALID_FIELD", "colour", "a@b.io"),
+        ('{"email": "a@b.io", "color": "red"}', "INVALID_FIELD", "color", "a@b.io"),
     ],
 )
 def test_malformed_line_fails_without_affecting_others(

@@ -236,8 +236,8 @@ def test_line_with_too_many_cells_fails_without_affecting_others(account: Accoun
 @pytest.mark.parametrize(
     ("header", "violations"),
     [
-        ("email,colour", [("colour", "UNKNOWN_FIELD")]),
-        ("email,customFields.colour", [("customFields.colour", "UNKNOWN_FIELD")]),
+        ("email,color", [("color", "UNKNOWN_FIELD")]),
+        ("email,customFields.color", [("customFields.color", "UNKNOWN_FIELD")]),
         ("firstName,lastName", [("email", "REQUIRED")]),
         ("email,tags,Tags", [("tags", "DUPLICATE_FIELD"), ("Tags", "DUPLICATE_FIELD")]),
         (

@@ -121,10 +121,10 @@ TAG_FIELDS: dict[str, Any] = {
 }
 CUSTOM_FIELD_FIELDS: dict[str, Any] = {
     "id": identifier,
-    "key": "favourite_colour",
-    "label": "Favourite Colour",
+    "key": "favorite_color",
+    "label": "Favorite Color",
     "dataType": "TEXT",
-    "mergeTag": "{{customFields.favourite_colour}}",
+    "mergeTag": "{{customFields.favorite_color}}",
     "createdAt": timestamp,
     "updatedAt": timestamp,
 }
@@ -211,7 +211,7 @@ def _create(account: Account) -> dict[str, str]:
     created = account.ok(
         "CreateSubscriber", email="ada@example.com", isConfirmed=True, tags=["vip"]
     )
-    field = account.ok("CreateCustomField", label="Favourite Colour")
+    field = account.ok("CreateCustomField", label="Favorite Color")
     return {
         "subscriber": created["subscriber"]["id"],
         "tag": account.ok("ListTags")["tags"][0]["id"],

@@ -300,7 +300,7 @@ STATEMENTS: dict[str, list[Step]] = {
         Step("POST", FIELDS, 403, error("EmailNotVerified"), {"label": "Size"}, key="unverified")
     ],
     "7: create a custom field 409, conflict": [
-        Step("POST", FIELDS, 409, error("CustomFieldAlreadyExists"), {"label": "favourite-colour"})
+        Step("POST", FIELDS, 409, error("CustomFieldAlreadyExists"), {"label": "favorite-color"})
     ],
     "7: reason DUPLICATE_IN_REQUEST": [
         bulk(BOB, BOB, failed=[{"index": 1, **BOB, "reason": "DUPLICATE_IN_REQUEST"}])

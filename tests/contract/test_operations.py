@@ -38,7 +38,7 @@ STATUS, ADD, REMOVE = f"{PERSON}/status", f"{PERSON}/tags", f"{PERSON}/tags/remo
 RENDER, RENDERED = "/api/merge-tags/render", {"subject": string, "body": string, "unknown": []}
 ALL_SUPPRESSED, SUPPRESSED = "/api/suppressions", "/api/suppressions/{suppressed}"
 KEYS, KEY = "/api/keys", "/api/keys/{key}"
-VALUES = {"customFields": {"favourite_colour": "blue"}}
+VALUES = {"customFields": {"favorite_color": "blue"}}
 
 SUPPRESSION_FIELDS: dict[str, Any] = {
     "emailHash": string,
@@ -160,7 +160,7 @@ OPERATIONS: dict[str, tuple[str, str, Any, int, Any]] = {
 FAILING_ROWS: list[tuple[str, str, dict[str, Any]]] = [
     ("SUPPRESSED", "gone@example.com", {}),
     ("UNKNOWN_CUSTOM_FIELD", "bob@example.com", {"customFields": {"size": "x"}}),
-    ("INVALID_CUSTOM_FIELD", "bob@example.com", {"customFields": {"favourite_colour": 1}}),
+    ("INVALID_CUSTOM_FIELD", "bob@example.com", {"customFields": {"favorite_color": 1}}),
     ("INVALID_FIELD", "bob@example.com", {"customFields": []}),
 ]
 
@@ -226,7 +226,7 @@ BEHAVIORS: dict[str, list[Step]] = {
     "a custom field value is stored and removed": [
         Step("PUT", PERSON, 200, WITH_VALUES, VALUES),
         Step("GET", PERSON, 200, WITH_VALUES),
-        Step("PUT", PERSON, 200, SUBSCRIBER, {"customFields": {"favourite_colour": None}}),
+        Step("PUT", PERSON, 200, SUBSCRIBER, {"customFields": {"favorite_color": None}}),
         Step("GET", PERSON, 200, SUBSCRIBER),
     ],
     "a value of an unknown field is 400": [

@@ -199,7 +199,7 @@ def test_limit_is_checked_before_the_scope(slow_refill: LimitedService) -> None:
 
 def test_limit_is_checked_before_the_verified_email(slow_refill: LimitedService) -> None:
     slow_refill.exhausted_account(verified=False).fails(
-        "RateLimited", "CreateCustomField", label="Colour"
+        "RateLimited", "CreateCustomField", label="Color"
     )
 
 

@@ -409,7 +409,7 @@ def test_error_names_the_unreachable_server_without_the_password() -> None:
 
 
 def test_invalid_url_is_rejected() -> None:
-    assert "colour" in opening_error("postgresql://127.0.0.1/roster?colour=green")
+    assert "color" in opening_error("postgresql://127.0.0.1/roster?color=green")
 
 
 def test_concurrent_migrations_run_once(postgres: Postgres) -> None:

@@ -122,13 +122,13 @@ async def _run(scenario: Scenario) -> None:
     await scenario.step(lambda tx: tags.update(ACCOUNT_ID, tag.id, changed, tx))
     field = await scenario.step(
         lambda tx: custom_fields.create(
-            ACCOUNT_ID, "favourite_colour", "Favourite color", DataType.TEXT, "", tx
+            ACCOUNT_ID, "favorite_color", "Favorite colors", DataType.TEXT, "", tx
         )
     )
-    labelled = {"label": "Favourite colour"}
+    labelled = {"label": "Favorite color"}
     await scenario.step(lambda tx: custom_fields.update(ACCOUNT_ID, field.id, labelled, tx))
     ada = await scenario.step(lambda tx: SUBSCRIBERS.create(ACCOUNT_ID, _ada(), tx).id)
-    changes = Changes(profile={"last_name": "Lovelace"}, values={"favourite_colour": "green"})
+    changes = Changes(profile={"last_name": "Lovelace"}, values={"favorite_color": "green"})
     await scenario.step(lambda tx: SUBSCRIBERS.update(ACCOUNT_ID, ada, changes, tx))
     for status in STATUSES:
         await scenario.step(

@@ -43,7 +43,7 @@ KINDS = {
     "double_value": "google.protobuf.DoubleValue",
     "self": "example.codec.Example",
 }
-ENUMS = {"colour": "example.codec.Colour", "null": "google.protobuf.NullValue"}
+ENUMS = {"color": "example.codec.Color", "null": "google.protobuf.NullValue"}
 IMPORTED = (
     any_pb2,
     duration_pb2,
@@ -61,10 +61,10 @@ def example_file() -> descriptor_pb2.FileDescriptorProto:
         syntax="proto3",
         dependency=[module.DESCRIPTOR.name for module in IMPORTED],
     )
-    colour = file.enum_type.add(name="Colour")
-    colour.options.allow_alias = True
-    for name, number in (("COLOUR_UNSPECIFIED", 0), ("RED", 1), ("ROUGE", 1), ("BLUE", -2)):
-        colour.value.add(name=name, number=number)
+    color = file.enum_type.add(name="Color")
+    color.options.allow_alias = True
+    for name, number in (("COLOR_UNSPECIFIED", 0), ("RED", 1), ("ROUGE", 1), ("BLUE", -2)):
+        color.value.add(name=name, number=number)
     message = file.message_type.add(name="Example")
     message.oneof_decl.add(name="choice")
     types = {name: {"type": kind} for name, kind in SCALARS.items()}
@@ -79,7 +79,7 @@ def example_file() -> descriptor_pb2.FileDescriptorProto:
         _add_map(message, f"{name}_string_map", types[name], types["string"])
     _add(message, "from", **types["string"])
     _add(message, "renamed", json_name="another-name", **types["string"])
-    for index, name in enumerate((*SCALARS, "colour"), start=1):
+    for index, name in enumerate((*SCALARS, "color"), start=1):
         message.oneof_decl.add(name=f"_{name}_maybe")
         _add(message, f"{name}_maybe", proto3_optional=True, oneof_index=index, **types[name])
     return file

@@ -140,7 +140,7 @@ def values(field: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:
 def single(field: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:
     if field.enum_type is not None:
         named = [value.number for value in field.enum_type.values]
-        unnamed = [7] if field.enum_type.name == "Colour" else []
+        unnamed = [7] if field.enum_type.name == "Color" else []
         return st.sampled_from(named + unnamed)
     return messages(field.message_type, depth) if field.message_type else SCALARS[field.type]
 
@@ -238,7 +238,7 @@ def test_reader_and_json_format_agree_on_accepted_values(value: dict[str, Any]) 
         ({"another-name": "", "renamed": ""}, ("another-name", "DUPLICATE_FIELD")),
         ({"from": 1}, ("from", "INVALID_TYPE")),
         ({"[example.codec.none]": 1}, ("[example.codec.none]", "UNKNOWN_FIELD")),
-        ({"colourOne": "GREEN"}, ("colourOne", "INVALID_VALUE")),
+        ({"colorOne": "GREEN"}, ("colorOne", "INVALID_VALUE")),
         ({"anyOne": 1}, ("anyOne", "INVALID_TYPE")),
         ({"anyOne": {"a": 1}}, ("anyOne.@type", "REQUIRED")),
         ({"anyOne": {"@type": 1}}, ("anyOne.@type", "INVALID_TYPE")),
@@ -272,9 +272,9 @@ def test_null_oneof_member_does_not_conflict_with_another() -> None:
     ("value", "known"),
     [
         ({"nothing": 1, "stringOne": "a"}, {"stringOne": "a"}),
-        ({"colourOne": "GREEN"}, {}),
-        ({"colourMaybe": "GREEN", "colourMany": ["RED", "GREEN"]}, {"colourMany": ["RED"]}),
-        ({"stringColourMap": {"a": "GREEN", "b": "RED"}}, {"stringColourMap": {"b": "RED"}}),
+        ({"colorOne": "GREEN"}, {}),
+        ({"colorMaybe": "GREEN", "colorMany": ["RED", "GREEN"]}, {"colorMany": ["RED"]}),
+        ({"stringColorMap": {"a": "GREEN", "b": "RED"}}, {"stringColorMap": {"b": "RED"}}),
     ],
 )
 def test_unknown_keys_and_enum_names_can_be_ignored(value: Any, known: Any) -> None:

@@ -29,7 +29,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1droster/v1/custom_fields.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xa3\x04\n\x0b\x43ustomField\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12!\n\x03key\x18\x02 \x01(\tB\x14\xaa\xb5\x18\x10\x66\x61vourite_colour\x12#\n\x05label\x18\x03 \x01(\tB\x14\xaa\xb5\x18\x10\x46\x61vourite colour\x12<\n\tdata_type\x18\x04 \x01(\x0e\x32\x1f.roster.v1.CustomField.DataTypeB\x08\xaa\xb5\x18\x04TEXT\x12\x38\n\tmerge_tag\x18\x05 \x01(\tB%\xaa\xb5\x18!{{customFields.favourite_colour}}\x12R\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12R\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-22T09:00:00.000Z\x12\x1f\n\x08\x66\x61llback\x18\x08 \x01(\tB\x08\xaa\xb5\x18\x04greyH\x00\x88\x01\x01\"R\n\x08\x44\x61taType\x12\x19\n\x15\x44\x41TA_TYPE_UNSPECIFIED\x10\x00\x12\x08\n\x04TEXT\x10\x01\x12\n\n\x06NUMBER\x10\x02\x12\x0b\n\x07\x42OOLEAN\x10\x03\x12\x08\n\x04\x44\x41TE\x10\x04\x42\x0b\n\t_fallback\"\xf0\x01\n\x18\x43reateCustomFieldRequest\x12\x31\n\x05label\x18\x01 \x01(\tB\"\xbaH\x07r\x02\x18P\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x10\x46\x61vourite colour\x12\x44\n\tdata_type\x18\x02 \x01(\x0e\x32\x1f.roster.v1.CustomField.DataTypeB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04TEXT\x12&\n\x08\x66\x61llback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\x07\xaa\xb5\x18\x04grey\xd0\xb5\x18\x01:3\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\x08mergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"Q\n\x19\x43reateCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\"C\n\x15GetCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"N\n\x16GetCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\"S\n\x17ListCustomFieldsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\"\x8b\x01\n\x18ListCustomFieldsResponse\x12-\n\rcustom_fields\x18\x01 \x03(\x0b\x32\x16.roster.v1.CustomField\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\"\x94\x02\n\x18UpdateCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x32\n\x05label\x18\x02 \x01(\tB#\xbaH\x04r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x10\x46\x61vourite colour\xb8\xb5\x18\x01\x12&\n\x08\x66\x61llback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\x07\xaa\xb5\x18\x04grey\xd0\xb5\x18\x01\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask:?\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\x08\x64\x61taType\x8a\xb5\x18\x08mergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"Q\n\x19UpdateCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\"F\n\x18\x44\x65leteCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"\x1b\n\x19\x44\x65leteCustomFieldResponse2\x87\x06\n\x12\x43ustomFieldService\x12\x95\x01\n\x11\x43reateCustomField\x12#.roster.v1.CreateCustomFieldRequest\x1a$.roster.v1.CreateCustomFieldResponse\"5\x88\xb5\x18\xc9\x01\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x02\r\x0e\x82\xd3\xe4\x93\x02\x17\"\x12/api/custom-fields:\x01*\x12\x85\x01\n\x0eGetCustomField\x12 .roster.v1.GetCustomFieldRequest\x1a!.roster.v1.GetCustomFieldResponse\".\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\x07\x82\xd3\xe4\x93\x02\x19\x12\x17/api/custom-fields/{id}\x12\x81\x01\n\x10ListCustomFields\x12\".roster.v1.ListCustomFieldsRequest\x1a#.roster.v1.ListCustomFieldsResponse\"$\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x14\x12\x12/api/custom-fields\x12\xb3\x01\n\x11UpdateCustomField\x12#.roster.v1.UpdateCustomFieldRequest\x1a$.roster.v1.UpdateCustomFieldResponse\"S\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x02\x07\r\x82\xd3\xe4\x93\x02:\x1a\x17/api/custom-fields/{id}:\x01*Z\x1c\x32\x17/api/custom-fields/{id}:\x01*\x12\x96\x01\n\x11\x44\x65leteCustomField\x12#.roster.v1.DeleteCustomFieldRequest\x1a$.roster.v1.DeleteCustomFieldResponse\"6\x88\xb5\x18\xcc\x01\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x01\x07\x82\xd3\xe4\x93\x02\x19*\x17/api/custom-fields/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1droster/v1/custom_fields.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\x9d\x04\n\x0b\x43ustomField\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x1f\n\x03key\x18\x02 \x01(\tB\x12\xaa\xb5\x18\x0e\x66\x61vorite_color\x12!\n\x05label\x18\x03 \x01(\tB\x12\xaa\xb5\x18\x0e\x46\x61vorite color\x12<\n\tdata_type\x18\x04 \x01(\x0e\x32\x1f.roster.v1.CustomField.DataTypeB\x08\xaa\xb5\x18\x04TEXT\x12\x36\n\tmerge_tag\x18\x05 \x01(\tB#\xaa\xb5\x18\x1f{{customFields.favorite_color}}\x12R\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12R\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-22T09:00:00.000Z\x12\x1f\n\x08\x66\x61llback\x18\x08 \x01(\tB\x08\xaa\xb5\x18\x04greyH\x00\x88\x01\x01\"R\n\x08\x44\x61taType\x12\x19\n\x15\x44\x41TA_TYPE_UNSPECIFIED\x10\x00\x12\x08\n\x04TEXT\x10\x01\x12\n\n\x06NUMBER\x10\x02\x12\x0b\n\x07\x42OOLEAN\x10\x03\x12\x08\n\x04\x44\x41TE\x10\x04\x42\x0b\n\t_fallback\"\xee\x01\n\x18\x43reateCustomFieldRequest\x12/\n\x05label\x18\x01 \x01(\tB \xbaH\x07r\x02\x18P\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x0e\x46\x61vorite color\x12\x44\n\tdata_type\x18\x02 \x01(\x0e\x32\x1f.roster.v1.CustomField.DataTypeB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04TEXT\x12&\n\x08\x66\x61llback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\x07\xaa\xb5\x18\x04grey\xd0\xb5\x18\x01:3\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\x08mergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"Q\n\x19\x43reateCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\"C\n\x15GetCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"N\n\x16GetCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\"S\n\x17ListCustomFieldsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\"\x8b\x01\n\x18ListCustomFieldsResponse\x12-\n\rcustom_fields\x18\x01 \x03(\x0b\x32\x16.roster.v1.CustomField\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\"\x92\x02\n\x18UpdateCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x30\n\x05label\x18\x02 \x01(\tB!\xbaH\x04r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x0e\x46\x61vorite color\xb8\xb5\x18\x01\x12&\n\x08\x66\x61llback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\x07\xaa\xb5\x18\x04grey\xd0\xb5\x18\x01\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask:?\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\x08\x64\x61taType\x8a\xb5\x18\x08mergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"Q\n\x19UpdateCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\"F\n\x18\x44\x65leteCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"\x1b\n\x19\x44\x65leteCustomFieldResponse2\x87\x06\n\x12\x43ustomFieldService\x12\x95\x01\n\x11\x43reateCustomField\x12#.roster.v1.CreateCustomFieldRequest\x1a$.roster.v1.CreateCustomFieldResponse\"5\x88\xb5\x18\xc9\x01\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x02\r\x0e\x82\xd3\xe4\x93\x02\x17\"\x12/api/custom-fields:\x01*\x12\x85\x01\n\x0eGetCustomField\x12 .roster.v1.GetCustomFieldRequest\x1a!.roster.v1.GetCustomFieldResponse\".\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\x07\x82\xd3\xe4\x93\x02\x19\x12\x17/api/custom-fields/{id}\x12\x81\x01\n\x10ListCustomFields\x12\".roster.v1.ListCustomFieldsRequest\x1a#.roster.v1.ListCustomFieldsResponse\"$\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x14\x12\x12/api/custom-fields\x12\xb3\x01\n\x11UpdateCustomField\x12#.roster.v1.UpdateCustomFieldRequest\x1a$.roster.v1.UpdateCustomFieldResponse\"S\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x02\x07\r\x82\xd3\xe4\x93\x02:\x1a\x17/api/custom-fields/{id}:\x01*Z\x1c\x32\x17/api/custom-fields/{id}:\x01*\x12\x96\x01\n\x11\x44\x65leteCustomField\x12#.roster.v1.DeleteCustomFieldRequest\x1a$.roster.v1.DeleteCustomFieldResponse\"6\x88\xb5\x18\xcc\x01\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x01\x07\x82\xd3\xe4\x93\x02\x19*\x17/api/custom-fields/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,13 +40,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CUSTOMFIELD'].fields_by_name['id']._loaded_options = None
   _globals['_CUSTOMFIELD'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
   _globals['_CUSTOMFIELD'].fields_by_name['key']._loaded_options = None
-  _globals['_CUSTOMFIELD'].fields_by_name['key']._serialized_options = b'\252\265\030\020favourite_colour'
+  _globals['_CUSTOMFIELD'].fields_by_name['key']._serialized_options = b'\252\265\030\016favorite_color'
   _globals['_CUSTOMFIELD'].fields_by_name['label']._loaded_options = None
-  _globals['_CUSTOMFIELD'].fields_by_name['label']._serialized_options = b'\252\265\030\020Favourite colour'
+  _globals['_CUSTOMFIELD'].fields_by_name['label']._serialized_options = b'\252\265\030\016Favorite color'
   _globals['_CUSTOMFIELD'].fields_by_name['data_type']._loaded_options = None
   _globals['_CUSTOMFIELD'].fields_by_name['data_type']._serialized_options = b'\252\265\030\004TEXT'
   _globals['_CUSTOMFIELD'].fields_by_name['merge_tag']._loaded_options = None
-  _globals['_CUSTOMFIELD'].fields_by_name['merge_tag']._serialized_options = b'\252\265\030!{{customFields.favourite_colour}}'
+  _globals['_CUSTOMFIELD'].fields_by_name['merge_tag']._serialized_options = b'\252\265\030\037{{customFields.favorite_color}}'
   _globals['_CUSTOMFIELD'].fields_by_name['created_at']._loaded_options = None
   _globals['_CUSTOMFIELD'].fields_by_name['created_at']._serialized_options = b'\272H\003\310\001\001\252\265\030\0302026-11-21T03:33:16.247Z'
   _globals['_CUSTOMFIELD'].fields_by_name['updated_at']._loaded_options = None
@@ -54,7 +54,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CUSTOMFIELD'].fields_by_name['fallback']._loaded_options = None
   _globals['_CUSTOMFIELD'].fields_by_name['fallback']._serialized_options = b'\252\265\030\004grey'
   _globals['_CREATECUSTOMFIELDREQUEST'].fields_by_name['label']._loaded_options = None
-  _globals['_CREATECUSTOMFIELDREQUEST'].fields_by_name['label']._serialized_options = b'\272H\007r\002\030P\310\001\001\220\265\030\001\252\265\030\020Favourite colour'
+  _globals['_CREATECUSTOMFIELDREQUEST'].fields_by_name['label']._serialized_options = b'\272H\007r\002\030P\310\001\001\220\265\030\001\252\265\030\016Favorite color'
   _globals['_CREATECUSTOMFIELDREQUEST'].fields_by_name['data_type']._loaded_options = None
   _globals['_CREATECUSTOMFIELDREQUEST'].fields_by_name['data_type']._serialized_options = b'\272H\005\202\001\002\020\001\252\265\030\004TEXT'
   _globals['_CREATECUSTOMFIELDREQUEST'].fields_by_name['fallback']._loaded_options = None
@@ -80,7 +80,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
   _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['label']._loaded_options = None
-  _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['label']._serialized_options = b'\272H\004r\002\030P\220\265\030\001\252\265\030\020Favourite colour\270\265\030\001'
+  _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['label']._serialized_options = b'\272H\004r\002\030P\220\265\030\001\252\265\030\016Favorite color\270\265\030\001'
   _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['fallback']._loaded_options = None
   _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['fallback']._serialized_options = b'\272H\005r\003\030\350\007\252\265\030\004grey\320\265\030\001'
   _globals['_UPDATECUSTOMFIELDREQUEST']._loaded_options = None
@@ -100,29 +100,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CUSTOMFIELDSERVICE'].methods_by_name['DeleteCustomField']._loaded_options = None
   _globals['_CUSTOMFIELDSERVICE'].methods_by_name['DeleteCustomField']._serialized_options = b'\210\265\030\314\001\222\265\030\t\n\005write\020\001\232\265\030\001\007\202\323\344\223\002\031*\027/api/custom-fields/{id}'
   _globals['_CUSTOMFIELD']._serialized_start=193
-  _globals['_CUSTOMFIELD']._serialized_end=740
-  _globals['_CUSTOMFIELD_DATATYPE']._serialized_start=645
-  _globals['_CUSTOMFIELD_DATATYPE']._serialized_end=727
-  _globals['_CREATECUSTOMFIELDREQUEST']._serialized_start=743
-  _globals['_CREATECUSTOMFIELDREQUEST']._serialized_end=983
-  _globals['_CREATECUSTOMFIELDRESPONSE']._serialized_start=985
-  _globals['_CREATECUSTOMFIELDRESPONSE']._serialized_end=1066
-  _globals['_GETCUSTOMFIELDREQUEST']._serialized_start=1068
-  _globals['_GETCUSTOMFIELDREQUEST']._serialized_end=1135
-  _globals['_GETCUSTOMFIELDRESPONSE']._serialized_start=1137
-  _globals['_GETCUSTOMFIELDRESPONSE']._serialized_end=1215
-  _globals['_LISTCUSTOMFIELDSREQUEST']._serialized_start=1217
-  _globals['_LISTCUSTOMFIELDSREQUEST']._serialized_end=1300
-  _globals['_LISTCUSTOMFIELDSRESPONSE']._serialized_start=1303
-  _globals['_LISTCUSTOMFIELDSRESPONSE']._serialized_end=1442
-  _globals['_UPDATECUSTOMFIELDREQUEST']._serialized_start=1445
-  _globals['_UPDATECUSTOMFIELDREQUEST']._serialized_end=1721
-  _globals['_UPDATECUSTOMFIELDRESPONSE']._serialized_start=1723
-  _globals['_UPDATECUSTOMFIELDRESPONSE']._serialized_end=1804
-  _globals['_DELETECUSTOMFIELDREQUEST']._serialized_start=1806
-  _globals['_DELETECUSTOMFIELDREQUEST']._serialized_end=1876
-  _globals['_DELETECUSTOMFIELDRESPONSE']._serialized_start=1878
-  _globals['_DELETECUSTOMFIELDRESPONSE']._serialized_end=1905
-  _globals['_CUSTOMFIELDSERVICE']._serialized_start=1908
-  _globals['_CUSTOMFIELDSERVICE']._serialized_end=2683
+  _globals['_CUSTOMFIELD']._serialized_end=734
+  _globals['_CUSTOMFIELD_DATATYPE']._serialized_start=639
+  _globals['_CUSTOMFIELD_DATATYPE']._serialized_end=721
+  _globals['_CREATECUSTOMFIELDREQUEST']._serialized_start=737
+  _globals['_CREATECUSTOMFIELDREQUEST']._serialized_end=975
+  _globals['_CREATECUSTOMFIELDRESPONSE']._serialized_start=977
+  _globals['_CREATECUSTOMFIELDRESPONSE']._serialized_end=1058
+  _globals['_GETCUSTOMFIELDREQUEST']._serialized_start=1060
+  _globals['_GETCUSTOMFIELDREQUEST']._serialized_end=1127
+  _globals['_GETCUSTOMFIELDRESPONSE']._serialized_start=1129
+  _globals['_GETCUSTOMFIELDRESPONSE']._serialized_end=1207
+  _globals['_LISTCUSTOMFIELDSREQUEST']._serialized_start=1209
+  _globals['_LISTCUSTOMFIELDSREQUEST']._serialized_end=1292
+  _globals['_LISTCUSTOMFIELDSRESPONSE']._serialized_start=1295
+  _globals['_LISTCUSTOMFIELDSRESPONSE']._serialized_end=1434
+  _globals['_UPDATECUSTOMFIELDREQUEST']._serialized_start=1437
+  _globals['_UPDATECUSTOMFIELDREQUEST']._serialized_end=1711
+  _globals['_UPDATECUSTOMFIELDRESPONSE']._serialized_start=1713
+  _globals['_UPDATECUSTOMFIELDRESPONSE']._serialized_end=1794
+  _globals['_DELETECUSTOMFIELDREQUEST']._serialized_start=1796
+  _globals['_DELETECUSTOMFIELDREQUEST']._serialized_end=1866
+  _globals['_DELETECUSTOMFIELDRESPONSE']._serialized_start=1868
+  _globals['_DELETECUSTOMFIELDRESPONSE']._serialized_end=1895
+  _globals['_CUSTOMFIELDSERVICE']._serialized_start=1898
+  _globals['_CUSTOMFIELDSERVICE']._serialized_end=2673
 # @@protoc_insertion_point(module_scope)
