@@ -24,7 +24,7 @@ from .errors import reason_of
 from .headers import IDEMPOTENCY_KEY, Metadata
 from .request_errors import RequestError, request_error
 
-# Messages of gRPC for a call without a connection, and for one whose connection was lost. If
+# Messages of gRPC for a call without a connection, and for one that lost its connection. If
 # gRPC changes them, such calls become a plain 503.
 _NEVER_SENT = re.compile(
     "connections to all backends failing|failed to connect to all addresses|DNS resolution failed"

@@ -1,7 +1,7 @@
 """Connections of the HTTP server.
 
-They add to aiohttp's a time limit for the request line and headers, an error for a body whose
-framing is invalid, a callback for the end of the connection, and early rejections.
+They add to aiohttp's a time limit for the request line and headers, an error for a body with
+invalid framing, a callback for the end of the connection, and early rejections.
 
 While the gateway is overloaded, its event loop is slow. A complete request on an idle connection
 is therefore rejected when its data arrives, not in a handler, which starts two turns of the loop

@@ -35,7 +35,7 @@ class LoadShedder:
     def __init__(self, options: Options) -> None:
         self._max_calls = options.max_calls
         self._resumed_per_second = options.resumed_per_second
-        # Paths whose requests are never rejected.
+        # Paths with requests that are never rejected.
         self.exempt_paths: Collection[str] = ()
         # Running calls, which the gateway counts, and requests rejected so far.
         self.calls = 0

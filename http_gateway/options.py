@@ -18,7 +18,7 @@ class Options:
     # Calls at once: twice as many as a writer puts into one commit, so that the next commit is
     # full while one is being synced.
     max_calls: int = 512
-    # Rejected clients whose connections are read again per second, in the order of rejection.
+    # Connections of rejected clients that are read again per second, in the order of rejection.
     # This rate also determines Retry-After.
     resumed_per_second: int = 200
     # Connections at once, and connections beyond the limit that get an error response at once.

@@ -93,7 +93,7 @@ def pages_of(
 
 
 def _static(build: Callable[[], StaticContent]) -> Page:
-    """Returns a page whose content is built once, in a thread, while calls continue."""
+    """Returns a page with content that is built once, in a thread, while calls continue."""
     build = cache(build)
 
     async def page(request: web.BaseRequest, request_id: str) -> Response:

@@ -10,7 +10,7 @@ Code = errors_pb2.Error.Detail.Code
 # The message of VALIDATION_ERROR.
 INVALID_REQUEST = "The request is not valid."
 # The most violations reported for one request, and the longest path in bytes. Both are limited
-# because violations are sent in gRPC metadata, whose size is limited.
+# because violations are sent in gRPC metadata, which is limited in size.
 MAX_VIOLATIONS = 20
 MAX_PATH = 120
 

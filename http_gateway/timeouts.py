@@ -20,7 +20,7 @@ _FORM = re.compile(r"(?!0+[HMSmun])([0-9]{1,8})([HMSmun])")
 _SECONDS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 # Longer timeouts overflow gRPC's clock.
 MAX_SECONDS = 365 * 24 * 3600.0
-# gRPC rounds shorter timeouts up, and would make a call whose deadline has passed.
+# gRPC rounds shorter timeouts up, and would make a call after its deadline.
 MIN_SECONDS = 1e-3
 
 

@@ -59,7 +59,7 @@ class MultiCallable:
 
 
 class StreamingMultiCallable(MultiCallable):
-    """Makes calls of one method whose requests are an iterator."""
+    """Makes calls of one client-streaming method."""
 
     def __call__(self, request: AsyncIterable[Any], **options: Any) -> Any:
         return super().__call__(forward_requests(request), **options)

@@ -1,4 +1,4 @@
-"""Calls over a network channel whose client streams."""
+"""Client-streaming calls over a network channel."""
 
 from __future__ import annotations
 

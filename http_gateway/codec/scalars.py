@@ -195,7 +195,7 @@ READERS: dict[int, Reader] = {
     _F.TYPE_FIXED64: _UNSIGNED_64,
 }
 
-# The types whose values are converted.
+# The types with values that are converted.
 WRITERS: dict[int, Writer] = {
     _F.TYPE_BYTES: write_bytes,
     _F.TYPE_DOUBLE: write_double,

@@ -1,7 +1,7 @@
 """Converts query parameters and path variables to protobuf values.
 
-They can set scalars, enums by name or number, and the well-known types whose JSON is a
-scalar. Text is read more strictly than JSON: 1.0 and 1e2 are not integers. Enum names are
+They can set scalars, enums by name or number, and the well-known types that are a scalar in
+JSON. Text is read more strictly than JSON: 1.0 and 1e2 are not integers. Enum names are
 case-insensitive.
 """
 

@@ -1,6 +1,6 @@
 """Readers and writers of the google.protobuf messages with a special JSON form.
 
-Types whose JSON is a scalar have a filler: it sets a message to a JSON value or raises
+Types that are a scalar in JSON have a filler: it sets a message to a JSON value or raises
 InvalidValue. The others have an in-place reader, as other messages do.
 """
 
@@ -59,7 +59,7 @@ def is_wrapper(kind: Descriptor) -> bool:
 
 
 def filler(kind: Descriptor) -> Filler | None:
-    """Returns the filler of a type whose JSON is a scalar; None for other types."""
+    """Returns the filler of a type that is a scalar in JSON; None for other types."""
     if is_wrapper(kind):
         return partial(_fill_wrapper, scalars.READERS[kind.fields_by_name["value"].type])
     return _FILLERS.get(kind.full_name)

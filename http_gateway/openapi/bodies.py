@@ -1,7 +1,7 @@
 """Describes request and response bodies: media types, schemas and examples.
 
-OpenAPI 3.1 has no keyword for the records of a stream. A stream is described as text whose
-`contentSchema` is the schema of one record.
+OpenAPI 3.1 has no keyword for the records of a stream. A stream is described as text, with
+the schema of one record as its `contentSchema`.
 """
 
 from __future__ import annotations

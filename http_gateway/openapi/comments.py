@@ -36,7 +36,7 @@ _DECLARATIONS = {
 _KINDS = {"message_type": "message", "nested_type": "message", "enum_type": "enum"}
 _REASONS = [name for name in errors_pb2.Error.Reason.keys() if "_" in name]  # noqa: SIM118 - no dict
 _REASON = re.compile(rf"\b({'|'.join(_REASONS)})\b")
-# A field name whose JSON name is different.
+# A field name that differs from its JSON name.
 _FIELD = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 _BOOLEAN_LIKE = (
     "In addition to `true` and `false`, a body can contain `1`, `0`, or one of the strings"

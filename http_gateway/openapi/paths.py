@@ -1,4 +1,4 @@
-"""Converts path templates to OpenAPI paths, whose parameters are single segments.
+"""Converts path templates to OpenAPI paths, in which a parameter is a single segment.
 
 A variable of several segments is split: `{name=shelves/*/books/*}` becomes
 `shelves/{name1}/books/{name2}`. A wildcard for any number of segments becomes one parameter,

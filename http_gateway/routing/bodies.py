@@ -14,7 +14,7 @@ from .templates import BindingError
 from .update_masks import UpdateMask, mask_of
 
 WHOLE = "*"
-# The methods whose content has no defined semantics (RFC 9110).
+# The methods for which content has no defined semantics (RFC 9110).
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "TRACE"})
 _UPDATES = frozenset({"PUT", "PATCH"})
 

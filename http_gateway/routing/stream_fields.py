@@ -120,7 +120,7 @@ def response_records(
 
 
 def _format(request: Descriptor) -> FormatField | None:
-    """Returns the first request field whose enum values declare media types."""
+    """Returns the first request field with enum values that declare media types."""
     for field in request.fields:
         if field.enum_type is None or field.is_repeated:
             continue

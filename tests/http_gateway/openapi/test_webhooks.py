@@ -16,8 +16,9 @@ from server.serving.documentation import documentation
 
 from ..routing.protos import library
 
-DOCUMENT = webhooks_document(documentation().about)
-CLIENTS = document(SERVICES)
+ABOUT = documentation().about
+DOCUMENT = webhooks_document(ABOUT)
+CLIENTS = document(SERVICES, ABOUT)
 
 
 def violations(event_type: str, event: dict[str, Any]) -> list[str]:
