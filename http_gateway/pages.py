@@ -37,6 +37,8 @@ REDIRECTS = {"/": (302, "/docs"), "/docs/": (308, "/docs")}
 
 # Timeout of the health check of the server, in seconds.
 READY_SECONDS = 2.0
+# Trailing metadata of the health check: what impairs a server that accepts calls.
+DETAIL_METADATA = "roster-health-detail"
 
 
 def pages_of(
@@ -70,12 +72,14 @@ def pages_of(
         if load.is_draining:
             return _state(503, "stopping", request_id)
         try:
-            reply = await health.Check(health_pb2.HealthCheckRequest(), timeout=READY_SECONDS)
+            check = health.Check(health_pb2.HealthCheckRequest(), timeout=READY_SECONDS)
+            reply, trailing = await check, await check.trailing_metadata()
         except AioRpcError:
             return _state(503, "unreachable", request_id)
         if reply.status != health_pb2.HealthCheckResponse.SERVING:
             return _state(503, "not serving", request_id)
-        return _state(200, "ok", request_id)
+        details = [value for name, value in trailing or () if name == DETAIL_METADATA]
+        return _state(200, "ok", request_id, details)
 
     pages = {
         "/healthz": healthz,
@@ -119,5 +123,6 @@ def _json(content: dict[str, Any]) -> StaticContent:
     return StaticContent(orjson.dumps(content), JSON)
 
 
-def _state(status: int, state: str, request_id: str) -> Response:
-    return Response(status, request_id, orjson.dumps({"status": state}))
+def _state(status: int, state: str, request_id: str, details: Sequence[Any] = ()) -> Response:
+    body = {"status": state, "details": details} if details else {"status": state}
+    return Response(status, request_id, orjson.dumps(body))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import grpc
@@ -117,6 +117,7 @@ class App:
         rate_limit: Rate | None = None,
         proxies: Sequence[Network] = (),
         observability: Observability | None = None,
+        nodes: Callable[[], Mapping[int, bool]] = dict,
     ) -> None:
         observability = observability or disabled_observability()
         observability.exposition.add(observability.stats.rpc_samples)
@@ -147,7 +148,7 @@ class App:
         self._webhooks = WebhookService(
             idempotent, Secrets(encryption), client, egress_policy, clock
         )
-        self._health = HealthService()
+        self._health = HealthService(nodes)
 
     def register(self, server: Any) -> None:
         """Adds the services to a server or another registry of handlers."""

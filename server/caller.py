@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 _caller: ContextVar[Caller] = ContextVar("caller")
+_account_id: ContextVar[str | None] = ContextVar("account_id", default=None)
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 
@@ -30,14 +31,19 @@ def account_id() -> str:
 
 
 def account_id_or_none() -> str | None:
-    """Returns the account ID of the caller, or None before authentication."""
-    caller = _caller.get(None)
-    return caller.account_id if caller else None
+    """Returns the account that the current call or task works for, or None."""
+    return _account_id.get()
 
 
 def enter(caller: Caller) -> None:
     """Sets the caller of the current call."""
     _caller.set(caller)
+    _account_id.set(caller.account_id)
+
+
+def enter_account(account_id: str | None) -> None:
+    """Sets the account that the current task works for."""
+    _account_id.set(account_id)
 
 
 def request_id() -> str:

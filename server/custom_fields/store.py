@@ -188,5 +188,5 @@ def fallbacks(account_id: str, tx: Transaction) -> dict[str, str]:
 
 def newest_id_of_any_account(tx: Transaction) -> str | None:
     """Returns the greatest ID of all accounts, or None. For the start of the service."""
-    newest: str | None = tx.scalar(_NEWEST)
+    newest: str | None = tx.greatest(_NEWEST)
     return newest

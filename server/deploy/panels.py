@@ -193,6 +193,12 @@ ROWS = (
                 "bytes",
                 ((total(m.SQLITE_BYTES, "file"), "{{file}}"),),
             ),
+            Panel(
+                "Database nodes",
+                "Calls for accounts on a node that does not respond fail until it does.",
+                "short",
+                ((total(m.DATABASE_NODES, "state"), "{{state}}"),),
+            ),
         ),
     ),
     Row(

@@ -6,11 +6,15 @@ A watch continues after it has reported NOT_SERVING, and a port that closes wait
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from grpc_health.v1.health import aio
 
 from ..errors import ServiceNotFound, Unavailable
+
+# Trailing metadata of a health check, for /readyz of the gateway.
+DETAIL_METADATA = "roster-health-detail"
 
 
 class WatchEnded(Unavailable):
@@ -20,10 +24,14 @@ class WatchEnded(Unavailable):
 
 
 class HealthService(aio.HealthServicer):
-    """The health service of grpcio-health, with watches that can be ended."""
+    """The health service of grpcio-health, with watches that can be ended.
 
-    def __init__(self) -> None:
+    `nodes` returns whether the nodes of the database respond, by ID.
+    """
+
+    def __init__(self, nodes: Callable[[], Mapping[int, bool]] = dict) -> None:
         super().__init__()
+        self._nodes = nodes
         self._watches_ended = asyncio.Event()
         # The empty name is the server as a whole.
         self._services = {""}
@@ -38,9 +46,19 @@ class HealthService(aio.HealthServicer):
         self._watches_ended.set()
 
     async def Check(self, request: Any, context: Any) -> Any:
-        """Returns the status of a service. Raises ServiceNotFound."""
+        """Returns the status of a service. Raises ServiceNotFound.
+
+        The trailing metadata contains what impairs a process that can take calls.
+        """
         if request.service not in self._services:
             raise ServiceNotFound
+        details = [
+            (DETAIL_METADATA, f"database node {node} does not respond")
+            for node, responds in self._nodes().items()
+            if not responds
+        ]
+        if details:
+            context.set_trailing_metadata(details)
         return await super().Check(request, context)
 
     async def Watch(self, request: Any, context: Any) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..encryption import Encryption
 from ..errors import IdempotencyKeyInUse, IdempotencyKeyReused, RosterError
-from ..storage.database import Database, Result, Work
+from ..storage.database import Database, NodeResults, Result, Work
 from ..storage.transaction import Transaction
 from . import store
 
@@ -80,6 +80,9 @@ class IdempotentDatabase:
 
     async def read(self, work: Work[Result]) -> Result:
         return await self._database.read(work)
+
+    async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
+        return await self._database.read_nodes(work)
 
     async def write(self, work: Work[Result]) -> Result:
         request = _current.get()

@@ -126,6 +126,13 @@ SQLITE_BYTES = Metric(
     "Size of the SQLite database file (`database`) and its write-ahead log (`wal`).",
     ("file",),
 )
+DATABASE_NODES = Metric(
+    "roster_database_nodes",
+    Kind.GAUGE,
+    "Nodes of a distributed database that store accounts, by whether they respond to this process:"
+    " `responding` or `not_responding`.",
+    ("state",),
+)
 WEBHOOK_BACKLOG = Metric(
     "roster_webhook_backlog", Kind.GAUGE, "Webhook deliveries that are due and not completed."
 )

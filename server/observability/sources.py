@@ -48,6 +48,10 @@ def of_database(database: Measured) -> Source:
         yield Sample(metrics.COMMIT_SECONDS, database.executors[0].stats.commits)
         for file, size in database.bytes_on_disk().items():
             yield Sample(metrics.SQLITE_BYTES, size, (file,))
+        if nodes := database.nodes():
+            missing = len(nodes) - sum(nodes.values())
+            yield Sample(metrics.DATABASE_NODES, len(nodes) - missing, ("responding",))
+            yield Sample(metrics.DATABASE_NODES, missing, ("not_responding",))
 
     return samples
 

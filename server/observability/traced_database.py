@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Internal, RosterError, Unavailable
-from ..storage.database import Database, Result, Work
+from ..storage.database import Database, NodeResults, Result, Work
 from ..storage.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ class TracedDatabase:
 
     async def read(self, work: Work[Result]) -> Result:
         return await self._traced("read", self._database.read, work)  # type: ignore[no-any-return]
+
+    async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
+        return await self._traced("read", self._database.read_nodes, work)  # type: ignore[no-any-return]
 
     async def write(self, work: Work[Result]) -> Result:
         return await self._traced("write", self._database.write, work)  # type: ignore[no-any-return]

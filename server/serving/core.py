@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from ..accounts import store
 from ..accounts.rules import hash_secret, make_secret
-from ..app import App, newest_id
+from ..app import App
 from ..clock import system_clock
 from ..database_url import DatabaseLocation, PostgresUrl
 from ..encryption import Encryption
@@ -23,6 +23,7 @@ from ..storage.database import Database
 from ..storage.databases import database_at
 from ..storage.transaction import Transaction
 from ..webhooks.egress.client import Client
+from .newest_ids import starting_past_newest
 from .options import CoreOptions
 from .role import Role
 from .secret_key import find_key
@@ -73,6 +74,7 @@ class Core:
             rate_limit=options.rate_limit,
             proxies=options.proxies,
             observability=observability,
+            nodes=self.database.nodes,
         )
 
     async def open(self) -> None:
@@ -84,7 +86,7 @@ class Core:
             return
         options, database, stack = self._options, self.database, self._stack
         await self._open_database()
-        database.ids.start_past(await database.read(newest_id))
+        await stack.enter_async_context(starting_past_newest(database))
         self._observability.exposition.add(of_database(database))
         self._encryption.set_key(await find_key(options.secret_key, options.database, database))
         await stack.enter_async_context(self._client)

@@ -14,7 +14,7 @@ from ..observability.metrics import Sample
 from ..storage.database import Database
 from ..webhooks.delivery.dispatcher import Dispatcher
 from ..webhooks.delivery.sender import Sender
-from ..webhooks.delivery.store_backlog import EMPTY, backlog_of_any_account
+from ..webhooks.delivery.store_backlog import EMPTY, backlog_of_any_account, total
 from ..webhooks.egress.client import Client
 from ..webhooks.endpoints.signing import Secrets
 
@@ -35,7 +35,7 @@ async def deliver(
 
     async def read_backlog() -> int:
         nonlocal backlog
-        backlog = await database.read(backlog_of_any_account)
+        backlog = total((await database.read_nodes(backlog_of_any_account)).results)
         return 0
 
     def samples() -> Iterable[Sample]:

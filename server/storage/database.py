@@ -8,7 +8,7 @@ query.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     # Not at run time: commands that need StorageError only would import Peewee.
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Work = Callable[["Transaction"], Result]
+
+
+class NodeResults(NamedTuple, Generic[Result]):
+    """The results of the available nodes, and the number of the other nodes."""
+
+    results: list[Result]
+    missing: int = 0
 
 
 class Database(Protocol):
@@ -35,6 +42,13 @@ class Database(Protocol):
 
     async def read(self, work: Work[Result]) -> Result:
         """Runs the work in one snapshot and returns its result."""
+
+    async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
+        """Runs the work on each node of a distributed database, once for the accounts there.
+
+        Other databases have one node. Statements without an account return the rows of each
+        shard of the node. A node that is not available is left out.
+        """
 
     async def write(self, work: Work[Result]) -> Result:
         """Runs the work as one transaction and returns once it is durable.

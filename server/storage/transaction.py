@@ -69,6 +69,11 @@ class Transaction:
         row = self._execute(statement, values).fetchone()
         return None if row is None else row[0]
 
+    def greatest(self, statement: Statement, **values: Any) -> Any:
+        """Runs a statement and returns the greatest first column of all rows, or None."""
+        rows = self._execute(statement, values).fetchall()
+        return max((row[0] for row in rows if row[0] is not None), default=None)
+
     def run(self, statement: Statement, **values: Any) -> int:
         """Runs a statement and returns the number of changed rows."""
         return self._database.rows_affected(self._execute(statement, values))  # type: ignore[no-any-return]

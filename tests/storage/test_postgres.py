@@ -17,8 +17,8 @@ from server.errors import Internal, TagNotFound, Unavailable
 from server.paging import Page
 from server.storage.database import StorageError
 from server.storage.databases import bring_up_to_date, reading, unit_of_work
-from server.storage.postgres import commit_timeout
 from server.storage.postgres import database as module
+from server.storage.postgres import running
 from server.storage.postgres.database import PostgresDatabase
 from server.storage.postgres.transaction import RolledBack, lock_of
 from server.storage.statements import Statement
@@ -227,8 +227,8 @@ def test_commit_with_a_lost_response_is_neither_acknowledged_nor_retried(url: st
 def test_commit_that_no_standby_confirms_times_out_without_acknowledgement(
     url: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commit_timeout, "COMMIT_SECONDS", 0.1)
-    monkeypatch.setattr(commit_timeout, "SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr(running, "COMMIT_SECONDS", 0.1)
+    monkeypatch.setattr(running, "SWEEP_SECONDS", 0.05)
 
     async def scenario(database: PostgresDatabase) -> None:
         with pytest.raises(Internal):

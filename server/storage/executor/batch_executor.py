@@ -20,14 +20,14 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Sequence
-from queue import Empty, SimpleQueue
 from typing import Any, Generic
 
 from ... import deadline
 from ...errors import Overloaded, Unavailable
 from .queue_delay import QueueDelay
 from .stats import ExecutorStats
-from .work_item import Work, WorkItem
+from .work_item import Shares, Work, WorkItem
+from .work_queue import FairQueue, FifoQueue, WorkQueue
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,8 @@ class BatchExecutor(Generic[Work]):
     `start` and `stop` run in each thread, at its beginning and end. `run_batch` sets
     `result` or `error` of every item that it can claim, at most `max_batch` of them. With
     `abandons`, a canceled caller does not wait for a claimed item. With `queue_timeout`, an
-    item that is not claimed within that many seconds is rejected.
+    item that is not claimed within that many seconds is rejected. If `fair`, the groups of items
+    have a share of the threads, see `FairQueue`.
     """
 
     def __init__(
@@ -63,12 +64,13 @@ class BatchExecutor(Generic[Work]):
         threads: int = 1,
         max_batch: int = MAX_BATCH,
         queue_timeout: float | None = None,
+        fair: bool = False,
     ) -> None:
         self.name, self.stats = name, ExecutorStats(threads)
-        self._abandons, self._max_batch, self._queue_timeout = abandons, max_batch, queue_timeout
+        self._abandons, self._queue_timeout = abandons, queue_timeout
         self._loop = asyncio.get_running_loop()
         self._start, self._run_batch, self._stop = start, run_batch, stop
-        self._queue: SimpleQueue[WorkItem[Work] | None] = SimpleQueue()
+        self._queue: WorkQueue = (FairQueue if fair else FifoQueue)(max_batch)
         self._gathered: list[WorkItem[Work]] = []
         self._claiming = threading.Lock()
         self._closing = False
@@ -81,7 +83,7 @@ class BatchExecutor(Generic[Work]):
     @property
     def waiting(self) -> int:
         """The number of items that are not in a batch yet."""
-        return self._queue.qsize() + len(self._gathered)
+        return len(self._queue) + len(self._gathered)
 
     async def open(self) -> None:
         """Starts the threads. If `start` fails in one of them, stops all and raises its error.
@@ -102,13 +104,13 @@ class BatchExecutor(Generic[Work]):
                 await self.close()
                 raise outcome
 
-    async def run(self, work: Work) -> Any:
+    async def run(self, work: Work, shares: Shares = ()) -> Any:
         """Runs the work in some batch and returns its result, or raises what it raised.
 
         Raises Unavailable, without effect, if the executor is closing or the queue timeout
         passes. Raises Overloaded if the queue is full or its delay exceeds the deadline.
         """
-        item = self._admit(work)
+        item = self._admit(work, shares)
         if not self._gathered:
             self._loop.call_soon(self._hand_over)
         self._gathered.append(item)
@@ -120,7 +122,7 @@ class BatchExecutor(Generic[Work]):
         finally:
             timer.cancel()
 
-    def _admit(self, work: Work) -> WorkItem[Work]:
+    def _admit(self, work: Work, shares: Shares) -> WorkItem[Work]:
         """Returns a work item for the queue. Raises Unavailable or Overloaded."""
         if self._closing:
             raise Unavailable
@@ -128,7 +130,7 @@ class BatchExecutor(Generic[Work]):
         if waiting:
             self._check_queue_delay(waiting)
         self._queue_delay.enqueued(waiting)
-        return WorkItem(work, self._loop.create_future(), self._claiming)
+        return WorkItem(work, self._loop.create_future(), self._claiming, shares)
 
     def _check_queue_delay(self, waiting: int) -> None:
         """Raises Overloaded if the queue is full or its delay exceeds the deadline."""
@@ -174,8 +176,7 @@ class BatchExecutor(Generic[Work]):
         """Runs the queued items, then stops the threads."""
         self._hand_over()
         self._closing = True
-        for _ in self._threads:
-            self._queue.put(None)
+        self._queue.close(len(self._threads))
         for thread, _ in self._threads:
             await self._loop.run_in_executor(None, thread.join)
 
@@ -186,14 +187,13 @@ class BatchExecutor(Generic[Work]):
             self._loop.call_soon_threadsafe(started.set_exception, error)
             return
         self._loop.call_soon_threadsafe(started.set_result, None)
-        closing = False
-        while not closing:
-            batch, closing = self._take()
-            if batch:
-                dequeued_at = self._queue_delay.dequeued()
-                self._run_guarded(batch)
+        while batch := self._queue.take():
+            dequeued_at = self._queue_delay.dequeued()
+            self._run_guarded(batch)
+            # A batch that waited for an unavailable node says nothing about the others.
+            if not isinstance(batch[0].error, Unavailable):
                 self._queue_delay.done(len(batch), dequeued_at)
-                self._loop.call_soon_threadsafe(_settle_all, batch)
+            self._loop.call_soon_threadsafe(self._settle_all, batch)
         self._stop()
 
     def _run_guarded(self, batch: Sequence[WorkItem[Work]]) -> None:
@@ -209,22 +209,8 @@ class BatchExecutor(Generic[Work]):
         finally:
             self.stats.end(began)
 
-    def _take(self) -> tuple[list[WorkItem[Work]], bool]:
-        """Waits for an item; returns all queued items, and whether the thread must stop."""
-        batch: list[WorkItem[Work]] = []
-        item = self._queue.get()
-        while item is not None:
-            batch.append(item)
-            if len(batch) == self._max_batch:
-                return batch, False
-            try:
-                item = self._queue.get_nowait()
-            except Empty:
-                return batch, False
-        return batch, True
-
-
-def _settle_all(batch: Sequence[WorkItem[Any]]) -> None:
-    """Passes the outcomes to all callers. Runs on the event loop."""
-    for item in batch:
-        item.settle()
+    def _settle_all(self, batch: Sequence[WorkItem[Work]]) -> None:
+        """Passes the outcomes to all callers. Runs on the event loop."""
+        self._queue.done(batch)
+        for item in batch:
+            item.settle()

@@ -67,3 +67,6 @@ class Measured(Protocol):
 
     def bytes_on_disk(self) -> Mapping[str, int]:
         """Returns file sizes by content; empty for a database server."""
+
+    def nodes(self) -> Mapping[int, bool]:
+        """Returns whether the nodes of a distributed database respond, by ID; else empty."""

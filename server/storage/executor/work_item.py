@@ -7,16 +7,27 @@ first of the two wins.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Hashable
 from contextlib import AbstractContextManager
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ...errors import Unavailable
 
 Work = TypeVar("Work")
 
 
+class Share(NamedTuple):
+    """A group of work items, such as those of one account, and its maximum number of threads."""
+
+    group: Hashable
+    threads: int
+
+
+Shares = tuple[Share, ...]
+
+
 class WorkItem(Generic[Work]):
-    """The work of one caller, and the future for its outcome."""
+    """The work of one caller, the groups that it belongs to, and the future for its outcome."""
 
     __slots__ = (
         "_claimed",
@@ -26,13 +37,19 @@ class WorkItem(Generic[Work]):
         "future",
         "result",
         "settled",
+        "shares",
         "work",
     )
 
     def __init__(
-        self, work: Work, future: asyncio.Future[Any], claiming: AbstractContextManager[Any]
+        self,
+        work: Work,
+        future: asyncio.Future[Any],
+        claiming: AbstractContextManager[Any],
+        shares: Shares = (),
     ) -> None:
         self.work = work
+        self.shares = shares
         self.future = future
         self._claiming = claiming
         self.result: Any = None

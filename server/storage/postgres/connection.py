@@ -102,6 +102,8 @@ def parameters(url: str) -> dict[str, Any]:
         f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
         # A generic plan that suits a typical account can be very slow for a large one.
         " -c plan_cache_mode=force_custom_plan"
+        # From Citus's coordinator to another node. Has no effect without Citus.
+        f" -c citus.node_connection_timeout={CONNECT_SECONDS}s"
     )
     return {
         "application_name": "roster",

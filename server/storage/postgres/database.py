@@ -17,6 +17,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -25,14 +26,17 @@ from peewee import PeeweeException
 from ...clock import Clock, system_clock
 from ...errors import Internal, Unavailable
 from ...ids import Ids
-from ..database import Result, StorageError, Work
+from ..database import NodeResults, Result, StorageError, Work
 from ..executor.batch_executor import BatchExecutor
 from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..notifications import Listener, Notifications
-from .commit_timeout import CommitTimeout
+from ..transaction import Transaction
 from .connection import connect, open_database, unusable, warn_of_danger
 from .listen import NotificationBridge
+from .nodes import Nodes
+from .placement import Node, NodeReading, read_placement
+from .running import RunningTransactions
 from .schema import bring_up_to_date
 from .transaction import (
     OutcomeUnknown,
@@ -40,6 +44,7 @@ from .transaction import (
     begin_reading,
     driver_error,
     is_conflict,
+    is_node_failure,
     is_transient,
     reading,
     undo,
@@ -51,6 +56,8 @@ log = logging.getLogger(__name__)
 QUEUE_TIMEOUT_SECONDS = 5.0
 # The maximum number of reads that share a snapshot and its round trips.
 READS_AT_ONCE = 8
+# A write that failed later than this, in seconds, is not retried: its caller has waited enough.
+RETRY_SECONDS = 2.0
 
 
 class PostgresDatabase:
@@ -64,7 +71,8 @@ class PostgresDatabase:
         self._readers = connections // 2
         self._writers = connections - self._readers
         self._clock = clock
-        self._commit_timeout = CommitTimeout()
+        self._running = RunningTransactions()
+        self._nodes = Nodes(url, self._running)
         self._notifications = Notifications()
         self._bridge = NotificationBridge(url, self._notifications)
         self._listen_task: asyncio.Task[None] | None = None
@@ -74,13 +82,21 @@ class PostgresDatabase:
     async def open(self) -> None:
         await interruptible(self._bring_up_to_date)
         async with AsyncExitStack() as stack:
-            stack.callback(asyncio.create_task(self._commit_timeout.run()).cancel)
+            for task in (self._running.run(), self._nodes.run()):
+                stack.push_async_callback(_end, asyncio.create_task(task))
             stack.push_async_callback(self._stop_listening)
-            self._writing = self._executor("writer", self._write_batch, self._writers, max_batch=1)
+            self._writing = self._executor(
+                "writer", self._write_batch, self._writers, max_batch=1, fair=True
+            )
             await self._writing.open()
             stack.push_async_callback(self._writing.close)
             self._reading = self._executor(
-                "reader", self._read_batch, self._readers, max_batch=READS_AT_ONCE, abandons=True
+                "reader",
+                self._read_batch,
+                self._readers,
+                max_batch=READS_AT_ONCE,
+                abandons=True,
+                fair=self._nodes.placement is not None,
             )
             await self._reading.open()
             stack.push_async_callback(self._reading.close)
@@ -91,6 +107,7 @@ class PostgresDatabase:
             interrupted_by(database.connection().cancel_safe)
             warn_of_danger(database)
             bring_up_to_date(database)
+            self._nodes.placement = read_placement(database)
 
     def _executor(
         self,
@@ -99,6 +116,7 @@ class PostgresDatabase:
         threads: int,
         *,
         max_batch: int,
+        fair: bool,
         abandons: bool = False,
     ) -> BatchExecutor[Work[Any]]:
         return BatchExecutor(
@@ -109,14 +127,36 @@ class PostgresDatabase:
             threads=threads,
             max_batch=max_batch,
             abandons=abandons,
+            fair=fair,
             queue_timeout=QUEUE_TIMEOUT_SECONDS,
         )
 
     async def read(self, work: Work[Result]) -> Result:
-        return await self._reading.run(work)  # type: ignore[no-any-return]
+        shares = self._nodes.read_shares(self._readers)
+        return await self._reading.run(work, shares)  # type: ignore[no-any-return]
+
+    async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
+        placement = self._nodes.placement
+        if placement is None:
+            return NodeResults([await self.read(work)])
+
+        def run(node: Node, _tx: Transaction) -> Result:
+            return work(NodeReading(self._connections, self._clock, self.ids, placement, node))
+
+        async def read(node: Node) -> Result | Unavailable:
+            try:
+                shares = self._nodes.shares_of(node, self._readers)
+                return await self._reading.run(partial(run, node), shares)  # type: ignore[no-any-return]
+            except Unavailable as error:
+                return error
+
+        found = await asyncio.gather(*map(read, placement.nodes))
+        results = [each for each in found if not isinstance(each, Unavailable)]
+        return NodeResults(results, len(found) - len(results))
 
     async def write(self, work: Work[Result]) -> Result:
-        return await self._writing.run(work)  # type: ignore[no-any-return]
+        shares = self._nodes.write_shares(self._writers)
+        return await self._writing.run(work, shares)  # type: ignore[no-any-return]
 
     def listen(self, listener: Listener) -> None:
         self._notifications.listen(listener)
@@ -139,6 +179,9 @@ class PostgresDatabase:
     def bytes_on_disk(self) -> Mapping[str, int]:
         return {}
 
+    def nodes(self) -> Mapping[int, bool]:
+        return self._nodes.states()
+
     def _connect(self) -> None:
         """Opens the thread's connection, if it has none. Raises StorageError."""
         try:
@@ -149,27 +192,40 @@ class PostgresDatabase:
     def _write_batch(self, items: Sequence[WorkItem[Work[Any]]]) -> None:
         for item in filter(WorkItem.claim, items):
             try:
-                item.result = self._write_twice(item.work)
+                item.result = self._write_twice(item)
             except Exception as error:  # noqa: BLE001 - raised to its caller
-                item.error = client_error(error)
+                item.error = self._client_error(error)
 
-    def _write_twice(self, work: Work[Result]) -> Result:
+    def _write_twice(self, item: WorkItem[Work[Any]]) -> Any:
+        began = time.monotonic()
         try:
-            return self._write(work)
+            return self._write(item)
         except Exception as error:
-            cause = driver_error(error)
-            if cause is None or not (is_conflict(cause) or self._connections.is_closed()):
+            if not self._can_retry(error) or time.monotonic() > began + RETRY_SECONDS:
                 raise
-            log.warning("a write was rolled back and is retried: %s", cause)
-        return self._write(work)
+            log.warning("a write was rolled back and is retried: %s", driver_error(error))
+        return self._write(item)
 
-    def _write(self, work: Work[Result]) -> Result:
+    def _can_retry(self, error: Exception) -> bool:
+        """Whether a write was rolled back by an error that an immediate retry can avoid."""
+        cause = driver_error(error)
+        return cause is not None and (
+            is_conflict(cause) or self._connections.is_closed() or self._is_node_failure(cause)
+        )
+
+    def _is_node_failure(self, error: psycopg.Error) -> bool:
+        return self._nodes.placement is not None and is_node_failure(error)
+
+    def _write(self, item: WorkItem[Work[Any]]) -> Any:
         self._connect()
+        if self._nodes.failed(item.shares):
+            raise Unavailable
         tx = WriteTransaction(self._connections, self._clock, self.ids)
         try:
-            result = work(tx)
-            began = time.perf_counter()
-            with self._commit_timeout.limit(self._connections.connection()):
+            with self._running.track(self._connections.connection(), item.shares):
+                result = item.work(tx)
+                began = time.perf_counter()
+                self._running.committing()
                 tx.commit()
             self._writing.stats.committed(time.perf_counter() - began)
             self._notify(tx.accounts_to_notify)
@@ -195,7 +251,7 @@ class PostgresDatabase:
             if not isinstance(failure, StorageError):
                 failure = self._failure([item])
             if failure is not None:
-                item.error = client_error(failure)
+                item.error = self._client_error(failure)
 
     def _failure(self, items: Sequence[WorkItem[Work[Any]]]) -> Exception | None:
         """Runs reads in one snapshot; returns the error that ended the transaction, or None."""
@@ -207,29 +263,42 @@ class PostgresDatabase:
 
     def _read(self, items: Sequence[WorkItem[Work[Any]]]) -> None:
         self._connect()
+        # The items of a batch have the same groups.
+        shares = items[0].shares if items else ()
+        if self._nodes.failed(shares):
+            raise Unavailable
         try:
-            begin_reading(self._connections)
-            for item in items:
-                item.result, item.error = None, None
-                try:
-                    item.result = item.work(reading(self._connections, self._clock, self.ids))
-                except Exception as error:
-                    if driver_error(error) is not None:
-                        raise
-                    item.error = error
+            with self._running.track(self._connections.connection(), shares):
+                self._read_all(items)
         except BaseException as error:
             undo(self._connections, error)
             raise
         undo(self._connections)
 
+    def _read_all(self, items: Sequence[WorkItem[Work[Any]]]) -> None:
+        begin_reading(self._connections)
+        for item in items:
+            item.result, item.error = None, None
+            try:
+                item.result = item.work(reading(self._connections, self._clock, self.ids))
+            except Exception as error:
+                if driver_error(error) is not None:
+                    raise
+                item.error = error
 
-def client_error(error: Exception) -> Exception:
-    """Returns the error to raise to the caller: Internal or Unavailable if PostgreSQL failed."""
-    if isinstance(error, OutcomeUnknown):
-        log.critical("the outcome of a commit is unknown", exc_info=error)
-        return Internal()
-    cause = driver_error(error)
-    if isinstance(error, StorageError) or (cause is not None and is_transient(cause)):
-        log.error("the database is unavailable: %s", cause or error)
-        return Unavailable()
-    return error
+    def _client_error(self, error: Exception) -> Exception:
+        """Returns the error to raise to the caller."""
+        if isinstance(error, OutcomeUnknown):
+            log.critical("the outcome of a commit is unknown", exc_info=error)
+            return Internal()
+        cause = driver_error(error)
+        is_temporary = cause is not None and (is_transient(cause) or self._is_node_failure(cause))
+        if isinstance(error, StorageError) or is_temporary:
+            log.error("the database is unavailable: %s", cause or error)
+            return Unavailable()
+        return error
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

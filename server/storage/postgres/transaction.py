@@ -40,6 +40,8 @@ _UNDONE, _COMPLETION_UNKNOWN = ("40", "23"), "40003"
 # The server has become read-only after a failover; idle_in_transaction_session_timeout.
 _READ_ONLY = "25006"
 _TRANSIENT = (_READ_ONLY, "25P03")
+# Classes of errors of Citus: connection exception, internal error.
+_NODE_FAILURES = ("08", "XX")
 
 
 class OutcomeUnknown(Exception):
@@ -154,6 +156,14 @@ def driver_error(error: BaseException) -> psycopg.Error | None:
 def is_transient(error: psycopg.Error) -> bool:
     """Whether an error is temporary: the server or a lock was not available in time."""
     return isinstance(error, psycopg.OperationalError) or error.sqlstate in _TRANSIENT
+
+
+def is_node_failure(error: psycopg.Error) -> bool:
+    """Whether a statement of a distributed database failed because of a node or a moved shard.
+
+    Citus reports many of these failures as internal errors.
+    """
+    return error.sqlstate is not None and error.sqlstate[:2] in _NODE_FAILURES
 
 
 def is_conflict(error: psycopg.Error) -> bool:

@@ -26,7 +26,7 @@ from playhouse.apsw_ext import APSWDatabase
 from ...clock import Clock, system_clock
 from ...errors import Internal, RosterError, Unavailable
 from ...ids import Ids
-from ..database import Result, Work
+from ..database import NodeResults, Result, Work
 from ..executor.batch_executor import BatchExecutor
 from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
@@ -98,6 +98,9 @@ class SqliteDatabase:
             executor = min(others, key=lambda executor: executor.waiting)
         return await executor.run(work)  # type: ignore[no-any-return]
 
+    async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
+        return NodeResults([await self.read(work)])
+
     async def write(self, work: Work[Result]) -> Result:
         return await self._writer.run(work)  # type: ignore[no-any-return]
 
@@ -113,6 +116,9 @@ class SqliteDatabase:
 
     def bytes_on_disk(self) -> Mapping[str, int]:
         return {"database": size_of(self._path), "wal": size_of(Path(f"{self._path}-wal"))}
+
+    def nodes(self) -> Mapping[int, bool]:
+        return {}
 
     def _read_batch(self, reader: APSWDatabase, items: Sequence[WorkItem[Work[Any]]]) -> None:
         try:

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
+from ... import caller
 from ...errors import Internal, Unavailable
 from ...storage.database import Database
 from ..rules import MAX_IN_FLIGHT_PER_ACCOUNT, DisabledReason
@@ -101,7 +102,9 @@ class Dispatcher:
         search = partial(ids_of_any_account_with_work, POLL_LIMIT)
         while True:
             try:
-                self.notify(await self._database.read(search))
+                # A node that does not respond delays its own accounts only.
+                for account_ids in (await self._database.read_nodes(search)).results:
+                    self.notify(account_ids)
             except _TEMPORARY_ERRORS:
                 log.warning("search for due deliveries skipped: database not available")
             except Exception:
@@ -123,6 +126,7 @@ class Dispatcher:
 
     async def _cycle(self, account_id: str) -> None:
         """Stores finished attempts of an account and sends due deliveries."""
+        caller.enter_account(account_id)
         finished = self._finished.pop(account_id, [])
         work = partial(run_cycle, account_id, finished, self._capacity(account_id))
         try:
@@ -190,6 +194,7 @@ class Dispatcher:
             lease = Lease(leased.delivery.id, leased.delivery.fence)
             leases.setdefault(account_id, []).append(lease)
         for account_id, account_leases in leases.items():
+            caller.enter_account(account_id)
             try:
                 await self._release(account_id, account_leases)
             except Exception:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from peewee import JOIN, fn
@@ -40,5 +41,13 @@ def backlog_of_any_account(tx: Transaction) -> Backlog:
 
     A failed delivery counts again when its retry is due.
     """
-    ((count, oldest_due_at),) = tx.all(_BACKLOG, now=tx.now, enabled=True)
-    return Backlog(count, tx.now - oldest_due_at) if count else EMPTY
+    rows = tx.all(_BACKLOG, now=tx.now, enabled=True)
+    return total(Backlog(count, tx.now - oldest) for count, oldest in rows if count)
+
+
+def total(backlogs: Iterable[Backlog]) -> Backlog:
+    """Returns the backlog of several parts of the database."""
+    known = list(backlogs)
+    return Backlog(
+        sum(each.deliveries for each in known), max((each.oldest for each in known), default=0)
+    )

@@ -7,6 +7,7 @@ transaction that needs both locks takes the account lock first.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import NamedTuple
 
 from peewee import SQL, fn
@@ -48,15 +49,16 @@ _LOCK_IF_FREE = Statement(
 _UPDATE = Statement(
     lambda _: DeliveryQueue.update(params(*_COLUMNS)).where(_OF_ACCOUNT), without_account_lock=True
 )
+_WAITING_SINCE = fn.COALESCE(DeliveryQueue.due_at, SQL("0"))
 # The only search across accounts. It reads the accounts that have or had a webhook.
 _WITH_WORK = Statement(
     lambda _: (
-        DeliveryQueue.select(DeliveryQueue.account_id)
+        DeliveryQueue.select(DeliveryQueue.account_id, _WAITING_SINCE)
         .join(EventStream, on=EventStream.account_id == DeliveryQueue.account_id)
         .where(
             (DeliveryQueue.due_at <= param("now")) | (EventStream.sequence > DeliveryQueue.expanded)
         )
-        .order_by(fn.COALESCE(DeliveryQueue.due_at, SQL("0")), DeliveryQueue.account_id)
+        .order_by(_WAITING_SINCE, DeliveryQueue.account_id)
         .limit(param("limit"))
     )
 )
@@ -116,4 +118,5 @@ def ids_of_any_account_with_queue(tx: Transaction) -> list[str]:
 
 def ids_of_any_account_with_work(limit: int, tx: Transaction) -> list[str]:
     """Returns accounts with due deliveries or new events, those that wait longest first."""
-    return [account_id for (account_id,) in tx.all(_WITH_WORK, now=tx.now, limit=limit)]
+    rows = tx.all(_WITH_WORK, now=tx.now, limit=limit)
+    return [account_id for account_id, _ in sorted(rows, key=itemgetter(1))]

@@ -106,7 +106,7 @@ def count(account_id: str, tx: Transaction) -> int:
 
 def newest_id_of_any_account(tx: Transaction) -> str | None:
     """Returns the greatest ID of all accounts, or None. Runs when the service starts."""
-    newest: str | None = tx.scalar(_NEWEST)
+    newest: str | None = tx.greatest(_NEWEST)
     return newest
 
 

@@ -1,0 +1,151 @@
+"""Observes the nodes of a Citus cluster, so that a failing node affects its own accounts only.
+
+Each node is probed once a second, over a connection to the coordinator. If a probe fails or takes
+two seconds, calls for accounts on the node fail at once, and transactions that wait for the node
+are disconnected, until a probe succeeds. The server's timeouts are not sufficient: Citus cancels a
+statement on a frozen node by a connection to that node, and waits for it without limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+
+from ... import caller
+from ...errors import Unavailable
+from ..executor.work_item import Share, Shares
+from .connection import CONNECT_SECONDS, STATEMENT_SECONDS, parameters
+from .placement import Node, Placement, refreshed
+from .running import RunningTransactions, disconnect
+
+log = logging.getLogger(__name__)
+
+# Seconds between probes, for a probe, and between reads of the catalog.
+PROBE_INTERVAL = 1.0
+PROBE_SECONDS = 2.0
+CATALOG_SECONDS = 5.0
+# Threads of an executor that may write to one account. The second waits for the account lock while
+# the first commits.
+THREADS_PER_ACCOUNT = 2
+
+
+class Nodes:
+    """The nodes of a database; none if it is not distributed. Used on the event loop."""
+
+    def __init__(self, url: str, running: RunningTransactions) -> None:
+        self._url = url
+        self._running = running
+        self.placement: Placement | None = None
+        self.not_responding: set[Node] = set()
+        self._probes: dict[Node, asyncio.Task[None]] = {}
+
+    def states(self) -> Mapping[int, bool]:
+        """Returns whether the nodes respond, by ID."""
+        nodes = self.placement.nodes if self.placement else []
+        return {node.id: node not in self.not_responding for node in nodes}
+
+    def write_shares(self, threads: int) -> Shares:
+        """Returns the groups of a write for the current account. Raises Unavailable."""
+        account_id = caller.account_id_or_none()
+        if account_id is None:
+            return ()
+        share = Share(account_id, min(THREADS_PER_ACCOUNT, threads))
+        if self.placement is None:
+            return (share,)
+        # Writes to a shard wait while the shard is moved.
+        shard = Share(self.placement.shard_of(account_id), max(threads // 2, 1))
+        return (*self.read_shares(threads), shard, share)
+
+    def read_shares(self, threads: int) -> Shares:
+        """Returns the groups of a read for the current account. Raises Unavailable."""
+        account_id = caller.account_id_or_none()
+        if self.placement is None or account_id is None:
+            return ()
+        return self.shares_of(self.placement.node_of(account_id), threads)
+
+    def shares_of(self, node: Node, threads: int) -> Shares:
+        """Returns the groups of work on a node. Raises Unavailable if it does not respond."""
+        if node in self.not_responding:
+            raise Unavailable
+        return (Share(node, max(threads * 3 // 4, 1)),)
+
+    def failed(self, shares: Shares) -> bool:
+        """Whether a node that does not respond is among the groups."""
+        return any(share.group in self.not_responding for share in shares)
+
+    async def run(self) -> None:
+        """Probes the nodes of a distributed database until canceled."""
+        try:
+            while self.placement is not None:
+                for node in self._probes.keys() - set(self.placement.nodes):
+                    self._probes.pop(node).cancel()
+                    self.not_responding.discard(node)
+                for node in set(self.placement.nodes) - self._probes.keys():
+                    self._probes[node] = asyncio.create_task(self._probe(node))
+                await asyncio.sleep(CATALOG_SECONDS)
+                await self._refresh()
+        finally:
+            for task in self._probes.values():
+                task.cancel()
+            await asyncio.gather(*self._probes.values(), return_exceptions=True)
+
+    async def _refresh(self) -> None:
+        try:
+            async with await self._connected() as connection:
+                self.placement = await refreshed(connection) or self.placement
+        except (psycopg.Error, OSError) as error:
+            log.warning("cannot read the shards of the database: %s", error)
+
+    async def _connected(self) -> psycopg.AsyncConnection[Any]:
+        return await psycopg.AsyncConnection.connect(**parameters(self._url), autocommit=True)
+
+    async def _probe(self, node: Node) -> None:
+        """Probes a node until canceled."""
+        while True:
+            # Without the coordinator, the nodes cannot be judged.
+            with suppress(psycopg.Error, OSError):
+                connection = await self._connected()
+                try:
+                    await self._probe_over(connection, node)
+                finally:
+                    await connection.close()
+            await asyncio.sleep(PROBE_INTERVAL)
+
+    async def _probe_over(self, connection: psycopg.AsyncConnection[Any], node: Node) -> None:
+        """Probes a node over a connection until it fails."""
+        # The first probe includes a connection of the coordinator to the node.
+        seconds = PROBE_SECONDS + CONNECT_SECONDS
+        while (placement := self.placement) is not None:
+            overdue = asyncio.Event()
+            timer = asyncio.get_running_loop().call_later(seconds, _end, connection, overdue)
+            try:
+                await connection.execute(*placement.probe(node))
+            except psycopg.Error as error:
+                if overdue.is_set() or not connection.closed:
+                    self._fail(node, f"no response in {seconds:g} s" if overdue.is_set() else error)
+                return
+            finally:
+                timer.cancel()
+            if node in self.not_responding:
+                self.not_responding.discard(node)
+                log.warning("database node %s responds again", node)
+            seconds = PROBE_SECONDS
+            await asyncio.sleep(PROBE_INTERVAL)
+
+    def _fail(self, node: Node, reason: object) -> None:
+        """Disconnects the transactions on a node. Those that commit get their usual time."""
+        if node not in self.not_responding:
+            log.error("database node %s does not respond: %s", node, " ".join(str(reason).split()))
+        self.not_responding.add(node)
+        # A write to a reference table waits for all nodes.
+        self._running.disconnect(node, older_than=STATEMENT_SECONDS)
+
+
+def _end(connection: psycopg.AsyncConnection[Any], overdue: asyncio.Event) -> None:
+    overdue.set()
+    disconnect(connection)

@@ -1,0 +1,85 @@
+"""Tests how an executor shares its threads among groups of work items."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from unittest.mock import Mock
+
+from server.storage.executor.work_item import Share, Shares, WorkItem
+from server.storage.executor.work_queue import FairQueue
+
+ACCOUNT = (Share("account", 2),)
+OTHER = (Share("other", 2),)
+
+
+def item(shares: Shares) -> WorkItem[Any]:
+    return WorkItem("work", Mock(asyncio.Future), Mock(), shares)
+
+
+def queue_of(*shares: Shares, max_batch: int = 1) -> FairQueue:
+    queue = FairQueue(max_batch)
+    for each in shares:
+        queue.put(item(each))
+    return queue
+
+
+def taken(queue: FairQueue) -> Shares:
+    (first, *_) = queue.take()
+    return first.shares
+
+
+def test_account_with_many_items_leaves_threads_to_others() -> None:
+    queue = queue_of(*[ACCOUNT] * 5, OTHER, ())
+
+    assert [taken(queue) for _ in range(4)] == [ACCOUNT, ACCOUNT, OTHER, ()]
+    assert len(queue) == 3
+
+
+def test_finished_batch_starts_the_next_item_of_its_group() -> None:
+    queue = queue_of(*[ACCOUNT] * 3)
+    first, _ = queue.take(), queue.take()
+
+    queue.done(first)
+
+    assert taken(queue) == ACCOUNT
+    assert len(queue) == 0
+
+
+def test_group_of_several_accounts_is_limited_as_a_whole() -> None:
+    node = Share("node", 2)
+    queue = queue_of(*[(node, Share(account, 1)) for account in "abc"], OTHER)
+
+    assert [taken(queue)[-1].group for _ in range(3)] == ["a", "b", "other"]
+    assert len(queue) == 1
+
+
+def test_waiting_groups_take_turns() -> None:
+    node = Share("node", 1)
+    one, other = (node, *ACCOUNT), (node, *OTHER)
+    queue = queue_of(one, one, one, other)
+
+    turns = []
+    for _ in range(4):
+        batch = queue.take()
+        turns.append(batch[0].shares)
+        queue.done(batch)
+
+    assert turns == [one, one, other, one]
+
+
+def test_items_that_waited_form_a_batch_of_one_group() -> None:
+    queue = queue_of(*[(Share("node", 1),)] * 4, OTHER, max_batch=2)
+    first, other = queue.take(), queue.take()
+    queue.done(first)
+
+    assert (len(first), len(other), len(queue.take()), len(queue)) == (1, 1, 2, 1)
+
+
+def test_threads_stop_after_the_last_waiting_item() -> None:
+    queue = queue_of(*[(Share("node", 1),)] * 2)
+    queue.close(1)
+    first = queue.take()
+    queue.done(first)
+
+    assert [len(queue.take()), len(queue.take())] == [1, 0]
