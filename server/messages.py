@@ -36,6 +36,12 @@ def milliseconds(value: Timestamp) -> int:
     return value.seconds * 1000 + value.nanos // 1_000_000
 
 
+def microseconds(value: Timestamp, *, up: bool = False) -> int:
+    """Returns a Timestamp in microseconds, rounded down or up."""
+    nanos = -(-value.nanos // 1000) if up else value.nanos // 1000
+    return value.seconds * 1_000_000 + nanos
+
+
 def first_id_at_or_after(value: Timestamp) -> str:
     """Returns the lowest ID that can be created at the time or later."""
     return first_id_at(value.seconds * 1000 - (-value.nanos // 1_000_000))

@@ -46,16 +46,19 @@ def page_of(request: ListRequest) -> Page:
 class PageToken(NamedTuple):
     """The start of the next page (AIP-158): the last ID before it, and its page number.
 
-    A token is valid only for the same filters and order, so it contains a digest of them
-    (`list_key`).
+    `revision` is that of the last subscriber, in a list by revision. A token is valid only for
+    the same filters and order, so it contains a digest of them (`list_key`).
     """
 
     after: str
     page: int
+    revision: int = 0
 
     def text(self, list_key: str) -> str:
         """Returns the encoded token for a list with this key."""
         plain = f"{_digest(list_key)}.{self.after}.{self.page}"
+        if self.revision:
+            plain += f".{self.revision}"
         return base64.urlsafe_b64encode(plain.encode()).decode().rstrip("=")
 
 
@@ -63,17 +66,23 @@ def parse_page_token(text: str, list_key: str) -> PageToken:
     """Returns a token. Raises ValidationError if it is malformed or belongs to another list."""
     try:
         plain = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True).decode()
-        digest, after, page = plain.split(".")
-        number = int(page) if page.isascii() else 0
+        digest, after, page, *rest = plain.split(".")
+        (revision,) = map(int, rest or ["0"])
+        number = int(page) if plain.isascii() else 0
     except (binascii.Error, ValueError):
-        digest, after, number = "", "", 0
-    if digest != _digest(list_key) or not is_id(after) or not 1 < number < 1 << 31:
+        digest, after, number, revision = "", "", 0, 0
+    if (
+        digest != _digest(list_key)
+        or not is_id(after)
+        or not 1 < number < 1 << 31
+        or not 0 <= revision < 1 << 63
+    ):
         raise invalid(
             "pageToken",
             "INVALID_VALUE",
             "must be the nextPageToken of the previous page, with the same filters",
         )
-    return PageToken(after, number)
+    return PageToken(after, number, revision)
 
 
 def _digest(list_key: str) -> str:

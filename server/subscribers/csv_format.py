@@ -16,7 +16,7 @@ from ..custom_fields.rules import DataType, as_json
 from ..custom_fields.store import ColumnField
 from ..errors import Detail, ValidationError
 from ..texts import caseless_key
-from .fields import FIELDS, PROFILE, SubscriberRow
+from .fields import ADDED_BY_FULL, FIELDS, PROFILE, Field, SubscriberRow
 from .formulas import escape_formula, unescape_formula
 
 _CUSTOM_FIELDS = "customFields."
@@ -221,7 +221,7 @@ def _value(cell: str, data_type: int) -> Any:
 
 # Returned fields that clients do not set are ignored, so that an export can be imported.
 _BUILT_IN: dict[str, Parse | None] = {
-    **{_normalized(field.json_name): None for field in FIELDS},
+    **{_normalized(field.json_name): None for field in FIELDS + ADDED_BY_FULL},
     **{_normalized(name): partial(_parse_profile, name) for name in PROFILE},
     "email": _parse_email,
     "emailaddress": _parse_email,
@@ -231,18 +231,27 @@ _BUILT_IN: dict[str, Parse | None] = {
 }
 
 
-def header_cells(keys: Iterable[str]) -> list[str]:
+def header_cells(keys: Iterable[str], *, full: bool = False) -> list[str]:
     """Returns the header of a file with a column for each of these custom fields."""
-    return [*(field.json_name for field in FIELDS), *(_CUSTOM_FIELDS + key for key in keys)]
+    fields = _written_fields(full=full)
+    return [*(field.json_name for field in fields), *(_CUSTOM_FIELDS + key for key in keys)]
 
 
-def row_cells(row: SubscriberRow, keys: Iterable[str]) -> list[str]:
+def row_cells(row: SubscriberRow, keys: Iterable[str], *, full: bool = False) -> list[str]:
     """Returns the cells of a subscriber, with a cell for each of these custom fields."""
-    cells = [_field_cell(field.to_json(getattr(row, field.name))) for field in FIELDS]
+    cells = [_field_cell(field, row) for field in _written_fields(full=full)]
     return cells + [_value_cell(row.values.get(key)) for key in keys]
 
 
-def _field_cell(value: str | list[str]) -> str:
+def _written_fields(*, full: bool) -> Sequence[Field]:
+    return FIELDS + ADDED_BY_FULL if full else FIELDS
+
+
+def _field_cell(field: Field, row: SubscriberRow) -> str:
+    value = getattr(row, field.name)
+    if value is None:
+        return ""
+    value = field.to_json(value)
     text = value if isinstance(value, str) else tags_cell(value)
     return escape_formula(text) if text else ""
 

@@ -31,11 +31,17 @@ _STATUS_NAMES = {int(status): status.name for status in Status}
 class Returned(NamedTuple):
     """Marks an attribute of a row that the API returns.
 
-    `to_json` converts the stored value. `max_length` marks text that clients set.
+    `to_json` converts the stored value. `max_length` marks text that clients set. `full` marks
+    what only the view FULL has; None is left out.
     """
 
     to_json: Callable[[Any], Any] = str
     max_length: int = 0
+    full: bool = False
+
+
+def _revision_time(revision: int) -> str:
+    return iso8601(revision // 1000)
 
 
 class SubscriberRow(NamedTuple):
@@ -52,13 +58,13 @@ class SubscriberRow(NamedTuple):
     first_name: Annotated[str, Returned(max_length=100)]
     last_name: Annotated[str, Returned(max_length=100)]
     status: Annotated[int, Returned(_STATUS_NAMES.__getitem__)]
-    revision: int
-    status_changed_at: int | None
-    confirmed_at: int | None
-    unsubscribed_at: int | None
-    consent_source: str | None
-    consent_ip: str | None
-    consent_at: int | None
+    revision: Annotated[int, Returned(_revision_time, full=True)]
+    status_changed_at: Annotated[int | None, Returned(iso8601, full=True)]
+    confirmed_at: Annotated[int | None, Returned(iso8601, full=True)]
+    unsubscribed_at: Annotated[int | None, Returned(iso8601, full=True)]
+    consent_source: Annotated[str | None, Returned(full=True)]
+    consent_ip: Annotated[str | None, Returned(full=True)]
+    consent_at: Annotated[int | None, Returned(iso8601, full=True)]
     tags: Annotated[tuple[str, ...], Returned(list)]
     created_at: Annotated[int, Returned(iso8601)]
     values: Mapping[str, Any]
@@ -78,15 +84,19 @@ class Field(NamedTuple):
     json_name: str
     to_json: Callable[[Any], Any]
     max_length: int
+    full: bool
 
 
 def _declared() -> Iterator[Field]:
     for name, hint in get_type_hints(SubscriberRow, include_extras=True).items():
         for returned in getattr(hint, "__metadata__", ()):
-            yield Field(name, json_name(name), *returned)
+            # The time of the last change is stored as its revision.
+            yield Field(name, json_name("updated_at" if name == "revision" else name), *returned)
 
 
-FIELDS = tuple(_declared())
+# The fields of the view BASIC, and those that FULL adds.
+FIELDS = tuple(field for field in _declared() if not field.full)
+ADDED_BY_FULL = tuple(field for field in _declared() if field.full)
 # The text that clients set when they create, update or import a subscriber: its maximum length
 # by field name.
 PROFILE = {field.name: field.max_length for field in FIELDS if field.max_length}

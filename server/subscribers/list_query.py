@@ -7,11 +7,12 @@ from typing import NamedTuple
 from roster.v1 import subscribers_pb2 as pb
 
 from ..emails import key_prefix, parse_email
-from ..messages import created_range
+from ..messages import created_range, microseconds
 from ..paging import PageToken, page_of, parse_page_token
 from ..texts import caseless_key
+from .fields import SubscriberRow
 from .rules import search_text
-from .store_paging import Filter, PagePosition
+from .store_paging import Filter, Order, PagePosition
 
 ListRequest = pb.ListSubscribersRequest | pb.ExportSubscribersRequest
 
@@ -36,15 +37,14 @@ def list_query(request: pb.ListSubscribersRequest) -> ListQuery:
         prefix=key_prefix(request.q) if request.q else None,
         folded_prefix=search_text(request.q) if request.q else None,
     )
-    list_key = repr((filters, descending))
-    position = PagePosition(page.limit, page.offset, descending=descending)
+    order_by = Order.UPDATED if request.order_by == "updatedAt" else Order.CREATED
+    list_key = repr((filters, order_by, descending))
+    position = PagePosition(page.limit, page.offset, descending=descending, order_by=order_by)
     number = page.number
     if request.page_token:
         token = parse_page_token(request.page_token, list_key)
-        position, number = (
-            PagePosition(page.limit, after=token.after, descending=descending),
-            token.page,
-        )
+        position = position._replace(offset=0, after=token.after, after_revision=token.revision)
+        number = token.page
     matches_nothing = bool(request.email) and email is None
     return ListQuery(filters, position, number, list_key, matches_nothing)
 
@@ -57,9 +57,19 @@ def export_filter(request: ListRequest) -> Filter:
         tag_key=caseless_key(request.tag) if request.tag else None,
         first_id=first_id,
         end_id=end_id,
+        updated_after=_revision(request, "updated_after"),
+        updated_before=_revision(request, "updated_before", up=True),
     )
 
 
-def next_page_token(query: ListQuery, last_id: str) -> str:
-    """Returns the token of the page after the subscriber with this ID."""
-    return PageToken(last_id, query.page + 1).text(query.list_key)
+def _revision(request: ListRequest, name: str, *, up: bool = False) -> int | None:
+    """Returns the revision of a time, or None if the field is not set."""
+    if not request.HasField(name):  # type: ignore[arg-type]
+        return None
+    return microseconds(getattr(request, name), up=up)
+
+
+def next_page_token(query: ListQuery, last: SubscriberRow) -> str:
+    """Returns the token of the page after this subscriber."""
+    revision = last.revision if query.position.order_by is Order.UPDATED else 0
+    return PageToken(last.id, query.page + 1, revision).text(query.list_key)

@@ -15,7 +15,7 @@ from ..caller import account_id, current
 from ..custom_fields.store import column_fields
 from ..errors import invalid
 from ..ids import is_id
-from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict
+from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict, timestamp
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..streams import accept, accept_with_first, prefetch
@@ -100,7 +100,7 @@ class SubscriberService(SubscriberServiceServicer):
     ) -> pb.GetSubscriberResponse:
         account, reference = account_id(), check_reference(request.id)
         row = await self._database.read(lambda tx: find(account, reference, tx))
-        return _filled(pb.GetSubscriberResponse(), row)
+        return _filled(pb.GetSubscriberResponse(), row, full=_is_full(request))
 
     async def ListSubscribers(
         self, request: pb.ListSubscribersRequest, _context: Context
@@ -113,9 +113,9 @@ class SubscriberService(SubscriberServiceServicer):
             lambda tx: page(account, query.filter, query.position, tx)
         )
         reply.total = result.total
-        _fill_all(reply.subscribers, result.rows)
+        _fill_all(reply.subscribers, result.rows, full=_is_full(request))
         if result.more:
-            reply.next_page_token = next_page_token(query, result.rows[-1].id)
+            reply.next_page_token = next_page_token(query, result.rows[-1])
         check_page(reply)
         return reply
 
@@ -203,7 +203,7 @@ class SubscriberService(SubscriberServiceServicer):
         if request.format == pb.ExportSubscribersRequest.CSV:
             fields = await self._database.read(lambda tx: column_fields(account, tx))
             keys = [field.key for field in fields]
-            header = pb_http.CsvLine(cells=header_cells(keys))
+            header = pb_http.CsvLine(cells=header_cells(keys, full=_is_full(request)))
             yield pb.ExportSubscribersResponse(lines=[header])
         limit = EXPORT_BATCH
         while True:
@@ -213,7 +213,7 @@ class SubscriberService(SubscriberServiceServicer):
             )
             pieces = 0
             if rows:
-                for piece in split_message(_exported(rows, request.format, keys)):
+                for piece in split_message(_exported(rows, request, keys)):
                     pieces += 1
                     yield piece
             if len(rows) < limit:
@@ -235,27 +235,53 @@ def _caller() -> Actor:
     return Actor(Source.API, current().key_id)
 
 
+def _is_full(
+    request: pb.GetSubscriberRequest | pb.ListSubscribersRequest | pb.ExportSubscribersRequest,
+) -> bool:
+    return request.view == pb.Subscriber.FULL
+
+
 def _exported(
-    rows: Sequence[SubscriberRow], form: int, keys: Sequence[str]
+    rows: Sequence[SubscriberRow], request: pb.ExportSubscribersRequest, keys: Sequence[str]
 ) -> pb.ExportSubscribersResponse:
-    reply = pb.ExportSubscribersResponse()
-    if form == pb.ExportSubscribersRequest.CSV:
+    reply, full = pb.ExportSubscribersResponse(), _is_full(request)
+    if request.format == pb.ExportSubscribersRequest.CSV:
         for row in rows:
-            reply.lines.add(cells=row_cells(row, keys))
+            reply.lines.add(cells=row_cells(row, keys, full=full))
     else:
-        _fill_all(reply.subscribers, rows)
+        _fill_all(reply.subscribers, rows, full=full)
     return reply
 
 
-def _filled(reply: Reply, row: SubscriberRow) -> Reply:
+def _filled(reply: Reply, row: SubscriberRow, *, full: bool = False) -> Reply:
     _fill(reply.subscriber, row)
+    if full:
+        _fill_full(reply.subscriber, row)
     return reply
 
 
-def _fill_all(messages: Any, rows: Sequence[SubscriberRow]) -> None:
+def _fill_all(messages: Any, rows: Sequence[SubscriberRow], *, full: bool) -> None:
     add = messages.add
     for row in rows:
-        _fill(add(), row)
+        message = add()
+        _fill(message, row)
+        if full:
+            _fill_full(message, row)
+
+
+def _fill_full(message: pb.Subscriber, row: SubscriberRow) -> None:
+    """Fills the fields that only the view FULL has."""
+    message.updated_at.CopyFrom(timestamp(row.revision // 1000))
+    for name in ("status_changed_at", "confirmed_at", "unsubscribed_at"):
+        time = getattr(row, name)
+        if time is not None:
+            getattr(message, name).CopyFrom(timestamp(time))
+    if row.consent_source is not None:
+        message.consent.source = row.consent_source
+    if row.consent_ip is not None:
+        message.consent.ip = row.consent_ip
+    if row.consent_at is not None:
+        message.consent.at.CopyFrom(timestamp(row.consent_at))
 
 
 def _fill(message: pb.Subscriber, row: SubscriberRow) -> None:

@@ -128,7 +128,8 @@ class SubscriberStore:
         _check_values(account_id, new.values, tx)
         self._check_suppressed(account_id, new.email, tx)
         (subscriber_id,) = _new_ids([new], tx)
-        row = _new_row(subscriber_id, new, next_revision(account_id, tx), by)
+        revision = next_revision(account_id, tx, timestamp_of(subscriber_id))
+        row = _new_row(subscriber_id, new, revision, by)
         columns = {**_columns_of(row), "origin": origin(new.status, tx.now, by)}
         if not tx.run(_INSERT, account_id=account_id, **columns):
             raise SubscriberAlreadyExists
@@ -164,7 +165,7 @@ class SubscriberStore:
             return CreateManyResult({}, row_errors)
         new_ids = _new_ids(list(candidates.values()), tx)
         ids = dict(zip(candidates, new_ids, strict=True))
-        revision = next_revision(account_id, tx)
+        revision = next_revision(account_id, tx, timestamp_of(max(new_ids)))
         origins = {status: origin(status, tx.now, by) for status in Status}
         values = [
             _new_columns(ids[index], new, revision, origins[new.status], by)

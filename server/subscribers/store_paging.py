@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from functools import cache
 from typing import Any, NamedTuple
 
-from peewee import Expression, Field, ModelCompoundSelectQuery, ModelSelect, fn
+from peewee import OP, Expression, Field, ModelCompoundSelectQuery, ModelSelect, Tuple, fn
 
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
@@ -25,7 +26,8 @@ class Filter(NamedTuple):
 
     `tag_key` and `email_key` are compared with the stored keys. `prefix` is the prefix of an
     address as `key_prefix` returns it, and `folded_prefix` that of a name as `search_text`
-    returns it. `first_id` is inclusive, `end_id` exclusive.
+    returns it. `first_id` is inclusive, `end_id` exclusive. `updated_after` and
+    `updated_before` are revisions, both exclusive.
     """
 
     status: int | None = None
@@ -35,15 +37,29 @@ class Filter(NamedTuple):
     folded_prefix: str | None = None
     first_id: str | None = None
     end_id: str | None = None
+    updated_after: int | None = None
+    updated_before: int | None = None
+
+
+class Order(Enum):
+    """The order of a list: by ID, or by revision and ID."""
+
+    CREATED = "created"
+    UPDATED = "updated"
 
 
 class PagePosition(NamedTuple):
-    """The start of a page: after `offset` subscribers, or after the ID `after`."""
+    """The start of a page: after `offset` subscribers, or after the ID `after`.
+
+    In the order of changes, `after_revision` is the revision of that subscriber.
+    """
 
     limit: int
     offset: int = 0
     after: str | None = None
     descending: bool = False
+    order_by: Order = Order.CREATED
+    after_revision: int = 0
 
 
 class SubscriberPage(NamedTuple):
@@ -54,21 +70,25 @@ class SubscriberPage(NamedTuple):
     more: bool
 
 
-# The filters that select one contiguous range of IDs.
-_BOUNDS = frozenset({"first_id", "end_id"})
+# The parameters of one contiguous range in each order.
+_BOUNDS = {
+    Order.CREATED: frozenset({"first_id", "end_id"}),
+    Order.UPDATED: frozenset({"updated_after", "updated_before", "after_revision", "after_id"}),
+}
 
 
 def page(
     account_id: str, filters: Filter, position: PagePosition, tx: Transaction
 ) -> SubscriberPage:
-    """Returns a page in order of creation. Three statements, or four for an unfiltered offset.
+    """Returns a page. Three statements, or four for an unfiltered offset.
 
     A position after an ID costs the same on every page. So does an offset without filters,
     which is located by the counters.
     """
     one_more = position._replace(limit=position.limit + 1)
     values = _values(filters)
-    if position.offset and not values and position.after is None:
+    by_id = position.order_by is Order.CREATED
+    if position.offset and not values and position.after is None and by_id:
         rows, count = page_by_offset(
             account_id, position.offset, one_more.limit, tx, descending=position.descending
         )
@@ -92,8 +112,8 @@ def page_without_total(
 def _rows(
     account_id: str, filters: Filter, position: PagePosition, tx: Transaction
 ) -> list[SelectedRow]:
-    values = _values(_after_position(filters, position))
-    statement = _page(tuple(values), descending=position.descending)
+    values = _values_after(filters, position)
+    statement = _page(tuple(values), descending=position.descending, order_by=position.order_by)
     return tx.all(
         statement, account_id=account_id, limit=position.limit, offset=position.offset, **values
     )
@@ -106,19 +126,24 @@ def _count(account_id: str, values: Mapping[str, str | int], tx: Transaction) ->
     return int(tx.scalar(_counting(tuple(values)), account_id=account_id, **values) or 0)
 
 
-def _after_position(filters: Filter, position: PagePosition) -> Filter:
-    """Returns the filters with the ID of the position as a bound.
+def _values_after(filters: Filter, position: PagePosition) -> dict[str, str | int]:
+    """Returns the parameters of the filters, with the position as a bound.
 
     Of two bounds only the closer one is kept. With both, an index would be entered at one and
     scanned up to the other.
     """
-    if position.after is None:
-        return filters
-    if position.descending:
-        return filters._replace(end_id=min(position.after, filters.end_id or position.after))
+    after, descending = position.after, position.descending
+    if after is None:
+        return _values(filters)
+    if position.order_by is Order.UPDATED:
+        replaced = {"updated_before" if descending else "updated_after": None}
+        values = _values(filters._replace(**replaced))
+        return {**values, "after_revision": position.after_revision, "after_id": after}
+    if descending:
+        return _values(filters._replace(end_id=min(after, filters.end_id or after)))
     # IDs have a fixed length, so no ID is between this text and the next ID.
-    next_id = f"{position.after}0"
-    return filters._replace(first_id=max(next_id, filters.first_id or next_id))
+    next_id = f"{after}0"
+    return _values(filters._replace(first_id=max(next_id, filters.first_id or next_id)))
 
 
 def _values(filters: Filter) -> dict[str, str | int]:
@@ -131,25 +156,30 @@ def _values(filters: Filter) -> dict[str, str | int]:
 
 
 @cache
-def _page(filters: tuple[str, ...], *, descending: bool) -> Statement:
+def _page(filters: tuple[str, ...], *, descending: bool, order_by: Order) -> Statement:
     """Returns the statement for a page with these filters.
 
-    Filters other than ID bounds select IDs in a subquery. If whole rows were selected, SQLite
+    Filters other than bounds select IDs in a subquery. If whole rows were selected, SQLite
     would scan all subscribers in order instead of using the index of a filter.
     """
 
-    def limited(query: ModelSelect[Any], id_: Field) -> ModelSelect[Any]:
-        query = query.order_by(id_.desc() if descending else id_)
-        return query.limit(param("limit")).offset(param("offset"))
+    def ordered(query: ModelSelect[Any], one: Any, id_: Field) -> ModelSelect[Any]:
+        columns = [id_] if order_by is Order.CREATED else [one.revision, id_]
+        return query.order_by(*[column.desc() if descending else column for column in columns])
+
+    def limited(query: ModelSelect[Any], one: Any, id_: Field) -> ModelSelect[Any]:
+        return ordered(query, one, id_).limit(param("limit")).offset(param("offset"))
 
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
         query = select_rows(dialect)
-        if _BOUNDS.issuperset(filters):
-            return limited(
-                _where(query, filters, Subscriber, Subscriber.id, dialect), Subscriber.id
+        if _BOUNDS[order_by].issuperset(filters):
+            query = _where(
+                query, filters, Subscriber, Subscriber.id, dialect, descending=descending
             )
-        query = query.where(dialect.within(Subscriber.id, limited(*_matching(filters, dialect))))
-        return query.order_by(Subscriber.id.desc() if descending else Subscriber.id)
+            return limited(query, Subscriber, Subscriber.id)
+        ids = _matching(filters, dialect, descending=descending, order_by=order_by)
+        query = query.where(dialect.within(Subscriber.id, limited(*ids)))
+        return ordered(query, Subscriber, Subscriber.id)
 
     return Statement(build)
 
@@ -159,44 +189,62 @@ def _counting(filters: tuple[str, ...]) -> Statement:
     """Returns the statement that counts the matches of these filters."""
 
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
-        ids, id_ = _matching(filters, dialect)
+        ids, _, id_ = _matching(filters, dialect)
         return ids.select(fn.COUNT(id_))
 
     return Statement(build)
 
 
-def _matching(filters: tuple[str, ...], dialect: Dialect) -> tuple[ModelSelect[Any], Field]:
-    """Selects the IDs of the matches. Also returns the column of these IDs.
+def _matching(
+    filters: tuple[str, ...],
+    dialect: Dialect,
+    *,
+    descending: bool = False,
+    order_by: Order = Order.CREATED,
+) -> tuple[ModelSelect[Any], Any, Field]:
+    """Selects the IDs of the matches. Also returns the table and the column of these IDs.
 
     A filter by tag scans the subscribers of the tag, which are in the order of IDs.
     """
     one, link = Subscriber.alias(), SubscriberTag.alias()
     if "tag_key" not in filters:
         query = one.select(one.id).where(one.account_id == param("account_id"))
-        return _where(query, filters, one, one.id, dialect), one.id
+        return _where(query, filters, one, one.id, dialect, descending=descending), one, one.id
     tag = Tag.select(Tag.id).where(
         (Tag.account_id == param("account_id")) & (Tag.name_key == param("tag_key"))
     )
     tagged = link.select(link.subscriber_id).where(
         (link.account_id == param("account_id")) & (link.tag_id == tag)
     )
-    if not {"status", "email_key"}.isdisjoint(filters):
+    columns = {"status", "email_key", *_BOUNDS[Order.UPDATED]}
+    if order_by is Order.UPDATED or not columns.isdisjoint(filters):
         on = (one.account_id == param("account_id")) & (one.id == link.subscriber_id)
         tagged = tagged.join(one, on=on)
-    query = _where(tagged, filters, one, link.subscriber_id, dialect)
-    return query, link.subscriber_id
+    query = _where(tagged, filters, one, link.subscriber_id, dialect, descending=descending)
+    return query, one, link.subscriber_id
 
 
 def _where(
-    query: ModelSelect[Any], filters: tuple[str, ...], one: Any, id_: Field, dialect: Dialect
+    query: ModelSelect[Any],
+    filters: tuple[str, ...],
+    one: Any,
+    id_: Field,
+    dialect: Dialect,
+    *,
+    descending: bool,
 ) -> ModelSelect[Any]:
     """Adds the conditions on the columns and the ID of a subscriber."""
+    last = Tuple(param("after_revision"), param("after_id"))
+    key = Tuple(one.revision, id_)
     conditions = {
         "status": one.status == param("status"),
         "email_key": one.email_key == param("email_key"),
         "prefix": dialect.within(id_, _with_prefix()),
         "first_id": id_ >= param("first_id"),
         "end_id": id_ < param("end_id"),
+        "updated_after": one.revision > param("updated_after"),
+        "updated_before": one.revision < param("updated_before"),
+        "after_revision": Expression(key, OP.LT if descending else OP.GT, last),
     }
     for name, condition in conditions.items():
         if name in filters:

@@ -39,10 +39,10 @@ _KEEP = Statement(
 )
 
 
-def next_revision(account_id: str, tx: Transaction) -> int:
-    """Returns the revision of a change. One statement."""
+def next_revision(account_id: str, tx: Transaction, created_at: int = 0) -> int:
+    """Returns the revision of a change, at least that of a time of creation. One statement."""
     last = max((last for (last,) in tx.all(_LAST, account_id=account_id) if last), default=0)
-    return max(tx.now * 1000, last + 1)
+    return max(tx.now * 1000, created_at * 1000, last + 1)
 
 
 def keep_deleted(account_id: str, revision: int, tx: Transaction) -> None:

@@ -29,7 +29,7 @@ from server.custom_fields import rules as custom_fields
 from server.events.rules import EventType
 from server.interceptors import error_status
 from server.subscribers import rules as subscribers
-from server.subscribers.fields import FIELDS, PROFILE, Status
+from server.subscribers.fields import ADDED_BY_FULL, FIELDS, PROFILE, Status
 from server.tags import rules as tags
 from server.webhooks import rules as webhooks
 from server.webhooks.egress import urls
@@ -80,7 +80,12 @@ def test_declared_fields_of_a_subscriber_are_those_of_the_message() -> None:
     names = {field.name: field.json_name for field in message.fields}
 
     assert names.pop("custom_fields")
-    assert {field.name: field.json_name for field in FIELDS} == names
+    consent = message.fields_by_name[names.pop("consent")].message_type
+    names |= {f"consent_{field.name}": f"consent{field.name.title()}" for field in consent.fields}
+    assert names.pop("updated_at") == "updatedAt"
+    declared = {field.name: field.json_name for field in (*FIELDS, *ADDED_BY_FULL)}
+    assert declared.pop("revision") == "updatedAt"
+    assert declared == names
 
 
 @pytest.mark.parametrize(

@@ -328,6 +328,9 @@ BEHAVIORS: dict[str, list[Step]] = {
             "q=da": 0,
             "createdAfter=2020-01-01T00:00:00Z": 1,
             "createdBefore=2020-01-01T00:00:00Z": 0,
+            "updatedAfter=2020-01-01T00:00:00Z": 1,
+            "updatedBefore=2020-01-01T00:00:00Z": 0,
+            "orderBy=updatedAt&view=FULL": 1,
             "order=desc&status=CONFIRMED&tag=vip&q=ada": 1,
         }.items()
     },
@@ -335,7 +338,17 @@ BEHAVIORS: dict[str, list[Step]] = {
         f"invalid filter of subscribers: {query}": [
             rejected("GET", f"/api/subscribers?{query}", 400, "ValidationError")
         ]
-        for query in ("status=x", "order=up", "createdAfter=x", "createdBefore=x", "pageToken=x")
+        for query in (
+            "status=x",
+            "order=up",
+            "orderBy=email",
+            "createdAfter=x",
+            "createdBefore=x",
+            "updatedAfter=x",
+            "updatedBefore=x",
+            "pageToken=x",
+            "view=x",
+        )
     },
 }
 

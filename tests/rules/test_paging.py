@@ -45,7 +45,12 @@ def test_offset_is_the_number_of_items_before_the_page(page: Page, offset: int) 
 
 LIST_KEY = "subscribers of status 2, oldest first"
 IDS = st.integers(0, 2**128 - 1).map(lambda number: str(ULID.from_int(number)))
-TOKENS = st.builds(PageToken, after=IDS, page=st.integers(2, 2**31 - 1))
+TOKENS = st.builds(
+    PageToken,
+    after=IDS,
+    page=st.integers(2, 2**31 - 1),
+    revision=st.integers(0, 2**63 - 1),
+)
 URL_SAFE = frozenset(string.ascii_letters + string.digits + "-_")
 TOKEN = PageToken("01M7Y32PXM2AM5ZB10TM2F2KVH", 2)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ from server.storage.dialects import PostgresDialect
 from server.storage.distribution import REFERENCE_TABLES
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
-from server.subscribers.store_paging import Filter, PagePosition, page, page_without_total
+from server.subscribers.store_paging import Filter, Order, PagePosition, page, page_without_total
 from server.webhooks.delivery import store_pages as deliveries
 from server.webhooks.rules import DeliveryStatus
 
@@ -100,21 +100,28 @@ def statements_named() -> dict[str, Statement]:
 
 def subscriber_page_statements() -> dict[str, Statement]:
     """Returns the subscriber page statements for all combinations of filters and orders."""
-    every = {"status": 2, "tag_key": "t", "email_key": "e", "first_id": OURS, "end_id": OURS}
+    every = {
+        "status": 2,
+        "tag_key": "t",
+        "email_key": "e",
+        "first_id": OURS,
+        "end_id": OURS,
+        "updated_after": 1,
+        "updated_before": 2,
+    }
     names = (*every, "prefix")
     found = {}
     for chosen in chain.from_iterable(combinations(names, n) for n in range(len(names) + 1)):
         values = {name: every[name] for name in chosen if name in every}
         texts = {"prefix": "a", "folded_prefix": "a"} if "prefix" in chosen else {}
-        for descending in (False, True):
+        for descending, order_by in product((False, True), Order):
             recorder = Recorder()
             tx = cast(Transaction, recorder)
             filters = Filter(**cast(dict[str, Any], values | texts))
-            page(OURS, filters, PagePosition(2, descending=descending), tx)
-            page_without_total(
-                OURS, filters, PagePosition(2, after=OURS, descending=descending), tx
-            )
-            order = "descending" if descending else "ascending"
+            position = PagePosition(2, descending=descending, order_by=order_by)
+            page(OURS, filters, position, tx)
+            page_without_total(OURS, filters, position._replace(after=OURS), tx)
+            order = f"{order_by.value} {'descending' if descending else 'ascending'}"
             for number, statement in enumerate(recorder.statements):
                 found[f"{'+'.join(chosen) or 'everyone'}, {order}, {number}"] = statement
     return found

@@ -17,11 +17,14 @@ import pytest
 
 from server.emails import Email
 from server.storage.databases import unit_of_work
+from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
 from server.subscribers.counters import store_counting
 from server.subscribers.fields import Status
+from server.subscribers.models import Subscriber
 from server.subscribers.rules import NewSubscriber
-from server.subscribers.store_paging import Filter, PagePosition, page
+from server.subscribers.store_paging import Filter, Order, PagePosition, page
+from server.subscribers.store_reading import ONE
 
 from .helpers import (
     OURS,
@@ -54,6 +57,18 @@ def many_subscribers() -> dict[int, NewSubscriber]:
     }
 
 
+_REVISE = Statement(
+    lambda _: Subscriber.update({Subscriber.revision: param("revision")}).where(ONE)
+)
+
+
+def revise(account: str, tx: Transaction) -> None:
+    """Gives each subscriber a revision below ROWS, in another order than that of the IDs."""
+    rows = page(account, Filter(), PagePosition(ROWS), tx).rows
+    for number, row in enumerate(rows):
+        tx.run(_REVISE, account_id=account, id=row.id, revision=number * 1_501 % ROWS)
+
+
 @contextmanager
 def small_buckets() -> Iterator[None]:
     """Reduces the sizes of counter buckets and groups, so that there are many."""
@@ -71,6 +86,7 @@ def tx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transaction]:
         for account in (OURS, THEIRS):
             field(account, transaction)
             SUBSCRIBERS.create_many(account, many_subscribers(), transaction)
+            revise(account, transaction)
         yield transaction
 
 
@@ -87,6 +103,13 @@ FILTERS: dict[str, dict[str, Any]] = {
     "prefix": {"prefix": "u1", "folded_prefix": "u1"},
     "first id": {"first_id": 5},
     "end id": {"end_id": ROWS - 5},
+}
+# Filters by revision, for a list in the order of changes.
+BY_REVISION: dict[str, dict[str, Any]] = {
+    "no filter": {},
+    "updated after": {"updated_after": 5},
+    "updated before": {"updated_before": ROWS - 5},
+    "both": {"updated_after": 5, "updated_before": ROWS - 5},
 }
 SINGLE = list(combinations(FILTERS, 1))
 ALL = [(), *SINGLE, *combinations(FILTERS, 2)]
@@ -165,6 +188,7 @@ TAG = (
     "COVERING INDEX tag_account_id_name_key (account_id=? AND name_key=?)",
 )
 EMAIL = "INDEX subscriber_account_id_email_key (account_id=? AND email_key=?)"
+REVISION = "INDEX subscriber_account_id_revision_id (account_id=? AND "
 PREFIX = (
     "COVERING INDEX subscriber_account_id_email_key (account_id=? AND email_key>? AND email_key<?)",
     "COVERING INDEX subscriber_by_email_unicode (account_id=? AND email_unicode_key>?"
@@ -230,6 +254,28 @@ def test_cost_of_a_page_by_cursor_is_independent_of_its_position(
         for after in places
     ]
 
+    assert max(costs) < min(costs) * 1.2, costs
+
+
+@pytest.mark.parametrize("bounds", BY_REVISION.values(), ids=BY_REVISION)
+@each_order
+def test_cost_of_a_page_in_order_of_changes_is_independent_of_its_position(
+    tx: Transaction, bounds: dict[str, int], descending: bool
+) -> None:
+    filters = Filter(**bounds)
+    first = PagePosition(ROWS, descending=descending, order_by=Order.UPDATED)
+    rows = page(OURS, Filter(), first, tx).rows
+
+    pages = [
+        steps(tx, filters, first._replace(limit=LIMIT, after=row.id, after_revision=row.revision))
+        for row in (rows[300], rows[ROWS // 2], rows[-300])
+    ]
+
+    for of_page, of_count, *_ in pages:
+        assert not bounds or any(REVISION in line for line in of_count.plan), of_count
+        assert [line for line in of_page.plan if "TEMP B-TREE" in line] == []
+        assert any(REVISION in line for line in of_page.plan), of_page
+    costs = [of_page.machine_steps for of_page, *_ in pages]
     assert max(costs) < min(costs) * 1.2, costs
 
 

@@ -21,11 +21,12 @@ from server.storage.postgres.transaction import DIALECT, begin_reading, undo
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
-from server.subscribers.store_paging import Filter, PagePosition, page
+from server.subscribers.store_paging import Filter, Order, PagePosition, page
 
 from ..postgres import Postgres
 from .helpers import OURS, SUBSCRIBERS, field
 from .test_plans import (
+    BY_REVISION,
     FILTERS,
     LIMIT,
     RARE,
@@ -37,6 +38,7 @@ from .test_plans import (
     filter_of,
     many_subscribers,
     middle,
+    revise,
     small_buckets,
 )
 
@@ -46,7 +48,7 @@ COPIES = {
     "tag": "id, name, name_key, description, created_at",
     "custom_field": "id, key, label, label_key, data_type, fallback, created_at, updated_at",
     "subscriber": "id, email, email_key, first_name, last_name, status, created_at, name_key,"
-    " last_name_key, email_unicode_key",
+    " last_name_key, email_unicode_key, revision",
     "subscriber_tag": "subscriber_id, tag_id",
     "custom_value": "subscriber_id, key, value",
     "subscriber_block": "level, first_id, total",
@@ -92,6 +94,7 @@ def database(postgres: Postgres) -> Iterator[Psycopg3Database]:
     with unit_of_work(url) as tx, small_buckets():
         field(OURS, tx)
         SUBSCRIBERS.create_many(OURS, many_subscribers(), tx)
+        revise(OURS, tx)
     with closing(connect(url)) as opened:
         # Statements that fill the tables are not statements of the service.
         opened.execute_sql("SET statement_timeout = 0")
@@ -193,6 +196,28 @@ def test_blocks_read_for_a_page_by_cursor_are_independent_of_its_position(
         for after in places
     ]
 
+    assert max(costs) < min(costs) * 1.5, costs
+
+
+@pytest.mark.parametrize("bounds", BY_REVISION.values(), ids=BY_REVISION)
+@each_order
+def test_page_in_order_of_changes_reads_few_blocks_at_every_position(
+    tx: RecordingTransaction, bounds: dict[str, int], descending: bool
+) -> None:
+    filters = Filter(**bounds)
+    first = PagePosition(ROWS, descending=descending, order_by=Order.UPDATED)
+    rows = page(OURS, Filter(), first, tx).rows
+
+    pages = [
+        steps(tx, filters, first._replace(limit=LIMIT, after=row.id, after_revision=row.revision))
+        for row in (rows[300], rows[ROWS // 2], rows[-300])
+    ]
+
+    for of_page, *_ in pages:
+        names_of = {node.get("Index Name") for node in of_page.nodes}
+        assert "subscriber_account_id_revision_id" in names_of, of_page
+        assert not [node for node in of_page.nodes if node["Node Type"] == "Sort"], of_page
+    costs = [of_page.blocks for of_page, *_ in pages]
     assert max(costs) < min(costs) * 1.5, costs
 
 

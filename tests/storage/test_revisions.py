@@ -15,6 +15,8 @@ from server.tags import store as tags
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field, new, profile, select
 
+HOUR = 3_600_000
+
 
 def revisions(tx: Transaction, account: str = OURS) -> list[int]:
     query = f"SELECT revision FROM subscriber WHERE account_id = '{account}' ORDER BY id"
@@ -40,10 +42,11 @@ def test_change_sets_the_greatest_revision_although_the_clock_is_behind(
     tx: Transaction, change: Callable[[str, Transaction], Any]
 ) -> None:
     field(OURS, tx)
+    tx.now += HOUR
     row = SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
     SUBSCRIBERS.create(OURS, new("eve"), tx)
     before = revisions(tx)
-    tx.now -= 60_000
+    tx.now -= HOUR
 
     change(row.id, tx)
 
@@ -52,10 +55,13 @@ def test_change_sets_the_greatest_revision_although_the_clock_is_behind(
 
 
 def test_revision_is_the_time_of_the_change_in_microseconds(tx: Transaction) -> None:
-    SUBSCRIBERS.create(OURS, new("ada"), tx)
-    tx.now += 5_000
+    row = SUBSCRIBERS.create(OURS, new("ada"), tx)
+    assert row.revision == max(tx.now, row.created_at) * 1000
+    tx.now += HOUR
 
-    assert SUBSCRIBERS.create(OURS, new("eve"), tx).revision == tx.now * 1000
+    changed = SUBSCRIBERS.update(OURS, row.id, Changes(profile=profile("Eve")), tx)
+
+    assert changed.revision == tx.now * 1000
 
 
 def test_change_that_changes_nothing_keeps_the_revision(tx: Transaction) -> None:
@@ -80,15 +86,17 @@ def test_renaming_a_tag_keeps_the_revision(tx: Transaction) -> None:
 
 def test_revision_of_a_deleted_subscriber_is_not_used_again(tx: Transaction) -> None:
     SUBSCRIBERS.create(OURS, new("ada"), tx)
+    tx.now += HOUR
     newest = SUBSCRIBERS.create(OURS, new("eve"), tx)
     SUBSCRIBERS.delete(OURS, newest.id, tx)
-    tx.now -= 60_000
+    tx.now -= HOUR
 
     assert SUBSCRIBERS.create(OURS, new("bob"), tx).revision == newest.revision + 1
 
 
 def test_accounts_have_revisions_of_their_own(tx: Transaction) -> None:
-    SUBSCRIBERS.create(THEIRS, new("ada"), tx)
-    tx.now -= 60_000
+    tx.now += HOUR
+    theirs = SUBSCRIBERS.create(THEIRS, new("ada"), tx)
+    tx.now -= HOUR
 
-    assert SUBSCRIBERS.create(OURS, new("ada"), tx).revision == tx.now * 1000
+    assert SUBSCRIBERS.create(OURS, new("ada"), tx).revision < theirs.revision

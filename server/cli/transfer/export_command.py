@@ -46,6 +46,15 @@ def export(
     created_before: Annotated[
         str, typer.Option(metavar="TIMESTAMP", help="Only subscribers created before this.")
     ] = "",
+    updated_after: Annotated[
+        str, typer.Option(metavar="TIMESTAMP", help="Only subscribers changed after this.")
+    ] = "",
+    updated_before: Annotated[
+        str, typer.Option(metavar="TIMESTAMP", help="Only subscribers changed before this.")
+    ] = "",
+    full: Annotated[
+        bool, typer.Option("--full", help="Add the times of changes and the consent.")
+    ] = False,
     no_resume: Annotated[
         bool, typer.Option("--no-resume", help="Start over instead of resuming.")
     ] = False,
@@ -64,6 +73,9 @@ def export(
         "tag": tag,
         "createdAfter": created_after,
         "createdBefore": created_before,
+        "updatedAfter": updated_after,
+        "updatedBefore": updated_before,
+        "view": "FULL" if full else "",
     }
     filters = {name: value for name, value in filters.items() if value}
     rows = run(file, file_format, filters, url=url, key=api_key, resume=not no_resume)

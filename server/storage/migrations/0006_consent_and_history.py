@@ -78,7 +78,14 @@ def up(migrator, db):
             column = field.ddl(db.get_sql_context())
             definition, _ = db.get_sql_context().sql(column).query()
             db.execute_sql(f"ALTER TABLE subscriber ADD COLUMN {definition}")
-    db.execute_sql("UPDATE subscriber SET revision = created_at * 1000 WHERE revision = 0")
+    if isinstance(db, PostgresqlDatabase):
+        # Writes the table once. An UPDATE would add an entry to every index for each row.
+        db.execute_sql(
+            "ALTER TABLE subscriber ALTER COLUMN revision TYPE BIGINT USING"
+            " CASE revision WHEN 0 THEN created_at * 1000 ELSE revision END"
+        )
+    else:
+        db.execute_sql("UPDATE subscriber SET revision = created_at * 1000 WHERE revision = 0")
     with db.bind_ctx([Subscriber, *TABLES]):
         db.create_tables([Subscriber])  # The table exists: this creates the index.
         if isinstance(db, PostgresqlDatabase) and is_distributed(db):

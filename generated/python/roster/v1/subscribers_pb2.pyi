@@ -64,6 +64,72 @@ class Subscriber(_message.Message):
     COMPLAINED: Subscriber.Status.ValueType  # 5
     """The person reported the mail as spam."""
 
+    class _View:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _ViewEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[Subscriber._View.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        VIEW_UNSPECIFIED: Subscriber._View.ValueType  # 0
+        """The same as BASIC."""
+        BASIC: Subscriber._View.ValueType  # 1
+        """All fields except those that only FULL returns."""
+        FULL: Subscriber._View.ValueType  # 2
+        """Also updated_at, status_changed_at, confirmed_at, unsubscribed_at and consent. Each
+        is absent if it is unknown.
+        """
+
+    class View(_View, metaclass=_ViewEnumTypeWrapper):
+        """Which fields of a subscriber are returned (AIP-157)."""
+
+    VIEW_UNSPECIFIED: Subscriber.View.ValueType  # 0
+    """The same as BASIC."""
+    BASIC: Subscriber.View.ValueType  # 1
+    """All fields except those that only FULL returns."""
+    FULL: Subscriber.View.ValueType  # 2
+    """Also updated_at, status_changed_at, confirmed_at, unsubscribed_at and consent. Each
+    is absent if it is unknown.
+    """
+
+    @_typing.final
+    class Consent(_message.Message):
+        """How the person agreed to receive mail. Absent if nothing is known."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        SOURCE_FIELD_NUMBER: _builtins.int
+        IP_FIELD_NUMBER: _builtins.int
+        AT_FIELD_NUMBER: _builtins.int
+        source: _builtins.str
+        """Where the person agreed, for example the name of a form. At most 200 characters.
+        Absent if unknown.
+        """
+        ip: _builtins.str
+        """IP address of the person. Absent if unknown."""
+        @_builtins.property
+        def at(self) -> _timestamp_pb2.Timestamp:
+            """When the person agreed. Absent if unknown."""
+
+        def __init__(
+            self,
+            *,
+            source: _builtins.str | None = ...,
+            ip: _builtins.str | None = ...,
+            at: _timestamp_pb2.Timestamp | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "_source", b"_source", "at", b"at", "ip", b"ip", "source", b"source"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "_source", b"_source", "at", b"at", "ip", b"ip", "source", b"source"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        _WhichOneofReturnType__ip: _TypeAlias = _typing.Literal["ip"]  # noqa: Y015
+        _WhichOneofArgType__ip: _TypeAlias = _typing.Literal["_ip", b"_ip"]  # noqa: Y015
+        _WhichOneofReturnType__source: _TypeAlias = _typing.Literal["source"]  # noqa: Y015
+        _WhichOneofArgType__source: _TypeAlias = _typing.Literal["_source", b"_source"]  # noqa: Y015
+        @_typing.overload
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__ip) -> _WhichOneofReturnType__ip | None: ...
+        @_typing.overload
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__source) -> _WhichOneofReturnType__source | None: ...
+
     ID_FIELD_NUMBER: _builtins.int
     EMAIL_FIELD_NUMBER: _builtins.int
     FIRST_NAME_FIELD_NUMBER: _builtins.int
@@ -72,6 +138,11 @@ class Subscriber(_message.Message):
     TAGS_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
+    STATUS_CHANGED_AT_FIELD_NUMBER: _builtins.int
+    CONFIRMED_AT_FIELD_NUMBER: _builtins.int
+    UNSUBSCRIBED_AT_FIELD_NUMBER: _builtins.int
+    CONSENT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters. Identifiers increase in order of creation."""
     email: _builtins.str
@@ -94,6 +165,33 @@ class Subscriber(_message.Message):
     def custom_fields(self) -> _struct_pb2.Struct:
         """Custom field values by key. Absent if there are none."""
 
+    @_builtins.property
+    def updated_at(self) -> _timestamp_pb2.Timestamp:
+        """Time of the last change of a field, the tags or the status; only in view FULL. If a
+        tag is renamed, its subscribers do not change. Neither do they if a tag or a custom
+        field is deleted.
+        """
+
+    @_builtins.property
+    def status_changed_at(self) -> _timestamp_pb2.Timestamp:
+        """Time of the last change of the status; only in view FULL. Absent if it is unchanged
+        since creation, or unknown.
+        """
+
+    @_builtins.property
+    def confirmed_at(self) -> _timestamp_pb2.Timestamp:
+        """Time of the confirmation; only in view FULL. Absent if the current address was never
+        confirmed, or at an unknown time.
+        """
+
+    @_builtins.property
+    def unsubscribed_at(self) -> _timestamp_pb2.Timestamp:
+        """Time of the last opt-out; only in view FULL. Kept if the person opts in again."""
+
+    @_builtins.property
+    def consent(self) -> Global___Subscriber.Consent:
+        """How the person agreed to receive mail; only in view FULL."""
+
     def __init__(
         self,
         *,
@@ -105,10 +203,15 @@ class Subscriber(_message.Message):
         tags: _abc.Iterable[_builtins.str] | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         custom_fields: _struct_pb2.Struct | None = ...,
+        updated_at: _timestamp_pb2.Timestamp | None = ...,
+        status_changed_at: _timestamp_pb2.Timestamp | None = ...,
+        confirmed_at: _timestamp_pb2.Timestamp | None = ...,
+        unsubscribed_at: _timestamp_pb2.Timestamp | None = ...,
+        consent: Global___Subscriber.Consent | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "custom_fields", b"custom_fields"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["confirmed_at", b"confirmed_at", "consent", b"consent", "created_at", b"created_at", "custom_fields", b"custom_fields", "status_changed_at", b"status_changed_at", "unsubscribed_at", b"unsubscribed_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "custom_fields", b"custom_fields", "email", b"email", "first_name", b"first_name", "id", b"id", "last_name", b"last_name", "status", b"status", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["confirmed_at", b"confirmed_at", "consent", b"consent", "created_at", b"created_at", "custom_fields", b"custom_fields", "email", b"email", "first_name", b"first_name", "id", b"id", "last_name", b"last_name", "status", b"status", "status_changed_at", b"status_changed_at", "tags", b"tags", "unsubscribed_at", b"unsubscribed_at", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -416,16 +519,20 @@ class GetSubscriberRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier or email address of the subscriber."""
+    view: Global___Subscriber.View.ValueType
+    """Which fields are returned. Default: BASIC."""
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        view: Global___Subscriber.View.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -471,6 +578,10 @@ class ListSubscribersRequest(_message.Message):
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    UPDATED_AFTER_FIELD_NUMBER: _builtins.int
+    UPDATED_BEFORE_FIELD_NUMBER: _builtins.int
+    ORDER_BY_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of subscribers to return. Default: 20, also used for 0. Values above
     100 are reduced to 100. A page larger than 4 MiB, the default limit of gRPC clients,
@@ -494,14 +605,25 @@ class ListSubscribersRequest(_message.Message):
     can be given in Unicode or as IDNA ASCII.
     """
     order: _builtins.str
-    """Order of creation: "asc" returns the oldest first, "desc" the newest first. Default:
-    "asc".
+    """Direction of order_by: "asc" returns the oldest first, "desc" the newest first.
+    Default: "asc".
     """
     page_token: _builtins.str
     """Token of the next page from the previous response (AIP-158). Over HTTP it is in the
     Link header. The filters and the order must be the same as in the previous request.
     The cost of a page does not depend on its position in the list.
     """
+    order_by: _builtins.str
+    """Order of the list: "createdAt" or "updatedAt". Default: "createdAt".
+
+    The order of updatedAt is that in which changes became visible, so a client can
+    follow all changes without missing one: read all pages with page tokens, remember the
+    updated_at of the last subscriber (view FULL), and later start again with it as
+    updated_after. A subscriber that changes while the pages are read is returned again
+    on a later page. Deleted subscribers are not returned.
+    """
+    view: Global___Subscriber.View.ValueType
+    """Which fields are returned. Default: BASIC."""
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers created after this time."""
@@ -509,6 +631,17 @@ class ListSubscribersRequest(_message.Message):
     @_builtins.property
     def created_before(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers created before this time."""
+
+    @_builtins.property
+    def updated_after(self) -> _timestamp_pb2.Timestamp:
+        """Returns only subscribers whose last change was after this time. Changes are compared
+        with microsecond precision, although updated_at has milliseconds: a later change in
+        the same millisecond is after its updated_at.
+        """
+
+    @_builtins.property
+    def updated_before(self) -> _timestamp_pb2.Timestamp:
+        """Returns only subscribers whose last change was before this time."""
 
     def __init__(
         self,
@@ -523,10 +656,14 @@ class ListSubscribersRequest(_message.Message):
         created_before: _timestamp_pb2.Timestamp | None = ...,
         order: _builtins.str = ...,
         page_token: _builtins.str = ...,
+        updated_after: _timestamp_pb2.Timestamp | None = ...,
+        updated_before: _timestamp_pb2.Timestamp | None = ...,
+        order_by: _builtins.str = ...,
+        view: Global___Subscriber.View.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "limit", b"limit", "order", b"order", "page", b"page", "page_token", b"page_token", "q", b"q", "status", b"status", "tag", b"tag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "limit", b"limit", "order", b"order", "order_by", b"order_by", "page", b"page", "page_token", b"page_token", "q", b"q", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1071,6 +1208,9 @@ class ExportSubscribersRequest(_message.Message):
     CREATED_AFTER_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     AFTER_ID_FIELD_NUMBER: _builtins.int
+    UPDATED_AFTER_FIELD_NUMBER: _builtins.int
+    UPDATED_BEFORE_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
     format: Global___ExportSubscribersRequest.Format.ValueType
     """Format of the response. If unspecified, the Accept header selects it over HTTP:
     text/csv for CSV, otherwise NDJSON.
@@ -1083,6 +1223,10 @@ class ExportSubscribersRequest(_message.Message):
     """Returns only subscribers with an identifier greater than this one. To resume an
     interrupted export, set it to the last identifier received.
     """
+    view: Global___Subscriber.View.ValueType
+    """Which fields are returned. In CSV, FULL adds the columns updatedAt, statusChangedAt,
+    confirmedAt, unsubscribedAt, consentSource, consentIp and consentAt. Default: BASIC.
+    """
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers created after this time."""
@@ -1090,6 +1234,16 @@ class ExportSubscribersRequest(_message.Message):
     @_builtins.property
     def created_before(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers created before this time."""
+
+    @_builtins.property
+    def updated_after(self) -> _timestamp_pb2.Timestamp:
+        """Returns only subscribers whose last change was after this time, compared as in
+        ListSubscribersRequest.
+        """
+
+    @_builtins.property
+    def updated_before(self) -> _timestamp_pb2.Timestamp:
+        """Returns only subscribers whose last change was before this time."""
 
     def __init__(
         self,
@@ -1100,10 +1254,13 @@ class ExportSubscribersRequest(_message.Message):
         created_after: _timestamp_pb2.Timestamp | None = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
         after_id: _builtins.str = ...,
+        updated_after: _timestamp_pb2.Timestamp | None = ...,
+        updated_before: _timestamp_pb2.Timestamp | None = ...,
+        view: Global___Subscriber.View.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "created_after", b"created_after", "created_before", b"created_before", "format", b"format", "status", b"status", "tag", b"tag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "created_after", b"created_after", "created_before", b"created_before", "format", b"format", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -131,9 +131,9 @@ class SubscriberServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListSubscribers(self, request, context):
-        """Returns one page of the account's subscribers in order of creation. If filters are
-        set, only subscribers that match all of them are returned. New subscribers do not
-        change the order of existing ones.
+        """Returns one page of the account's subscribers, by default in order of creation. If
+        filters are set, only subscribers that match all of them are returned. New subscribers
+        do not change the order of existing ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -51,9 +51,9 @@ class SubscriberServiceStub:
     GetSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberRequest, _subscribers_pb2.GetSubscriberResponse]
     """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND."""
     ListSubscribers: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscribersRequest, _subscribers_pb2.ListSubscribersResponse]
-    """Returns one page of the account's subscribers in order of creation. If filters are
-    set, only subscribers that match all of them are returned. New subscribers do not
-    change the order of existing ones.
+    """Returns one page of the account's subscribers, by default in order of creation. If
+    filters are set, only subscribers that match all of them are returned. New subscribers
+    do not change the order of existing ones.
     """
     UpdateSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.UpdateSubscriberRequest, _subscribers_pb2.UpdateSubscriberResponse]
     """Updates the given fields of a subscriber. Fails with SUBSCRIBER_NOT_FOUND, with
@@ -135,9 +135,9 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     GetSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberRequest, _subscribers_pb2.GetSubscriberResponse]  # type: ignore[assignment]
     """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND."""
     ListSubscribers: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscribersRequest, _subscribers_pb2.ListSubscribersResponse]  # type: ignore[assignment]
-    """Returns one page of the account's subscribers in order of creation. If filters are
-    set, only subscribers that match all of them are returned. New subscribers do not
-    change the order of existing ones.
+    """Returns one page of the account's subscribers, by default in order of creation. If
+    filters are set, only subscribers that match all of them are returned. New subscribers
+    do not change the order of existing ones.
     """
     UpdateSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.UpdateSubscriberRequest, _subscribers_pb2.UpdateSubscriberResponse]  # type: ignore[assignment]
     """Updates the given fields of a subscriber. Fails with SUBSCRIBER_NOT_FOUND, with
@@ -240,9 +240,9 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _subscribers_pb2.ListSubscribersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_subscribers_pb2.ListSubscribersResponse, _abc.Awaitable[_subscribers_pb2.ListSubscribersResponse]]:
-        """Returns one page of the account's subscribers in order of creation. If filters are
-        set, only subscribers that match all of them are returned. New subscribers do not
-        change the order of existing ones.
+        """Returns one page of the account's subscribers, by default in order of creation. If
+        filters are set, only subscribers that match all of them are returned. New subscribers
+        do not change the order of existing ones.
         """
 
     @_abc_1.abstractmethod
