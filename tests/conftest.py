@@ -12,6 +12,7 @@ import os
 import signal
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,17 @@ def roster_server(request: pytest.FixtureRequest) -> Postgres | cluster.Cluster:
         "citus" if cluster.installation() else "postgres"
     )
     return server
+
+
+@pytest.fixture
+def new_rosters(
+    roster_server: Postgres | cluster.Cluster,
+) -> Iterator[Postgres | cluster.Cluster]:
+    """The server for databases of one test."""
+    with ExitStack() as stack:
+        if isinstance(roster_server, cluster.Cluster):
+            stack.enter_context(roster_server.temporary_databases())
+        yield roster_server
 
 
 @pytest.fixture(scope="session")

@@ -41,7 +41,7 @@ from .processes import Service
 MAX_README_LINES = 200
 # Variables of the tests and of the example programs.
 OTHER_VARIABLES = {
-    f"{PREFIX}{name}" for name in ("BENCH", "DRILL_ROUNDS", "FAULTS", "KEY", "TOOLS")
+    f"{PREFIX}{name}" for name in ("BENCH", "CITUS", "DRILL_ROUNDS", "FAULTS", "KEY", "TOOLS")
 }
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 # Top-level folders of the repository.

@@ -37,10 +37,12 @@ class Cluster:
         self.coordinator, *self.workers = nodes
         # The encryption key that all services on one database share.
         self.secret_key = make_key()
+        self._databases: list[str] = []
 
     def new_database(self) -> str:
         """Creates an empty database on every node and returns its URL on the coordinator."""
         name = f"roster{next(_numbers)}"
+        self._databases.append(name)
         for node in self.nodes:
             node.run(f"CREATE DATABASE {name} OWNER {ROLE}")
             node.run("CREATE EXTENSION citus", name)
@@ -56,6 +58,16 @@ class Cluster:
         bring_up_to_date(url)
         list(distributed(url))
         return url
+
+    @contextmanager
+    def temporary_databases(self) -> Iterator[None]:
+        """Drops the databases that the block creates. Each has processes on every node."""
+        first = len(self._databases)
+        yield
+        for name in self._databases[first:]:
+            for node in self.nodes:
+                node.run(f"DROP DATABASE {name} WITH (FORCE)")
+        del self._databases[first:]
 
     def run(self, sql: str, database: str = OWNER) -> list[tuple[Any, ...]]:
         """Runs a statement on the coordinator as superuser and returns its rows."""

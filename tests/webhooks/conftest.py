@@ -14,5 +14,5 @@ def location(request: pytest.FixtureRequest) -> Location:
     """An empty database of each kind."""
     if request.param == "sqlite":
         return Location(request.getfixturevalue("new_file"))
-    server: Postgres | Cluster = request.getfixturevalue("roster_server")
+    server: Postgres | Cluster = request.getfixturevalue("new_rosters")
     return Location(server.new_roster())

@@ -71,9 +71,9 @@ async def read_tail(worker: Worker, count: int) -> list[tuple[str, int]]:
 
 
 def test_tail_returns_every_attempt_of_all_processes_in_order(
-    roster_server: Postgres | Cluster,
+    new_rosters: Postgres | Cluster,
 ) -> None:
-    location = Location(roster_server.new_roster())
+    location = Location(new_rosters.new_roster())
     names = [f"n{number}" for number in range(60)]
 
     async def run() -> None:

@@ -15,8 +15,8 @@ from .helpers import BATCH, Databases, create_everything
 
 
 @pytest.fixture
-def databases(tmp_path: Path, roster_server: Postgres | Cluster) -> Databases:
-    return Databases(tmp_path, roster_server)
+def databases(tmp_path: Path, new_rosters: Postgres | Cluster) -> Databases:
+    return Databases(tmp_path, new_rosters)
 
 
 @pytest.fixture
