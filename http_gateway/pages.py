@@ -87,7 +87,7 @@ def pages_of(
         "/openapi.json": _static(lambda: _json(document(services, about))),
         "/docs": _static(lambda: _html(site().reference())),
         "/docs/search.json": _static(lambda: StaticContent(site().search_index(), JSON)),
-        **{f"/docs/guides/{each.name}": guide(each.name) for each in documentation.guides},
+        **{f"/docs/guides/{item.name}": guide(item.name) for item in documentation.guides},
         **{path: _redirect(*target) for path, target in REDIRECTS.items()},
     }
     if has_webhooks:

@@ -116,7 +116,7 @@ def choice(*choices: str) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         if text not in choices:
-            allowed = ", ".join(each or "empty" for each in choices)
+            allowed = ", ".join(item or "empty" for item in choices)
             raise ValueError(f"must be one of {allowed}, not {text!r}.")
         return text
 

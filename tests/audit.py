@@ -37,12 +37,12 @@ def look_up(lock: Path, program: str) -> list[dict[str, Any]] | None:
 
 def report(packages: list[dict[str, Any]]) -> int:
     """Prints the findings, and returns the number of vulnerable packages."""
-    unknown = [each["name"] for each in packages if "skip_reason" in each]
-    bad = [each for each in packages if each.get("vulns")]
-    for each in bad:
-        for flaw in each["vulns"]:
+    unknown = [package["name"] for package in packages if "skip_reason" in package]
+    bad = [package for package in packages if package.get("vulns")]
+    for item in bad:
+        for flaw in item["vulns"]:
             fixed = ", ".join(flaw["fix_versions"]) or "no version yet"
-            print(f"{each['name']} {each['version']}: {flaw['id']}, fixed in {fixed}")
+            print(f"{item['name']} {item['version']}: {flaw['id']}, fixed in {fixed}")
     known = len(packages) - len(unknown)
     print(f"{known} packages were looked up, of which {len(bad)} are vulnerable.")
     if unknown:

@@ -31,7 +31,9 @@ def each(name: str, cases: Iterable[Any]) -> Callable[[Callable[..., None]], Cal
                     error.add_note(f"{name}: {case}")
                     raise
 
-        parameters = [each for each in signature.parameters.values() if each.name != name]
+        parameters = [
+            parameter for parameter in signature.parameters.values() if parameter.name != name
+        ]
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return run
 

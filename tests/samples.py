@@ -88,7 +88,7 @@ def run_grpcurl(command: str, account: Account) -> list[dict[str, Any]]:
         sent = iter(messages) if method.client_streaming else messages[0]
         result = call(sent, metadata=metadata, timeout=30)
         results = list(result) if method.server_streaming else [result]
-    return [json_format.MessageToDict(each) for each in results]
+    return [json_format.MessageToDict(item) for item in results]
 
 
 def _with_masks(message: dict[str, Any]) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def http_of(rpc: str) -> tuple[str, str]:
     options = METHODS[rpc].GetOptions()
     rule = options.Extensions[annotations_pb2.http]
     rules = [rule, *rule.additional_bindings]
-    verbs = [each.WhichOneof("pattern") for each in rules]
+    verbs = [item.WhichOneof("pattern") for item in rules]
     *others, last = [verb.upper() for verb in verbs]
     binding = ", ".join([*(f"`{verb}`" for verb in others), f"`{last} {getattr(rule, verbs[0])}`"])
     return binding, str(options.Extensions[http_pb2.success_status] or 200)

@@ -183,5 +183,5 @@ def test_durations_of_webhooks_agree_with_the_code() -> None:
 def duration(seconds: float) -> str:
     """Formats a duration in the largest unit with a count of at least 2, such as "5 minutes"."""
     units = ((3_600, "hours"), (60, "minutes"), (1, "seconds"))
-    length, unit = next(each for each in units if seconds >= 2 * each[0])
+    length, unit = next(item for item in units if seconds >= 2 * item[0])
     return f"{seconds / length:g} {unit}"

@@ -115,7 +115,7 @@ class Fields:
                 references.add(name)
                 schema = {**self._schemas[name], **rest}
                 continue
-            first, *others = (each for each in schema["anyOf"] if each != {"type": "null"})
+            first, *others = (item for item in schema["anyOf"] if item != {"type": "null"})
             nullable = nullable or len(others) + 1 < len(schema["anyOf"])
             schema = {**first, **rest}
         return _Resolved(schema, frozenset(references), nullable)

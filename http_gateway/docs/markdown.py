@@ -161,7 +161,7 @@ class GuideRenderer:
 
 def _is_alternative(sample: Sample, samples: list[Sample]) -> bool:
     """Whether a code block shows the same as those before it, in another language."""
-    languages = [each.language for each in (*samples, sample)]
+    languages = [item.language for item in (*samples, sample)]
     return len(set(languages)) == len(languages) and not _DATA & set(languages)
 
 

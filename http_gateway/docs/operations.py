@@ -146,5 +146,5 @@ def _url(path: str, in_path: list[Parameter], query: list[Parameter]) -> str:
     for parameter in in_path:
         example = quote(parameter.example, safe="")
         path = path.replace(f"{{{parameter.field.name}}}", example)
-    texts = [f"{each.field.name}={quote(each.example, safe='')}" for each in query]
+    texts = [f"{item.field.name}={quote(item.example, safe='')}" for item in query]
     return "?".join([path, *texts])

@@ -93,7 +93,7 @@ def _python(call: Call, url: str, key: str) -> str:
         more.append(f'data="".join({row} + "\\n" for row in rows),')
     if response is not None and response.has_records:
         more.append("stream=True,")
-    uses_json = any(each is not None and each.has_records for each in (body, response))
+    uses_json = any(item is not None and item.has_records for item in (body, response))
     return "\n".join(
         [
             *(["import json"] if uses_json else []),

@@ -76,7 +76,7 @@ class Site:
 
     @cached_property
     def _guides(self) -> dict[str, RenderedGuide]:
-        operations = [each for resource in self._resources for each in resource.operations]
+        operations = [item for resource in self._resources for item in resource.operations]
         urls = {
             text: f"{REFERENCE}#{operation.anchor}"
             for operation in operations

@@ -36,10 +36,15 @@ def copy(
     source, and 130 if the command was interrupted.
     """
     locations = [_location("--from", source), _location("--to", target)]
-    names = [str(each.resolve() if isinstance(each, Path) else each) for each in locations]
+    names = [
+        str(location.resolve() if isinstance(location, Path) else location)
+        for location in locations
+    ]
     if names[0] == names[1]:
         raise CommandError("--from and --to are the same database.", ExitCode.USAGE)
-    urls = [each.url if isinstance(each, PostgresUrl) else each for each in locations]
+    urls = [
+        location.url if isinstance(location, PostgresUrl) else location for location in locations
+    ]
     try:
         with open_endpoints(*urls) as endpoints, RowProgress(0, 0) as progress:
             copied = Copy(
@@ -50,7 +55,7 @@ def copy(
             "Interrupted. Run the same command again to resume.", ExitCode.INTERRUPTED
         ) from None
     _report(copied, json=json)
-    wrong = [each.table for each in copied if each.source != each.target]
+    wrong = [item.table for item in copied if item.source != item.target]
     if wrong:
         raise CommandError(
             f"The copy of {', '.join(wrong)} differs from the source. Another program may have"
@@ -86,7 +91,7 @@ def _report(copied: list[Copied], *, json: bool) -> None:
 
 
 def _rows(copied: list[Copied]) -> list[tuple[str, bool, Any]]:
-    return [(each.table, each.source == each.target, each.target) for each in copied]
+    return [(item.table, item.source == item.target, item.target) for item in copied]
 
 
 def _summary(source: str, target: str) -> str:

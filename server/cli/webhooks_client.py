@@ -37,7 +37,7 @@ async def print_attempts(url: str, api_key: str, webhook: str, *, as_json: bool)
                 continue
             webhook_id = record["delivery"]["webhookId"]
             if webhook_id not in urls:
-                urls = {each["id"]: each["url"] for each in await _list(client)}
+                urls = {item["id"]: item["url"] for item in await _list(client)}
             console.print(_line(record, urls.get(webhook_id, webhook_id)), soft_wrap=True)
 
 

@@ -55,17 +55,17 @@ def wait_for(account: Account, webhook: Row, condition: Callable[[list[Row]], An
 def wait_for_statuses(account: Account, webhook: Row, *statuses: str) -> list[Row]:
     """Waits until the deliveries to a webhook have these statuses, newest first."""
     return wait_for(
-        account, webhook, lambda items: [each["status"] for each in items] == list(statuses)
+        account, webhook, lambda items: [item["status"] for item in items] == list(statuses)
     )
 
 
 def set_failed(account: Account, *items: Row) -> None:
     """Sets deliveries to FAILED, as after the last attempt."""
     with account.service.unit_of_work() as tx:
-        for each in items:
+        for item in items:
             text = (
                 f"UPDATE delivery SET status = {FAILED}, due_at = NULL, finished_at = created_at"
-                f" WHERE account_id = '{account.id}' AND id = '{each['id']}'"
+                f" WHERE account_id = '{account.id}' AND id = '{item['id']}'"
             )
             tx.run(Statement(lambda _, text=text: SQL(text)))
 

@@ -620,8 +620,8 @@ def test_read_key_can_list_events(account: Account) -> None:
 
 
 def test_accounts_have_separate_events(account: Account, other_account: Account) -> None:
-    for each in (account, other_account):
-        record_events(each)
+    for item in (account, other_account):
+        record_events(item)
 
     other_account.ok("CreateTag", name="vip")
 

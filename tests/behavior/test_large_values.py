@@ -31,7 +31,7 @@ TOO_LONG = [("customFields", "TOO_LONG")]
 def store_directly(account: Account, ids: list[str], text: str = "x" * 1_000) -> None:
     """Stores values above the maximum size, which earlier versions accepted."""
     with account.service.unit_of_work() as tx:
-        put_values(account.id, [(each, dict.fromkeys(KEYS, text)) for each in ids], tx)
+        put_values(account.id, [(item, dict.fromkeys(KEYS, text)) for item in ids], tx)
 
 
 def test_values_up_to_the_maximum_size_are_stored_and_one_byte_more_is_rejected(

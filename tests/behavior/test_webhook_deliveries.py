@@ -258,7 +258,7 @@ def test_retry_does_not_change_a_delivery_that_is_being_sent(
     create_tags(account, "vip")
 
     (delivery,) = wait_for_statuses(account, webhook, "SUCCEEDED")
-    assert [each["status"] for each in retried] == ["SENDING"]
+    assert [item["status"] for item in retried] == ["SENDING"]
     assert "nextAttemptAt" not in retried[0]
     assert (delivery["attempts"], len(receiver.received)) == (1, 1)
 

@@ -48,9 +48,9 @@ def replayed(account: Account, webhook: dict[str, Any], started: dict[str, Any])
     done = wait_for(
         account,
         webhook,
-        lambda items: {each["status"] for each in items} <= {"SUCCEEDED", "FAILED"},
+        lambda items: {item["status"] for item in items} <= {"SUCCEEDED", "FAILED"},
     )
-    return events_of([each for each in reversed(done) if each.get("replayId") == started["id"]])
+    return events_of([item for item in reversed(done) if item.get("replayId") == started["id"]])
 
 
 def all_events(account: Account) -> list[dict[str, Any]]:
@@ -108,8 +108,8 @@ def test_replay_without_event_types_uses_those_of_the_webhook(
 
     default, all_tags = replay(account, webhook), replay(account, webhook, eventTypes=["tag.*"])
 
-    for each in (other, webhook):
-        account.ok("UpdateWebhook", id=each["id"], enabled=True)
+    for item in (other, webhook):
+        account.ok("UpdateWebhook", id=item["id"], enabled=True)
     receiver.wait_for(3)
     assert replayed(account, webhook, default) == [deleted]
     assert replayed(account, webhook, all_tags) == [created, deleted]
@@ -165,7 +165,7 @@ def test_replay_to_a_disabled_webhook_waits_until_it_is_enabled(
     started = replay(account, webhook)
 
     waiting = wait_for_statuses(account, webhook, "PENDING", "PENDING")
-    assert {each["replayId"] for each in waiting} == {started["id"]}
+    assert {item["replayId"] for item in waiting} == {started["id"]}
     assert not receiver.received
     account.ok("UpdateWebhook", id=webhook["id"], enabled=True)
     receiver.wait_for(2)

@@ -45,13 +45,13 @@ def test_tail_returns_attempts_when_they_finish(account: Account, receiver: Rece
         account.ok("RetryWebhookDelivery", id=finished[0]["id"])
         retried = next(records)
 
-    assert sorted((each["delivery"] for each in received), key=itemgetter("id")) == sorted(
+    assert sorted((item["delivery"] for item in received), key=itemgetter("id")) == sorted(
         finished, key=itemgetter("id")
     )
-    for each in (*received, retried):
-        response = account.ok("GetWebhookDelivery", id=each["delivery"]["id"])
-        assert set(each) == {"delivery", "attempt"}
-        assert each["attempt"] in response["attempts"]
+    for item in (*received, retried):
+        response = account.ok("GetWebhookDelivery", id=item["delivery"]["id"])
+        assert set(item) == {"delivery", "attempt"}
+        assert item["attempt"] in response["attempts"]
     assert (retried["delivery"]["id"], retried["attempt"]["number"]) == (finished[0]["id"], 2)
 
 

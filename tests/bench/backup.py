@@ -81,7 +81,7 @@ def main() -> None:
                 latencies[len(latencies) * 99 // 100],
                 latencies[-1],
             )
-            table.add_row(name, f"{rate:,.0f}", *(f"{each:.1f}" for each in quantiles))
+            table.add_row(name, f"{rate:,.0f}", *(f"{quantile:.1f}" for quantile in quantiles))
     Console(highlight=False).print(table)
 
 

@@ -63,7 +63,7 @@ def accounts(path: Path) -> list[str]:
 
 
 def names(folder: Path) -> set[str]:
-    return {each.name for each in folder.iterdir()}
+    return {item.name for item in folder.iterdir()}
 
 
 # Backup

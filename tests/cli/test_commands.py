@@ -103,7 +103,7 @@ def test_accounts_create_rejects_the_address_of_another_account(
     line = error_line(done, ExitCode.ALREADY_EXISTS)
     assert again.strip() in line
     assert f"roster keys create --account {account} --scope admin" in line
-    assert [each["id"] for each in json_output(url, "accounts", "list")["accounts"]] == [account]
+    assert [item["id"] for item in json_output(url, "accounts", "list")["accounts"]] == [account]
     assert json_output(url, "keys", "list", "--account", account) == {"apiKeys": []}
 
 

@@ -68,8 +68,8 @@ def subscribers_of(account: Account) -> list[dict[str, Any]]:
     """Returns the subscribers of an account, without their IDs and timestamps."""
     listed = account.ok("ListSubscribers", limit=100)["subscribers"]
     return [
-        {name: value for name, value in each.items() if name not in ("id", "createdAt")}
-        for each in listed
+        {name: value for name, value in item.items() if name not in ("id", "createdAt")}
+        for item in listed
     ]
 
 

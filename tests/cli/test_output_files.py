@@ -382,7 +382,7 @@ def test_backup_is_written_to_a_fifo(database: Path, tmp_path: Path) -> None:
     copy.write_bytes(reader.read())
     assert accounts(copy) == ["ada@example.com"]
     assert is_fifo(fifo)
-    assert {each.name for each in tmp_path.iterdir()} == {"data", "fifo", "copy.db"}
+    assert {item.name for item in tmp_path.iterdir()} == {"data", "fifo", "copy.db"}
 
 
 def test_backup_on_standard_output_is_not_mixed_with_messages(
@@ -399,7 +399,7 @@ def test_backup_on_standard_output_is_not_mixed_with_messages(
     (tmp_path / "copy.db").write_bytes(done.stdout)
     assert accounts(tmp_path / "copy.db") == ["ada@example.com"]
     assert b"Backed up " in done.stderr
-    assert {each.name for each in tmp_path.iterdir()} == {"data", "copy.db"}
+    assert {item.name for item in tmp_path.iterdir()} == {"data", "copy.db"}
 
 
 def test_target_of_a_link_is_replaced_by_a_backup(database: Path, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def all_subscribers(service: Service, key: str) -> dict[str, dict[str, Any]]:
         page = client.send("GET", f"/api/subscribers?limit=100&page={number}").body
         assert page["total"] in (total, page["total"] if number == 1 else None)
         total, number = page["total"], number + 1
-        found |= {each["email"]: each for each in page["subscribers"]}
+        found |= {subscriber["email"]: subscriber for subscriber in page["subscribers"]}
     client.close()
     assert len(found) == total
     return found
@@ -110,16 +110,16 @@ def assert_consistent(
     found: dict[str, dict[str, Any]], sent: list[Exchange], began: float, ended: float
 ) -> None:
     """Asserts that the data of all clients is from one point in time during the backup."""
-    newest = max((each["id"] for each in found.values()), default="")
+    newest = max((item["id"] for item in found.values()), default="")
     names = {email: each["lastName"] for email, each in found.items()}
     left = dict(names)
     for number in range(CLIENTS):
-        own = [each for each in sent if each.client == number]
-        assert {each.status for each in own} <= {200, 201, 204, 0}
-        emails = {each.email for each in own}
+        own = [item for item in sent if item.client == number]
+        assert {item.status for item in own} <= {200, 201, 204, 0}
+        emails = {item.email for item in own}
         seen = {email: left.pop(email) for email in emails & left.keys()}
-        least = sum(each.ended < began and each.status != 0 for each in own)
-        most = sum(each.began < ended for each in own)
+        least = sum(item.ended < began and item.status != 0 for item in own)
+        most = sum(item.began < ended for item in own)
         (turns,) = [n for n in range(least, most + 1) if model(own, n) == seen]
         for count, each in enumerate(own[turns:], turns):
             if count % TURNS < 2 and each.status == 201:

@@ -93,7 +93,7 @@ def test_concurrent_updates_are_atomic_for_readers(account: Account) -> None:
 
     assert statuses(answers) == [200] * 40
     seen = [answer.body["subscriber"] for answer in answers]
-    whole = [{**made, **each} for each in wanted]
+    whole = [{**made, **item} for item in wanted]
     assert [subscriber for subscriber in seen if subscriber not in [made, *whole]] == []
     assert account.ok("GetSubscriber", id=made["id"])["subscriber"] in whole
 

@@ -262,8 +262,8 @@ def reflect(front: GrpcFront, service: str, **request: str) -> Any:
 def test_reflection_lists_every_service(grpc_front: GrpcFront, name: str) -> None:
     listed = reflect(grpc_front, name, list_services="").list_services_response.service
 
-    assert {each.name for each in listed} == {
-        *(each.full_name for each in SERVICES),
+    assert {item.name for item in listed} == {
+        *(service.full_name for service in SERVICES),
         "grpc.health.v1.Health",
         *REFLECTION,
     }

@@ -165,11 +165,11 @@ def test_power_cut_may_keep_any_part_of_unsynced_data(folder: Path) -> None:
 
     found = [files_after_power_cut(disk, folder, seed) for seed in range(40)]
 
-    texts = {each["old"] for each in found}
+    texts = {item["old"] for item in found}
     assert {b"old" * SECTOR, b"NEW" * SECTOR} < texts
     assert any(b"old" in text and b"NEW" in text for text in texts)
     assert {len(text) for text in texts} == {3 * SECTOR}
-    assert {each.get("new") for each in found} >= {None, b"", b"new"}
+    assert {item.get("new") for item in found} >= {None, b"", b"new"}
 
 
 def test_power_fails_at_a_given_change_of_a_given_file(folder: Path) -> None:
@@ -301,8 +301,8 @@ def test_break_of_an_idle_connection_is_applied_to_another(
 
 
 def test_breaks_cover_every_position() -> None:
-    assert sorted(each.at for each in breaks(POSITIONS)) == list(range(POSITIONS))
-    assert {(each.kind, each.up) for each in breaks(100)} == {
+    assert sorted(item.at for item in breaks(POSITIONS)) == list(range(POSITIONS))
+    assert {(item.kind, item.up) for item in breaks(100)} == {
         (kind, up) for kind in BreakKind for up in (True, False)
     }
 

@@ -194,7 +194,7 @@ def test_same_key_with_another_request_is_rejected(account: Account, rpc: str) -
         call_with_key(account, elsewhere, "key", given),
     ]
 
-    assert {each.error for each in refused} == {"IdempotencyKeyReused"}
+    assert {item.error for item in refused} == {"IdempotencyKeyReused"}
     assert contents(account) == before
 
 

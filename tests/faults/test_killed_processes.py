@@ -148,7 +148,9 @@ def test_killed_servers_and_gateways_fail_only_requests_in_progress(
     secrets = [make_secret(), make_secret()]
     with unit_of_work(url) as tx:
         account = store.create_account("owner@example.com", tx, verified=True).id
-        keys = [store.create_key(account, "", "admin", hash_secret(each), tx) for each in secrets]
+        keys = [
+            store.create_key(account, "", "admin", hash_secret(secret), tx) for secret in secrets
+        ]
 
     with running_fleet(tmp_path, settings) as fleet:
         known = Client(0, fleet.gateways, secrets[0], threading.Event())
@@ -181,13 +183,15 @@ def test_killed_servers_and_gateways_fail_only_requests_in_progress(
     check_responses(load.exchanges, ada)
     check_failures(load.failed(), kills)
     found = stored(url, account)
-    sent = {each.email for each in load.exchanges}
+    sent = {exchange.email for exchange in load.exchanges}
     assert set(load.acknowledged()) <= set(found) <= sent | {"ada@example.com"}
-    unchanged = {each.email for each in load.exchanges if each.status == 503}
+    unchanged = {exchange.email for exchange in load.exchanges if exchange.status == 503}
     assert not unchanged & set(found)
-    late = [each for each in revoked_load.exchanges if each.began > revoked + KEY_SECONDS]
+    late = [
+        exchange for exchange in revoked_load.exchanges if exchange.began > revoked + KEY_SECONDS
+    ]
     # After many requests with the revoked key, the address is throttled with 429.
-    assert {each.status for each in late if each.status} in ({401}, {401, 429}, {429})
+    assert {item.status for item in late if item.status} in ({401}, {401, 429}, {429})
 
 
 def outcomes(exchanges: list[Exchange]) -> Counter[tuple[str, int]]:
@@ -220,10 +224,10 @@ def check_responses(exchanges: list[Exchange], ada: Any) -> None:
 
 def check_failures(failed: list[Exchange], kills: list[Kill]) -> None:
     """Asserts that each failed request was in progress during a kill."""
-    assert [each for each in failed if not any(kill.overlaps(each) for kill in kills)] == []
-    lost = [each for each in failed if each.status == 0]
+    assert [item for item in failed if not any(kill.overlaps(item) for kill in kills)] == []
+    lost = [item for item in failed if item.status == 0]
     gateways = [kill for kill in kills if kill.command == "gateway"]
-    assert [each for each in lost if not any(kill.overlaps(each) for kill in gateways)] == []
+    assert [item for item in lost if not any(kill.overlaps(item) for kill in gateways)] == []
 
 
 def test_unresponsive_server_is_disconnected_long_before_the_deadline(

@@ -63,8 +63,8 @@ def stalled_database(account: Account) -> Iterator[StalledDatabase]:
             stalled.wait("begun")
             stalled.wait("waits")
             yield stalled
-        for each in stalled.waiting:
-            each.result()
+        for item in stalled.waiting:
+            item.result()
 
 
 def create_with_timeout(account: Account, front: HttpFront) -> tuple[int, dict[str, str], bytes]:
@@ -101,7 +101,7 @@ def test_rejection_over_grpc_contains_the_retry_delay_in_milliseconds(account: A
             stub.CreateTag.future(request, metadata=metadata, timeout=SECONDS)
             for _ in range(MAX_ATTEMPTS)
         )
-        error = next(each for each in calls if each.code() is grpc.StatusCode.UNAVAILABLE)
+        error = next(call for call in calls if call.code() is grpc.StatusCode.UNAVAILABLE)
 
     trailers = dict(error.trailing_metadata())
     pushback = int(trailers["grpc-retry-pushback-ms"])
@@ -109,7 +109,7 @@ def test_rejection_over_grpc_contains_the_retry_delay_in_milliseconds(account: A
     info = error_details_pb2.RetryInfo()
     status = rpc_status.from_call(error)
     assert status is not None
-    (packed,) = [each for each in status.details if each.Is(info.DESCRIPTOR)]
+    (packed,) = [detail for detail in status.details if detail.Is(info.DESCRIPTOR)]
     packed.Unpack(info)
     assert info.retry_delay.ToMilliseconds() == pushback
 

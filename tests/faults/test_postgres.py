@@ -226,7 +226,7 @@ def test_one_of_several_concurrent_commands_creates_the_account(
         url = two_services[0].database_url
         done = list(pool.map(lambda _: in_new_process(*create, ROSTER_DATABASE_URL=url), range(4)))
 
-    assert sorted(each.returncode for each in done) == [0] + [ExitCode.ALREADY_EXISTS] * 3
+    assert sorted(item.returncode for item in done) == [0] + [ExitCode.ALREADY_EXISTS] * 3
 
 
 def test_commands_work_while_services_run(two_services: tuple[Service, Service]) -> None:

@@ -169,4 +169,6 @@ def test_promise_that_raises_is_broken(folder: Path, monkeypatch: pytest.MonkeyP
 def test_documented_promises_match_the_code() -> None:
     rows = table(TESTS, "promise | repetitions | scenario")
 
-    assert [row[:2] for row in rows] == [[f"`{each.name}`", f"{each.full:,}"] for each in PROMISES]
+    assert [row[:2] for row in rows] == [
+        [f"`{promise.name}`", f"{promise.full:,}"] for promise in PROMISES
+    ]

@@ -104,7 +104,7 @@ def parameter(value: str, name: str) -> int:
     """Returns a parameter of the only item of a structured field (RFC 9651)."""
     item, *parameters = value.split(";")
     assert item == '"default"'
-    return int(dict(each.split("=") for each in parameters)[name])
+    return int(dict(element.split("=") for element in parameters)[name])
 
 
 def test_every_call_counts_and_reports_the_remaining_calls(slow_refill: LimitedService) -> None:

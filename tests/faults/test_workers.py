@@ -68,8 +68,8 @@ def listening_workers(process: int) -> list[int]:
         worker
         for worker in child_processes(process)
         if any(
-            each.status == psutil.CONN_LISTEN
-            for each in psutil.Process(worker).net_connections("tcp")
+            net_connection.status == psutil.CONN_LISTEN
+            for net_connection in psutil.Process(worker).net_connections("tcp")
         )
     ]
 
@@ -170,12 +170,12 @@ def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
 
     assert len(set(child_processes(workers_service.process.pid)) - set(before)) == 1
     failed = load.failed()
-    assert {each.status for each in failed} <= {0}
-    assert [each for each in failed if each.began > dead] == []
+    assert {item.status for item in failed} <= {0}
+    assert [item for item in failed if item.began > dead] == []
     # Connections of the other workers stay open.
-    assert len({each.client for each in failed}) < CLIENTS
+    assert len({item.client for item in failed}) < CLIENTS
     found = stored(workers_service.database_url, account.id)
-    assert set(load.acknowledged()) <= set(found) <= {each.email for each in load.exchanges}
+    assert set(load.acknowledged()) <= set(found) <= {exchange.email for exchange in load.exchanges}
 
 
 @pytest.mark.verify
@@ -189,7 +189,7 @@ def test_sigterm_under_load_fails_no_request_in_flight(postgres: Postgres, tmp_p
         code = service.stop(signal.SIGTERM)
 
     assert code == 0
-    assert [each for each in load.failed() if each.began < stopped_at] == []
+    assert [item for item in load.failed() if item.began < stopped_at] == []
     assert len(load.acknowledged()) > 50
 
 

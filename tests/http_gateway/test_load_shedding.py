@@ -213,8 +213,8 @@ def test_clients_that_retry_immediately_are_read_one_after_another() -> None:
             await gateway.occupy()
             connected = [await gateway.client() for _ in range(20)]
             clients = [
-                asyncio.create_task(hammer(*each))
-                for each in zip(connected, range(20), strict=True)
+                asyncio.create_task(hammer(*item))
+                for item in zip(connected, range(20), strict=True)
             ]
             while len(read_from) < 60:  # noqa: ASYNC110 - the clients have no event
                 await asyncio.sleep(0.01)

@@ -72,7 +72,7 @@ def back_up_under_load(name: str, folder: Path, account: Account) -> tuple[set[s
         run(name, folder, account.service.database_url)
         ended = time.monotonic()
         load.wait_for_more(50)
-    return least, {each.email for each in load.exchanges if each.began < ended}
+    return least, {exchange.email for exchange in load.exchanges if exchange.began < ended}
 
 
 def assert_serves(
@@ -116,11 +116,11 @@ def test_base_backup_taken_under_load_is_started_and_served(
         within = back_up_under_load("backup: base", Path(folder), account)
         base = Path(folder) / "base"
         # Files of the running server: its lock and its socket.
-        for each in base.glob(".*"):
-            each.unlink()
+        for item in base.glob(".*"):
+            item.unlink()
         owner = postgres._server.system_user
-        for each in [base, *base.rglob("*")] if owner else []:
-            shutil.chown(each, owner)
+        for item in [base, *base.rglob("*")] if owner else []:
+            shutil.chown(item, owner)
         name = str(conninfo_to_dict(account.service.database_url)["dbname"])
 
         with get_server(base) as server:

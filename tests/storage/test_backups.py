@@ -213,13 +213,13 @@ def test_incomplete_backup_is_rejected_without_changes(
     back_up(path, tmp_path / "one", back_up_silently)
     add(path, "second@example.com")
     damage(tmp_path / "one", change)
-    before = {each.name for each in tmp_path.iterdir()}
+    before = {item.name for item in tmp_path.iterdir()}
 
     with pytest.raises(StorageError, match=why):
         restore(tmp_path / "one", path, lambda _: None, back_up_silently)
 
     assert accounts(path) == ["first@example.com", "second@example.com"]
-    assert {each.name for each in tmp_path.iterdir()} <= before | {"one-wal", "one-shm"}
+    assert {item.name for item in tmp_path.iterdir()} <= before | {"one-wal", "one-shm"}
 
 
 def retained(moments: list[datetime]) -> list[datetime]:

@@ -121,7 +121,7 @@ def test_every_key_and_unique_index_begins_with_the_account(
     }
 
     assert all(indexes.values())
-    assert {columns[0] for each in indexes.values() for columns in each} == {"account_id"}
+    assert {columns[0] for index in indexes.values() for columns in index} == {"account_id"}
 
 
 def test_every_foreign_key_contains_the_account(database: APSWDatabase) -> None:

@@ -54,18 +54,18 @@ def read() -> list[Entry]:
 
 def write(new: list[Entry]) -> None:
     """Writes corpus.json, one entry per line."""
-    lines = (json.dumps(asdict(each), sort_keys=True) for each in new)
+    lines = (json.dumps(asdict(item), sort_keys=True) for item in new)
     FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def main() -> None:
     existing = read() if FILE.exists() else []
-    known = {(each.type, each.binary) for each in existing}
+    known = {(item.type, item.binary) for item in existing}
     added = []
-    for each in entries():
-        if (each.type, each.binary) not in known:
-            known.add((each.type, each.binary))
-            added.append(each)
+    for entry in entries():
+        if (entry.type, entry.binary) not in known:
+            known.add((entry.type, entry.binary))
+            added.append(entry)
     write(existing + added)
     print(f"{len(existing)} entries unchanged, {len(added)} added")
 

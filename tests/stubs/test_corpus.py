@@ -15,10 +15,12 @@ from .programs import Programs
 
 
 def test_corpus_has_every_type_and_field() -> None:
-    known = {(each.type, each.binary) for each in corpus.read()}
+    known = {(item.type, item.binary) for item in corpus.read()}
 
     missing = [
-        (each.type, each.case) for each in corpus.entries() if (each.type, each.binary) not in known
+        (entry.type, entry.case)
+        for entry in corpus.entries()
+        if (entry.type, entry.binary) not in known
     ]
 
     assert missing == [], "run python -m tests.stubs.corpus"

@@ -71,7 +71,7 @@ def test_stream_has_the_key_and_no_deadline() -> None:
     async def run(address: str) -> None:
         async with client.aio_channel(address, "rk_key", tls=None) as channel:
             assert [
-                each async for each in SubscriberServiceStub(channel).ExportSubscribers(request)
+                reply async for reply in SubscriberServiceStub(channel).ExportSubscribers(request)
             ]
 
     with recording() as recorder:

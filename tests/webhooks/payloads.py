@@ -145,7 +145,9 @@ async def _run(scenario: Scenario) -> None:
 def _respond_gone(webhook_id: str, tx: Transaction) -> None:
     """Records status 410 for a delivery of a webhook."""
     leased = next(
-        each for each in lease_due(ACCOUNT_ID, tx).deliveries if each.webhook.id == webhook_id
+        delivery
+        for delivery in lease_due(ACCOUNT_ID, tx).deliveries
+        if delivery.webhook.id == webhook_id
     )
     url = leased.webhook.url
     record_attempts(

@@ -91,12 +91,17 @@ MAGIC_BYTES = 4
 
 def detect_compression(data: bytes) -> Compression | None:
     """Returns the format of a stream that starts with this data, or None if uncompressed."""
-    return next((each for each in COMPRESSIONS if data.startswith(each.magic)), None)
+    return next(
+        (compression for compression in COMPRESSIONS if data.startswith(compression.magic)), None
+    )
 
 
 def compression_by_suffix(name: str) -> Compression | None:
     """Returns the format for the suffix of a file name, if it has one."""
-    return next((each for each in COMPRESSIONS if name.lower().endswith(each.suffix)), None)
+    return next(
+        (compression for compression in COMPRESSIONS if name.lower().endswith(compression.suffix)),
+        None,
+    )
 
 
 class Decompressor:

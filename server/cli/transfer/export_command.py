@@ -18,7 +18,7 @@ from .files import FileFormat, format_by_suffix
 class StatusName(StrEnum):
     """The statuses as an enumeration of names, which Typer requires for choices."""
 
-    UNCONFIRMED, CONFIRMED, UNSUBSCRIBED, BOUNCED, COMPLAINED = (each.name for each in Status)
+    UNCONFIRMED, CONFIRMED, UNSUBSCRIBED, BOUNCED, COMPLAINED = (status.name for status in Status)
 
 
 def export(

@@ -63,7 +63,7 @@ class Copy:
         sums = self._fill(tables)
         with self._target.view():
             copied = [Copied(table.name, sums[table], self._target.sum(table)) for table in tables]
-        if all(each.source == each.target for each in copied):
+        if all(item.source == item.target for item in copied):
             # Citus rejects ANALYZE in a transaction that has changed a reference table.
             self._target.analyze(tables)
             with self._target.transaction():

@@ -140,7 +140,9 @@ def copy(
 ) -> list[Copied]:
     """Copies a database in this process."""
     locations = [parse_database_url(url) for url in (source, target)]
-    urls = [each.url if isinstance(each, PostgresUrl) else each for each in locations]
+    urls = [
+        location.url if isinstance(location, PostgresUrl) else location for location in locations
+    ]
     with open_endpoints(*urls) as endpoints:
         return Copy(*endpoints, str(locations[0]), report_progress).run()
 

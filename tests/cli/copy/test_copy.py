@@ -46,8 +46,8 @@ def test_copy_to_postgres_and_back_is_equal(databases: Databases, source: str) -
     assert all_rows(server) == original
     assert all_rows(file) == original
     assert there == back
-    assert all(each.source == each.target for each in there)
-    assert {each.table: each.source.rows for each in there} == {
+    assert all(item.source == item.target for item in there)
+    assert {item.table: item.source.rows for item in there} == {
         name: len(rows) for name, rows in original.items()
     }
 
@@ -183,7 +183,7 @@ def test_progress_ends_with_every_row(databases: Databases, source: str) -> None
 
     copied = copy(source, databases.new("sqlite"), lambda *both: progress.append(both))
 
-    rows = sum(each.source.rows for each in copied)
+    rows = sum(item.source.rows for item in copied)
     assert progress[-1] == (rows, rows)
     assert [read for read, _ in progress] == sorted({read for read, _ in progress})
     assert {total for _, total in progress} == {rows}

@@ -75,7 +75,7 @@ def test_killed_copy_is_resumed(
     copied = copy(source, target)
 
     # The last batch was rolled back; the earlier ones are stored.
-    rows = sum(each.source.rows for each in copied)
+    rows = sum(item.source.rows for item in copied)
     assert 0 < sum(stored) < rows - 3 * BATCH
     assert all_rows(target) == all_rows(source)
 
@@ -178,6 +178,6 @@ def test_copy_that_differs_is_reported_and_can_be_repeated(
 
         tables = Copy(original, copied, paths[0], corrupt).run()
 
-    assert [each.table for each in tables if each.source != each.target] == ["tag"]
-    assert all(each.source == each.target for each in copy(source, target))
+    assert [table.table for table in tables if table.source != table.target] == ["tag"]
+    assert all(item.source == item.target for item in copy(source, target))
     assert all_rows(target) == all_rows(source)

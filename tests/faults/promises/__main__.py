@@ -53,9 +53,9 @@ def main() -> None:
     console, names = Console(highlight=False), tuple(sys.argv[1:])
     full = os.environ.get("ROSTER_FAULTS") == "full"
     chosen = [
-        (each, each.repetitions(full=full))
-        for each in PROMISES
-        if each.repetitions(full=full) and (not names or each.name.startswith(names))
+        (item, item.repetitions(full=full))
+        for item in PROMISES
+        if item.repetitions(full=full) and (not names or item.name.startswith(names))
     ]
     broken = [
         line

@@ -72,7 +72,7 @@ def _differing(operation: Operation, recorder: Recorder, contents: Contents) -> 
         for name in ("subscriber", "apiKey")
         if name in response
     ]
-    return differing + sum(each != contents.ids.get(operation.names[0]) for each in ids)
+    return differing + sum(item != contents.ids.get(operation.names[0]) for item in ids)
 
 
 def total(one: Results, other: Results) -> Results:

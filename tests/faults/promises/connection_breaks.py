@@ -120,6 +120,6 @@ def break_under_load(
     results = checked(url, target, recorder, random.Random())
     return (
         {"connections broken": len(planned)}
-        | Counter(each.kind.value for each in planned)
+        | Counter(item.kind.value for item in planned)
         | results
     )

@@ -99,14 +99,16 @@ def compare_calls(account: Account, rpc: str, theirs: str, repetitions: int) -> 
 
 def results_of(comparisons: list[CallComparison]) -> Results:
     """Counts the violations."""
-    ratios = [each.latency_ratio for each in comparisons]
+    ratios = [comparison.latency_ratio for comparison in comparisons]
     return {
         "operations": len(comparisons),
-        "calls": sum(len(each.responses) for each in comparisons),
+        "calls": sum(len(comparison.responses) for comparison in comparisons),
         "not 404": sum(
-            response.status != 404 for each in comparisons for response in each.responses
+            response.status != 404
+            for comparison in comparisons
+            for response in comparison.responses
         ),
-        "different errors": sum(each.distinct_errors > 1 for each in comparisons),
+        "different errors": sum(comparison.distinct_errors > 1 for comparison in comparisons),
         "latency ratio": round(max(ratios), 2),
         "median latency ratio": round(statistics.median(ratios), 2),
     }

@@ -88,10 +88,10 @@ def overload(account: Account, kind: str, seconds: int) -> Results:
         "clients at the peak": best,
         "throughput, of the peak": round(statistics.median(ratios), 2),
         "throughput, of the best peak": round(
-            statistics.median(each["successes per second"] for each in found) / max(peaks), 2
+            statistics.median(item["successes per second"] for item in found) / max(peaks), 2
         ),
-        **{name: round(max(each[name] for each in found), 1) for name in MAXIMA},
-        **{name: round(statistics.median(each[name] for each in found), 1) for name in MEDIANS},
+        **{name: round(max(item[name] for item in found), 1) for name in MAXIMA},
+        **{name: round(statistics.median(item[name] for item in found), 1) for name in MEDIANS},
         "memory growth in MiB": round(mib(account.service) - before, 1),
     }
 

@@ -47,7 +47,7 @@ def run(repetitions: int) -> Results:
                     ended = time.monotonic()
             finally:
                 service.stop(signal.SIGKILL)
-            results[FAILED] += sum(each.began < signalled for each in clients.load.failed())
+            results[FAILED] += sum(item.began < signalled for item in clients.load.failed())
             results[CODES] += code != 0
             results[SLOWEST] = max(results[SLOWEST], round(ended - signalled, 2))
     return results | found

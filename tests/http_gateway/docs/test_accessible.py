@@ -25,7 +25,9 @@ SCHEMES = [{"color_scheme": "light"}, {"color_scheme": "dark"}]
 
 def violations(reader: Reader, *selectors: str) -> list[object]:
     reader.page.evaluate(tools.file("axe/axe.js", "axe").read_text())
-    found: list[object] = reader.page.evaluate(RUN, [[[each] for each in selectors], *LEVELS])
+    found: list[object] = reader.page.evaluate(
+        RUN, [[[selector] for selector in selectors], *LEVELS]
+    )
     return found
 
 

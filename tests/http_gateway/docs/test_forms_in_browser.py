@@ -44,7 +44,7 @@ def test_samples_show_the_values_of_the_form(reader: Reader) -> None:
     form.locator("summary", has_text="Headers").click()
     form.get_by_label("X-Request-Id").fill('a"$b')
 
-    curl, python, javascript, grpc = (code(operation, each) for each in LANGUAGES)
+    curl, python, javascript, grpc = (code(operation, language) for language in LANGUAGES)
     assert curl.startswith(f'curl -X PATCH "{reader.url.removesuffix("/docs")}/api/tags/a%20b%2Fc"')
     assert '-H "X-Request-Id: a\\"\\$b"' in curl
     assert body_of_curl(operation) == body

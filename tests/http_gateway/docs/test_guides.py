@@ -86,7 +86,9 @@ def test_search_index_contains_existing_anchors() -> None:
 
 def test_search_index_contains_all_operations_guides_and_fields() -> None:
     titles = {(entry["kind"], entry["title"]) for entry in search_index()}
-    ids = {each["operationId"] for item in DOCUMENT["paths"].values() for each in item.values()}
+    ids = {
+        element["operationId"] for item in DOCUMENT["paths"].values() for element in item.values()
+    }
 
     assert ids == {i for entry in search_index() for i in entry.get("keywords", "").split()}
     for entry in (
@@ -129,7 +131,7 @@ def test_consecutive_code_blocks_in_several_languages_are_alternatives() -> None
     sh, python, response = "```sh\ncurl x\n```\n", "```python\nx\n```\n", "```json\n{}\n```\n"
     guide = rendered(f"# One\n\n{sh}\n{python}\n{response}\n{sh}\nText\n\n{sh}")
 
-    languages = [[each.language for each in block.samples] for block in guide.blocks]
+    languages = [[sample.language for sample in block.samples] for block in guide.blocks]
     assert languages == [[], ["curl", "python"], ["json"], ["curl"], [], ["curl"]]
 
 

@@ -115,7 +115,8 @@ async def messages_of(*pieces: bytes) -> list[Any]:
     assert binding.request_records is not None
     parser = parser_of(request, binding.request_records)
     return [
-        each async for each in RequestMessages(request, binding, parser, message("ItemsRequest"))
+        received
+        async for received in RequestMessages(request, binding, parser, message("ItemsRequest"))
     ]
 
 
@@ -144,7 +145,7 @@ def test_message_contains_the_received_records_up_to_the_maximum() -> None:
 
     messages = run(messages_of(line, line * 3 + b"{", b"}\n", line * (2 * MAX_RECORDS + 1)))
 
-    assert [len(each.items) for each in messages] == [1, 3, 1, MAX_RECORDS, MAX_RECORDS, 1]
+    assert [len(message.items) for message in messages] == [1, 3, 1, MAX_RECORDS, MAX_RECORDS, 1]
 
 
 def test_message_exceeds_its_size_by_at_most_one_record() -> None:
@@ -153,5 +154,5 @@ def test_message_exceeds_its_size_by_at_most_one_record() -> None:
 
     messages = run(messages_of(line * 40, line + longest + line))
 
-    assert [len(each.items) for each in messages] == [3] * 13 + [1, 2, 1]
-    assert max(each.ByteSize() for each in messages) < MESSAGE_BYTES + MAX_RECORD_BYTES
+    assert [len(message.items) for message in messages] == [3] * 13 + [1, 2, 1]
+    assert max(message.ByteSize() for message in messages) < MESSAGE_BYTES + MAX_RECORD_BYTES

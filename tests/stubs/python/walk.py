@@ -90,7 +90,7 @@ def list_by_page_token(subscribers: SubscriberServiceStub) -> None:
     request = ListSubscribersRequest(limit=10)
     while not pages or request.page_token:
         page = subscribers.ListSubscribers(request)
-        pages.append([each.email for each in page.subscribers])
+        pages.append([subscriber.email for subscriber in page.subscribers])
         request.page_token = page.next_page_token
 
     assert [len(page) for page in pages] == [10, 10, 5]
@@ -128,7 +128,10 @@ def read_error_details(tags: TagServiceStub) -> None:
 def stream_export(subscribers: SubscriberServiceStub) -> None:
     parts = subscribers.ExportSubscribers(ExportSubscribersRequest())
 
-    assert [each.email for part in parts for each in part.subscribers] == [CREATED, *BULK]
+    assert [subscriber.email for part in parts for subscriber in part.subscribers] == [
+        CREATED,
+        *BULK,
+    ]
     report("stream_export")
 
 
