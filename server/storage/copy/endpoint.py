@@ -135,6 +135,9 @@ class PostgresEndpoint(CopyEndpoint):
         # A large table takes long, and each side waits for the other.
         for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
             self._run(f"SET {name} = 0")
+        if database.has_citus:
+            # One connection to each node, because each has a snapshot of its own.
+            self._run("SET citus.max_adaptive_executor_pool_size = 1")
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         text = f'COPY "{table.name}" ({_names(table.columns)}) FROM STDIN'
