@@ -136,7 +136,10 @@ class Readiness:
         timeout = self._heartbeat_timeout
         if self._clock() - self._last_heartbeat > timeout:
             return f"the database has not responded for {timeout:.0f} seconds"
-        free = self._free_bytes()
+        try:
+            free = self._free_bytes()
+        except OSError as error:
+            return f"the free space of the disk cannot be read: {error}"
         if free is not None and free < MIN_FREE_BYTES:
             return f"the disk has less than {MIN_FREE_BYTES >> 20} MiB of free space"
         return ""

@@ -27,6 +27,7 @@ class FakeDatabase:
     def __init__(self) -> None:
         self.now = 1_000.0
         self.free_bytes: int | None = None
+        self.disk_error: OSError | None = None
         self.published: list[bool] = []
         self.responds = True
         self.written = asyncio.Event()
@@ -35,6 +36,11 @@ class FakeDatabase:
         self.written.set()
         if not self.responds:
             raise Unavailable
+
+    def disk_space(self) -> int | None:
+        if self.disk_error:
+            raise self.disk_error
+        return self.free_bytes
 
     async def set_serving(self, *, serving: bool) -> None:
         self.published.append(serving)
@@ -59,7 +65,7 @@ def published_by(
         database: Any = FakeDatabase()
         readiness = Readiness(
             database,
-            lambda: database.free_bytes,
+            database.disk_space,
             database.set_serving,
             clock=lambda: database.now,
             heartbeat_timeout=heartbeat_timeout,
@@ -103,6 +109,16 @@ def test_process_is_not_ready_while_its_disk_is_nearly_full() -> None:
         await database.heartbeat(readiness)
         for free_bytes in (MIN_FREE_BYTES, MIN_FREE_BYTES - 1, MIN_FREE_BYTES):
             database.free_bytes = free_bytes
+            await readiness.check()
+
+    assert published_by(body) == [True, False, True]
+
+
+def test_process_is_not_ready_while_its_disk_cannot_be_read() -> None:
+    async def body(database: FakeDatabase, readiness: Readiness) -> None:
+        await database.heartbeat(readiness)
+        for error in (None, OSError("Input/output error"), None):
+            database.disk_error = error
             await readiness.check()
 
     assert published_by(body) == [True, False, True]

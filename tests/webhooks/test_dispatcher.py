@@ -6,14 +6,17 @@ import asyncio
 import json
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import pytest
 from standardwebhooks import Webhook as Verifier
 
+from server.errors import Unavailable
 from server.events.models import Event
-from server.storage.database import Result, Work
+from server.storage.database import Database, Result, Work
 from server.tags import store as tags
 from server.webhooks import store
+from server.webhooks.delivery.store_disabling import disable
 from server.webhooks.delivery.store_expansion import MIN_EXPANDED_EVENTS
 from server.webhooks.delivery.store_leases import Lease, lease_due, release
 from server.webhooks.delivery.store_queue import ids_of_any_account_with_work
@@ -248,6 +251,40 @@ def test_status_410_disables_the_webhook_and_notifies_the_others(location: Locat
             assert len(moved.requests) <= 2
 
     asyncio.run(run())
+
+
+class FailsToDisable:
+    """A database that is not available when a webhook is disabled for the first time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.failed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+    async def write(self, work: Work[Result]) -> Result:
+        if getattr(work, "func", None) is disable and not self.failed:
+            self.failed = True
+            raise Unavailable
+        return await self._database.write(work)
+
+
+def test_webhook_is_disabled_when_the_database_is_available_again(location: Location) -> None:
+    gone = responding("HTTP/1.1 410 Gone\nContent-Length: 0\nConnection: close")
+
+    async def run() -> None:
+        async with (
+            running_receiver(gone) as receiver,
+            running_worker(location, poll_seconds=0.1, wraps=FailsToDisable) as worker,
+        ):
+            await worker.add_webhook(receiver.url)
+            await worker.create_tags("a")
+            await worker.wait_until(lambda: receiver.requests)
+            while (await worker.rows(Webhook))[0]["enabled"]:  # noqa: ASYNC110 - polls a table
+                await asyncio.sleep(0.02)
+
+    asyncio.run(asyncio.wait_for(run(), 20))
 
 
 def test_endpoint_that_fails_for_five_days_is_disabled(location: Location) -> None:

@@ -167,8 +167,12 @@ async def running_worker(
     clock: TestClock | None = None,
     dispatches: bool = True,
     poll_seconds: float = 1.0,
+    wraps: Callable[[Database], Any] = lambda database: database,
 ) -> AsyncIterator[Worker]:
-    """Runs a worker; without `dispatches` it only opens the database."""
+    """Runs a worker; without `dispatches` it only opens the database.
+
+    `wraps` returns the database that the dispatcher uses.
+    """
     clock = clock or location.clock
     database = location.database(clock)
     await database.open()
@@ -176,7 +180,9 @@ async def running_worker(
         async with Client(EGRESS_POLICY) as client:
             sender = Sender(client, SECRETS, clock, rng=lambda: 0.5)
             # Short, so that a test does not wait for receivers that hang.
-            dispatcher = Dispatcher(database, sender, poll_seconds=poll_seconds, drain_seconds=0.05)
+            dispatcher = Dispatcher(
+                wraps(database), sender, poll_seconds=poll_seconds, drain_seconds=0.05
+            )
             worker = Worker(database, dispatcher, clock)
             if not dispatches:
                 yield worker

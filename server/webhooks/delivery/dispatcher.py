@@ -69,6 +69,8 @@ class Dispatcher:
         self._in_flight: dict[asyncio.Task[None], tuple[str, LeasedDelivery]] = {}
         self._in_flight_per_account: Counter[str] = Counter()
         self._finished: dict[str, list[FinishedAttempt]] = {}
+        # Webhooks to disable, by account.
+        self._to_disable: dict[str, dict[str, DisabledReason]] = {}
         self.attempts: Counter[str] = Counter()
         database.listen(self.notify)
 
@@ -133,7 +135,7 @@ class Dispatcher:
             recorded, batch = await self._database.write(work)
         except BaseException as error:
             self._finished[account_id] = finished + self._finished.get(account_id, [])
-            asyncio.get_running_loop().call_later(self._poll_seconds, self.notify, [account_id])
+            self._notify_later(account_id)
             if not isinstance(error, _TEMPORARY_ERRORS):
                 raise
             log.warning("dispatch cycle postponed: database not available")
@@ -147,8 +149,8 @@ class Dispatcher:
             self._in_flight[task] = account_id, leased
             self._in_flight_per_account[account_id] += 1
             task.add_done_callback(self._end_attempt)
-        for webhook_id, reason in recorded.to_disable.items():
-            await self._disable(account_id, webhook_id, reason)
+        self._to_disable.setdefault(account_id, {}).update(recorded.to_disable)
+        await self._disable_failing(account_id)
         if batch.more:
             self.notify([account_id])
 
@@ -177,9 +179,25 @@ class Dispatcher:
         self._finished.setdefault(account_id, []).append(finished)
         self.notify([account_id])
 
-    async def _disable(self, account_id: str, webhook_id: str, reason: DisabledReason) -> None:
-        log.warning("webhook %s disabled: %s", webhook_id, reason.name)
-        await self._database.write(partial(disable, account_id, webhook_id, reason))
+    async def _disable_failing(self, account_id: str) -> None:
+        """Disables failing webhooks. After an error, the next cycle continues."""
+        to_disable = self._to_disable.pop(account_id, {})
+        while to_disable:
+            webhook_id, reason = next(iter(to_disable.items()))
+            try:
+                await self._database.write(partial(disable, account_id, webhook_id, reason))
+            except BaseException as error:
+                self._to_disable[account_id] = to_disable
+                self._notify_later(account_id)
+                if not isinstance(error, _TEMPORARY_ERRORS):
+                    raise
+                log.warning("webhook %s not disabled yet: database not available", webhook_id)
+                return
+            log.warning("webhook %s disabled: %s", webhook_id, reason.name)
+            del to_disable[webhook_id]
+
+    def _notify_later(self, account_id: str) -> None:
+        asyncio.get_running_loop().call_later(self._poll_seconds, self.notify, [account_id])
 
     async def _drain(self) -> None:
         """Waits for running attempts, stores their results, and releases the other leases."""
