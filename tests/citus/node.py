@@ -106,18 +106,18 @@ class Node:
 
     def _run(self, program: str, *arguments: str) -> None:
         """Runs a program of the installation. PostgreSQL refuses to run as root."""
-        owner: dict[str, Any] = {}
-        if os.geteuid() == 0:
-            owner = {"user": OWNER, "group": OWNER, "extra_groups": []}
+        # Not by arguments of subprocess.run: they exclude vfork, and a fork with threads of gRPC
+        # can crash.
+        identity = ["setpriv", f"--reuid={OWNER}", f"--regid={OWNER}", "--clear-groups"]
+        as_owner = identity if os.geteuid() == 0 else []
         done = subprocess.run(
-            [self._programs / "bin" / program, "-D", self._data, *arguments],
+            [*as_owner, self._programs / "bin" / program, "-D", self._data, *arguments],
             env={**os.environ, "LD_LIBRARY_PATH": f"{self._programs / 'lib'}:{LIBRARIES}"},
             # Not a pipe: the server inherits it from pg_ctl and would keep it open.
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=self._data.parent,
             timeout=120,
-            **owner,
         )
         if done.returncode:
             log = self._log.read_text() if self._log.exists() else ""

@@ -57,9 +57,13 @@ def main() -> None:
         for item in PROMISES
         if item.repetitions(full=full) and (not names or item.name.startswith(names))
     ]
+    for promise, _ in chosen:
+        if missing := promise.needs():
+            console.print(f"{promise.name} is skipped: {missing}.")
     broken = [
         line
         for promise, repetitions in chosen
+        if not promise.needs()
         for line in run_promise(promise, repetitions, console)
     ]
     if broken:

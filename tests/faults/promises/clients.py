@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
@@ -15,7 +15,7 @@ from ...components import TIMEOUT
 from ...fronts import METHODS, GrpcFront, Response, binding, error_response, to_json, to_message
 from ...load import Client, Exchange, Load, Task
 from .in_process import DISABLED_WEBHOOK
-from .recorder import LONG_TEXT, Operation, Outcome, Recorder, long_fields, nth_operation
+from .recorder import LONG_TEXT, RPCS, Operation, Outcome, Recorder, long_fields, nth_operation
 
 HTTP_CLIENTS, GRPC_CLIENTS, REPEATING_CLIENTS = 4, 2, 4
 # Page sizes without and with long texts.
@@ -68,10 +68,17 @@ class Clients:
     """
 
     def __init__(
-        self, target: Target, recorder: Recorder, prefix: str, *, long_texts: int = 0
+        self,
+        target: Target,
+        recorder: Recorder,
+        prefix: str,
+        *,
+        long_texts: int = 0,
+        rpcs: Sequence[str] = RPCS,
     ) -> None:
         self._target, self._recorder, self._prefix = target, recorder, prefix
         self._long_texts = long_texts
+        self._rpcs = rpcs
         self._done: Operation | None = None
         self._front = GrpcFront(target.grpc) if target.grpc else None
         self.load = Load([target.http], target.key)
@@ -91,7 +98,7 @@ class Clients:
 
     def _next(self, client: Client, iteration: int) -> Operation:
         return nth_operation(
-            iteration, f"{self._prefix}-{client.number}-{iteration}", self._long_texts
+            iteration, f"{self._prefix}-{client.number}-{iteration}", self._long_texts, self._rpcs
         )
 
     def _http(self, client: Client, iteration: int) -> Exchange:

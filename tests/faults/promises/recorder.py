@@ -9,6 +9,7 @@ which operations were stored.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -73,9 +74,11 @@ def long_fields(count: int) -> list[str]:
     return [f"long_{number}" for number in range(count)]
 
 
-def nth_operation(iteration: int, key: str, long_texts: int = 0) -> Operation:
+def nth_operation(
+    iteration: int, key: str, long_texts: int = 0, rpcs: Sequence[str] = RPCS
+) -> Operation:
     """Returns the operation of a client's n-th iteration."""
-    return Operation(RPCS[iteration % len(RPCS)], key, long_texts)
+    return Operation(rpcs[iteration % len(rpcs)], key, long_texts)
 
 
 def outcome_of(response: Response | None) -> Outcome | None:

@@ -16,6 +16,7 @@ from . import (
     io_errors,
     isolation,
     kills,
+    nodes,
     overload,
     power_cuts,
     property_based,
@@ -42,6 +43,8 @@ class Promise:
     full: int
     at_most: Results
     at_least: Results = field(default_factory=dict)
+    # Returns what is missing to run it, or an empty text.
+    needs: Callable[[], str] = str
 
     def repetitions(self, *, full: bool) -> int:
         return self.full if full else self.short
@@ -91,5 +94,6 @@ PROMISES = (
     Promise("P6 cross-tenant isolation", isolation.run, 20, 500, isolation.AT_MOST),
     # Repetitions are seconds.
     Promise("soak", soak.run, 60, 1200, soak.AT_MOST, soak.AT_LEAST),
+    Promise("P10 nodes of Citus", nodes.run, 4, 100, nodes.AT_MOST, nodes.AT_LEAST, nodes.needs),
     Promise("P7 property-based requests", property_based.run, 5, 2000, property_based.AT_MOST),
 )

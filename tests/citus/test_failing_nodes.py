@@ -1,0 +1,246 @@
+"""A service on a cluster, a node of which stops or freezes, or moves shards."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from server import caller
+from server.app import newest_id
+from server.errors import Unavailable
+from server.storage.database import Work
+from server.storage.postgres.database import PostgresDatabase
+from server.tags import store as tags
+from server.webhooks.delivery.store_queue import ids_of_any_account_with_work
+
+from ..components import wait_until
+from ..processes import Service, start
+from .cluster import Cluster
+from .distributed import rows
+from .node import Node
+
+NODE_OF = (
+    "SELECT nodeport FROM pg_dist_placement JOIN pg_dist_node USING (groupid) WHERE shardid ="
+    " get_shard_id_for_distribution_column('subscriber', '{account}'::text)"
+)
+INTERNAL_ERROR = "DO $$ BEGIN RAISE EXCEPTION 'node' USING ERRCODE = 'XX000'; END $$"
+
+pytestmark = pytest.mark.verify
+
+
+@pytest.fixture(scope="module")
+def url(citus: Cluster) -> str:
+    return citus.new_roster()
+
+
+def accounts_on(node: Node, url: str, number: int) -> list[str]:
+    """Returns accounts on a node."""
+    found: list[str] = []
+    for each in count():
+        account = f"account-{each}"
+        if rows(url, NODE_OF.replace("{account}", account)) == [(node.port,)]:
+            found.append(account)
+        if len(found) == number:
+            break
+    return found
+
+
+@contextmanager
+def stopped(node: Node) -> Iterator[None]:
+    node.stop()
+    try:
+        yield
+    finally:
+        node.start()
+
+
+@contextmanager
+def frozen(node: Node) -> Iterator[None]:
+    node.freeze()
+    try:
+        yield
+    finally:
+        node.thaw()
+
+
+def run(url: str, scenario: Callable[[PostgresDatabase], Awaitable[None]]) -> None:
+    async def main() -> None:
+        database = PostgresDatabase(url, 8)
+        await database.open()
+        try:
+            await scenario(database)
+        finally:
+            await database.close()
+
+    asyncio.run(main())
+
+
+async def write(database: PostgresDatabase, account: str, name: str) -> None:
+    """Creates a tag."""
+    caller.enter_account(account)
+    await database.write(lambda tx: tags.create(account, name, "", tx))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - the states of nodes have no event
+            await asyncio.sleep(0.05)
+
+
+def test_nodes_of_accounts_are_computed_as_by_citus(url: str) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
+        placement = database._nodes.placement  # noqa: SLF001 - has no other effect to observe
+        assert placement is not None
+        for number in range(40):
+            account = f"account-{number}"
+            expected = rows(url, NODE_OF.replace("{account}", account))
+            assert [(placement.node_of(account).port,)] == expected
+
+    run(url, scenario)
+
+
+def test_search_for_accounts_with_work_omits_only_the_stopped_node(
+    citus: Cluster, url: str
+) -> None:
+    here, there = (accounts_on(node, url, 2) for node in citus.workers)
+    for account in (*here, *there):
+        rows(url, f"INSERT INTO delivery_queue VALUES ('{account}', 0, 1, 0)")
+        rows(url, f"INSERT INTO event_stream VALUES ('{account}', 0, 1)")
+    search = partial(ids_of_any_account_with_work, 100)
+
+    async def scenario(database: PostgresDatabase) -> None:
+        found = await database.read_nodes(search)
+        assert sorted(chain(*found.results)) == sorted([*here, *there])
+        with stopped(citus.workers[0]):
+            found = await database.read_nodes(search)
+            assert [sorted(each) for each in found.results] == [there]
+            assert found.missing == 1
+            newest = await database.read_nodes(newest_id)
+            assert (len(newest.results), newest.missing) == (1, 1)
+
+    run(url, scenario)
+
+
+def readiness(service: Service) -> dict[str, Any]:
+    """Returns the body of /readyz."""
+    with urllib.request.urlopen(f"http://{service.http}/readyz") as response:
+        body: dict[str, Any] = json.load(response)
+        return body
+
+
+def test_service_starts_without_a_node_and_names_it(
+    citus: Cluster, url: str, tmp_path: Path
+) -> None:
+    worker = citus.workers[0]
+    settings = {"ROSTER_DATABASE_URL": url, "ROSTER_SECRET_KEY": citus.secret_key}
+    # The first start creates an account.
+    start(tmp_path, **settings).stop()
+    with stopped(worker):
+        service = start(tmp_path, **settings)
+        try:
+            wait_until(lambda: "details" in readiness(service), "it is not named")
+            (node,) = readiness(service)["details"]
+            assert re.fullmatch(r"database node \d does not respond", node)
+            worker.start()
+            wait_until(lambda: readiness(service) == {"status": "ok"}, "it is missing")
+            worker.stop()
+        finally:
+            service.stop()
+
+
+@pytest.mark.parametrize("failing", [stopped, frozen])
+def test_accounts_on_other_nodes_are_served(
+    citus: Cluster, url: str, failing: Callable[[Node], object]
+) -> None:
+    bad, good = citus.workers
+    name = failing.__name__
+    here, (there,) = accounts_on(bad, url, 12), accounts_on(good, url, 1)
+
+    async def scenario(database: PostgresDatabase) -> None:
+        async def failing_write(account: str) -> None:
+            with pytest.raises(Unavailable):
+                await write(database, account, name)
+
+        # Connections of the cluster exist.
+        await asyncio.gather(*(write(database, account, f"{name} before") for account in here))
+        with failing(bad):  # type: ignore[attr-defined]
+            writes = [asyncio.create_task(failing_write(account)) for account in here]
+            await asyncio.sleep(0)
+            await write(database, there, name)
+            await database.write(lambda tx: tx.ping())
+            assert not all(each.done() for each in writes) or failing is stopped
+            await asyncio.gather(*writes)
+            await until(lambda: not all(database.nodes().values()))
+        await until(lambda: all(database.nodes().values()))
+        await asyncio.gather(*(write(database, account, name) for account in here))
+
+    run(url, scenario)
+
+
+def test_accounts_of_other_shards_are_served_while_writes_to_a_shard_wait(
+    citus: Cluster, url: str
+) -> None:
+    (account,) = accounts_on(citus.workers[0], url, 1)
+
+    async def scenario(database: PostgresDatabase) -> None:
+        placement = database._nodes.placement  # noqa: SLF001 - computes the shards
+        assert placement is not None
+        names = [f"moved-{number}" for number in range(600)]
+        shard = placement.shard_of(account)
+        moved = [each for each in names if placement.shard_of(each) == shard][:8]
+        node = placement.node_of(account)
+        other = next(
+            each
+            for each in names
+            if placement.node_of(each) == node and placement.shard_of(each) != shard
+        )
+        with psycopg.connect(citus.coordinator.url(url.rsplit("/", 1)[1])) as connection:
+            # A move with block_writes holds this lock.
+            connection.execute(
+                "SELECT lock_shard_metadata(7, ARRAY["
+                f"get_shard_id_for_distribution_column('tag', '{account}'::text)])"
+            )
+            writes = [asyncio.create_task(write(database, each, "moved")) for each in moved]
+            await asyncio.sleep(0)
+            await write(database, other, "served")
+            assert not any(each.done() for each in writes)
+        await asyncio.gather(*writes)
+
+    run(url, scenario)
+
+
+def failing(attempts: list[int], *, times: int) -> Work[int]:
+    """Returns work whose first attempts fail with an internal error of the server."""
+
+    def work(tx: object) -> int:
+        attempts.append(1)
+        tx.ping()  # type: ignore[attr-defined]
+        if len(attempts) <= times:
+            tx._database.execute_sql(INTERNAL_ERROR)  # type: ignore[attr-defined] # noqa: SLF001
+        return len(attempts)
+
+    return work
+
+
+def test_internal_error_of_citus_is_retried_once_and_then_unavailable(url: str) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
+        assert await database.write(failing([], times=1)) == 2
+        assert await database.read(failing([], times=1)) == 2
+        for run_work in (database.write, database.read):
+            attempts: list[int] = []
+            with pytest.raises(Unavailable):
+                await run_work(failing(attempts, times=9))
+            assert len(attempts) == 2
+
+    run(url, scenario)
