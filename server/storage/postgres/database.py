@@ -16,7 +16,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from functools import partial
 from typing import Any
 
@@ -58,6 +58,7 @@ QUEUE_TIMEOUT_SECONDS = 5.0
 READS_AT_ONCE = 8
 # A write that failed later than this, in seconds, is not retried: its caller has waited enough.
 RETRY_SECONDS = 2.0
+_UNTRACKED = nullcontext()
 
 
 class PostgresDatabase:
@@ -268,7 +269,12 @@ class PostgresDatabase:
         if self._nodes.failed(shares):
             raise Unavailable
         try:
-            with self._running.track(self._connections.connection(), shares):
+            # Without groups, no node is waited for.
+            with (
+                self._running.track(self._connections.connection(), shares)
+                if shares
+                else _UNTRACKED
+            ):
                 self._read_all(items)
         except BaseException as error:
             undo(self._connections, error)
