@@ -171,7 +171,8 @@ class Supervisor:
         while True:
             code = await self._ended(process)
             if self._stopping.is_set():
-                return code
+                # The signal itself ends a worker that does not handle signals yet.
+                return 0 if code == -signal.SIGTERM else code
             # Another process can listen on its port now.
             self._metrics_urls[number] = ""
             if loop.time() - serving_since > self._stable_seconds:

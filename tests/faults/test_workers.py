@@ -194,6 +194,19 @@ def test_sigterm_under_load_fails_no_request_in_flight(postgres: Postgres, tmp_p
 
 
 @pytest.mark.verify
+def test_sigterm_stops_a_worker_that_does_not_serve_yet(postgres: Postgres, tmp_path: Path) -> None:
+    service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
+    workers = child_processes(service.process.pid)
+    os.kill(workers[0], signal.SIGKILL)
+    wait_until(
+        lambda: bool(set(child_processes(service.process.pid)) - set(workers)),
+        "nothing was replaced",
+    )
+
+    assert service.stop(signal.SIGTERM) == 0
+
+
+@pytest.mark.verify
 def test_workers_end_with_their_parent_process(postgres: Postgres, tmp_path: Path) -> None:
     service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
     workers = child_processes(service.process.pid)
