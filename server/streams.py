@@ -26,13 +26,15 @@ async def accept(context: Context) -> None:
 async def accept_with_first(
     context: Context, messages: AsyncIterator[Message]
 ) -> AsyncGenerator[Message, None]:
-    """Yields messages, and accepts the call when the first one is available."""
+    """Yields messages, and accepts the call when the first one is available or there is none."""
     accepted = False
     async for message in messages:
         if not accepted:
             accepted = True
             await accept(context)
         yield message
+    if not accepted:
+        await accept(context)
 
 
 async def prefetch(messages: AsyncIterator[Message]) -> AsyncGenerator[Message, None]:

@@ -288,7 +288,7 @@ def _as_printed(kind: Descriptor, value: Any) -> Any:
 
 
 def _as_printed_field(field: FieldDescriptor, value: Any) -> Any:
-    if field.message_type is None:
+    if field.message_type is None or field.message_type.GetOptions().map_entry:
         return value
     if field.is_repeated:
         return [_as_printed(field.message_type, item) for item in value]

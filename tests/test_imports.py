@@ -36,9 +36,8 @@ GATEWAY_LAYERS = (
 )
 # Modules other than services that read or create protobuf messages.
 MESSAGE_MODULES = {
-    "server.subscribers.import_pipeline",
+    "server.subscribers.imports.pipeline",
     "server.subscribers.list_query",
-    "server.subscribers.service_history",
     "server.webhooks.service_deliveries",
 }
 PURE_LIBRARIES = {"anyascii"}

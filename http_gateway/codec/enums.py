@@ -39,12 +39,14 @@ def names_by_lower_case(enum: EnumDescriptor) -> dict[str, str]:
     }
 
 
-def enum_reader(enum: EnumDescriptor) -> Reader:
+def enum_reader(enum: EnumDescriptor, *, any_case: bool = False) -> Reader:
     """Returns a reader of an enum's names and numbers.
 
-    An open enum also accepts numbers without a name.
+    An open enum also accepts numbers without a name. With `any_case`, names can be in any
+    letter case.
     """
     numbers = enum_numbers(enum)
+    in_lower_case = names_by_lower_case(enum) if any_case else {}
     named = frozenset(numbers.values())
     names = ", ".join(value.name for value in enum.values if value.number)
     accepts_null = enum.full_name == NULL_VALUE
@@ -53,6 +55,8 @@ def enum_reader(enum: EnumDescriptor) -> Reader:
         if type(value) is str:
             if value in numbers:
                 return numbers[value]
+            if value.lower() in in_lower_case:
+                return numbers[in_lower_case[value.lower()]]
             raise UnknownEnumName(f"must be one of {names}", "INVALID_VALUE")
         if type(value) is int:
             if value in named or (not enum.is_closed and _LOWEST <= value <= _HIGHEST):

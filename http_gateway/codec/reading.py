@@ -15,7 +15,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
 from ..request_errors import Violations
-from . import items, reading_text, scalars, well_known
+from . import items, reading_text, scalars, timestamps, well_known
 from .any import any_reader
 from .enums import UnknownEnumName, enum_numbers, enum_reader
 from .fields import compiled, is_map, is_row_errors_field, key_of, max_items, row_errors_field
@@ -112,11 +112,14 @@ class Readers:
 
     def _one(self, field: FieldDescriptor) -> Any:
         """Returns the reader, filler or in-place reader of one value of a field."""
+        options = field.GetOptions().Extensions
         if field.enum_type is not None:
-            return enum_reader(field.enum_type)
+            return enum_reader(field.enum_type, any_case=options[http_pb2.any_case])
+        if options[http_pb2.date_like]:
+            return timestamps.fill_date_like
         if field.message_type is not None:
             return well_known.filler(field.message_type) or self.in_place(field.message_type)
-        if field.GetOptions().Extensions[http_pb2.boolean_like]:
+        if options[http_pb2.boolean_like]:
             return scalars.read_boolean_like
         return scalars.READERS[field.type]
 

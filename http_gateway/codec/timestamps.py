@@ -16,6 +16,7 @@ from .scalars import InvalidValue, NoJsonForm
 _TIMESTAMP = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(\d{1,9}))?(?:Z|[+-]\d\d:\d\d)", re.ASCII
 )
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _HOUR = re.compile(r"\d{4}-\d\d-\d\dT\d\d", re.ASCII)
 _DURATION = re.compile(r"(-?)(\d{1,12})(?:\.(\d{1,9}))?s", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,6 +43,13 @@ def fill_timestamp(value: Any, target: Any) -> None:
     else:
         target.seconds = seconds
         target.nanos = nanos
+
+
+def fill_date_like(value: Any, target: Any) -> None:
+    """Reads a timestamp, or a date, which means midnight UTC. Raises InvalidValue."""
+    if type(value) is str and _DATE.fullmatch(value):
+        value += "T00:00:00Z"
+    fill_timestamp(value, target)
 
 
 @lru_cache(4096)

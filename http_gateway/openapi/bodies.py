@@ -80,7 +80,18 @@ def success_content(binding: Binding, schemas: Schemas) -> Content:
 
 def _stream(reply: Descriptor, fields: ResponseRecords, schemas: Schemas) -> Content:
     record = _record(reply, fields)
-    schema = {"anyOf": [schemas.output_reference(record), schemas.output_reference(_ERROR)]}
+    others = [
+        {
+            "type": "object",
+            "properties": {
+                other.json_name: schemas.output_property(reply.fields_by_name[other.name])
+            },
+            "required": [other.json_name],
+        }
+        for other in fields.others
+    ]
+    alternatives = [schemas.output_reference(record), *others, schemas.output_reference(_ERROR)]
+    schema = {"anyOf": alternatives}
     line = examples.ndjson(record)
     as_events = f"data: {line}\n{server_sent_events.END.decode()}"
     return {

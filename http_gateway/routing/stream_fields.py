@@ -2,14 +2,15 @@
 
 Records are the elements of the repeated field that the binding names: `body` for requests,
 `response_body` for responses. A message can also have a repeated field of CsvLine, for
-text/csv. If `body` is `*`, or there is no `response_body`, every message is one record.
+text/csv. If `body` is `*`, or there is no `response_body`, every message is one record. Another
+message field of a response, such as a summary, is a record with its name: {"summary": {...}}.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
@@ -57,6 +58,14 @@ class FormatField:
         return bool(getattr(request, self.name) == self.values.get(media_type))
 
 
+class OtherField(NamedTuple):
+    """A message field beside the records of a response."""
+
+    name: str
+    json_name: str
+    write: MessageWriter
+
+
 @dataclass(frozen=True, slots=True)
 class ResponseRecords:
     """The fields of response messages that hold the records of a response."""
@@ -68,9 +77,22 @@ class ResponseRecords:
     csv_field: str | None
     # None if no request field selects between NDJSON and CSV.
     format: FormatField | None = None
+    # The message fields beside the records, such as a summary. A message that has one is
+    # followed by a record with the name and value of the field.
+    others: tuple[OtherField, ...] = ()
 
     def of(self, reply: Any) -> Iterable[Any]:
         return getattr(reply, self.name) if self.name else (reply,)
+
+    def clear_others(self, reply: Any) -> None:
+        for field in self.others:
+            reply.ClearField(field.name)
+
+    def other_records(self, reply: Any) -> Iterable[dict[str, Any]]:
+        """Yields the records of the message fields beside the records."""
+        for field in self.others:
+            if reply.HasField(field.name):
+                yield {field.json_name: field.write(getattr(reply, field.name))}
 
 
 def request_records(
@@ -116,6 +138,11 @@ def response_records(
         write=writer(_element(field)),
         csv_field=lines.name if lines else None,
         format=_format(request),
+        others=tuple(
+            OtherField(other.name, other.json_name, writer(other.message_type))
+            for other in reply.fields
+            if other.message_type is not None and not other.is_repeated
+        ),
     )
 
 

@@ -36,17 +36,13 @@ class ResponseFormat:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def _encode_ndjson(fields: ResponseRecords, reply: Any) -> bytes:
-    return ndjson.encode(fields.write, fields.of(reply))
-
-
 def _encode_csv(fields: ResponseRecords, reply: Any) -> bytes:
     assert fields.csv_field is not None
     return csv_lines.encode(getattr(reply, fields.csv_field))
 
 
 NDJSON = ResponseFormat(
-    ndjson.CONTENT_TYPE, _encode_ndjson, ndjson.encode_error, keepalive=ndjson.KEEPALIVE
+    ndjson.CONTENT_TYPE, ndjson.encode, ndjson.encode_error, keepalive=ndjson.KEEPALIVE
 )
 CSV = ResponseFormat("text/csv; charset=utf-8", _encode_csv)
 EVENTS = ResponseFormat(

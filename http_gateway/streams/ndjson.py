@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
 
 from ..codec import strict_json
 from ..codec.required import add_missing
-from ..codec.transcode import MessageWriter, rows_reader
+from ..codec.transcode import rows_reader
 from ..request_errors import Code, RequestError, Violations, validation_error
-from ..routing.stream_fields import RequestRecords
+from ..routing.stream_fields import RequestRecords, ResponseRecords
 from .records import Added, LineSplitter, Record, add_each
 
 CONTENT_TYPE = "application/x-ndjson"
@@ -86,9 +86,12 @@ def encode_error(error: bytes) -> bytes:
     return error + b"\n"
 
 
-def encode(write: MessageWriter, records: Iterable[Any]) -> bytes:
-    text = bytearray()
+def encode(fields: ResponseRecords, reply: Any) -> bytes:
+    """Returns the lines for the records of a response message."""
+    text, write = bytearray(), fields.write
     # One call for each record: orjson allocates a kilobyte per record of a list.
-    for record in records:
+    for record in fields.of(reply):
         text += orjson.dumps(write(record), option=orjson.OPT_APPEND_NEWLINE)
+    for other in fields.other_records(reply):
+        text += orjson.dumps(other, option=orjson.OPT_APPEND_NEWLINE)
     return bytes(text)

@@ -28,6 +28,8 @@ def encode(fields: ResponseRecords, reply: Any) -> bytes:
         text += b"data: %b\n\n" % orjson.dumps(fields.write(record))
     for line in getattr(reply, fields.csv_field) if fields.csv_field is not None else ():
         text += b"data: %b\n\n" % orjson.dumps(list(line.cells))
+    for other in fields.other_records(reply):
+        text += b"data: %b\n\n" % orjson.dumps(other)
     return bytes(text)
 
 

@@ -84,6 +84,9 @@ class ResponseWriter:
         """Writes the records. Returns the error that ended them, if any."""
         try:
             async for reply in call:
+                if self._body_error() is not None:
+                    # A summary of an incomplete body would look like success.
+                    self._fields.clear_others(reply)
                 response_format = self._format or format_of_reply(self._fields, reply)
                 records = response_format.encode(self._fields, reply)
                 if not records:

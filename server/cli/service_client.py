@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -80,7 +80,7 @@ class ServiceClient:
 
     @asynccontextmanager
     async def request(
-        self, method: str, path: str, query: Mapping[str, str], **options: Any
+        self, method: str, path: str, query: Mapping[str, str | Sequence[str]], **options: Any
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Sends a request and yields the response when its headers arrive.
 

@@ -72,6 +72,8 @@ class NewSubscriber(NamedTuple):
     tags: dict[str, str]
     values: Mapping[str, Any]
     past: Past = NO_PAST
+    # Whether the row of an import states the status. Otherwise it is the initial one.
+    has_status: bool = False
 
 
 class Fault(Protocol):
@@ -155,6 +157,11 @@ def check_transition(before: Status, after: Status, *, by_admin: bool) -> None:
     if not by_admin:
         exception = ", except with a key of scope admin"
         raise InvalidStatusTransition(before.name, after.name, exception=exception)
+
+
+def is_stricter(status: Status, than: Status) -> bool:
+    """Whether a status ends the consent that another one may have."""
+    return status in OPTED_OUT and than not in OPTED_OUT
 
 
 def status_at_new_address(before: Status) -> Status:

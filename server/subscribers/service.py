@@ -26,9 +26,8 @@ from . import rules, store
 from .csv_format import header_cells, row_cells
 from .fields import FIELDS, PROFILE, Status, SubscriberRow
 from .history import Actor, Source
-from .import_pipeline import ImportPipeline
+from .imports.pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
-from .service_history import HistoryMethods
 from .store_paging import PagePosition, page, page_without_total
 from .store_reading import check_reference, find
 
@@ -47,11 +46,11 @@ UPDATABLE = ("email", *PROFILE, "tags", "custom_fields")
 _COPIED = [field.name for field in FIELDS if field.name not in ("tags", "created_at")]
 
 
-class SubscriberService(HistoryMethods, SubscriberServiceServicer):
+class SubscriberService(SubscriberServiceServicer):
     """Manages the subscribers of the caller's account."""
 
     def __init__(self, database: Database, suppressions: Suppressions) -> None:
-        super().__init__(database)
+        self._database = database
         self._store = store.SubscriberStore(suppressions)
 
     async def CreateSubscriber(
@@ -188,8 +187,8 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             aclosing(pipeline.stored(validated)) as results,
             aclosing(prefetch(results)) as stored,
         ):
-            async for batch in stored:
-                for piece in split_message(batch.reply()):
+            async for reply in stored:
+                for piece in split_message(reply):
                     yield piece
 
     async def ExportSubscribers(

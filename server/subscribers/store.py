@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from .fields import PROFILE, Status, SubscriberRow
 from .history import API, Actor, Source, entries, origin
 from .models import Subscriber
 from .rules import (
+    NO_PAST,
     NO_VALUES,
     OPTED_OUT,
     STATUS_EVENT_TYPES,
@@ -63,6 +64,11 @@ _profile_values = itemgetter(*PROFILE)
 _BY_EMAIL_KEY = Statement(
     lambda _: Subscriber.select(Subscriber.id).where(
         IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
+    )
+)
+_BY_ADDRESS = Statement(
+    lambda dialect: Subscriber.select(Subscriber.email_key, Subscriber.id).where(
+        IN_ACCOUNT & dialect.any_of(Subscriber.email_key, "email_keys")
     )
 )
 _INSERT = Statement(
@@ -297,6 +303,11 @@ def _record_created(
     record(account_id, [created(EventType.SUBSCRIBER_CREATED, row) for row in rows], tx)
 
 
+def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) -> dict[str, str]:
+    """Returns the IDs of the subscribers with these addresses, by email key."""
+    return dict(tx.all(_BY_ADDRESS, account_id=account_id, email_keys=list(email_keys)))
+
+
 def change_status(
     account_id: str,
     reference: Reference,
@@ -305,16 +316,17 @@ def change_status(
     by: Actor = API,
     *,
     by_admin: bool,
+    past: Past = NO_PAST,
 ) -> SubscriberRow:
     """Changes the status of a subscriber and returns it.
 
-    Raises SubscriberNotFound or InvalidStatusTransition.
+    `past` can state when that happened. Raises SubscriberNotFound or InvalidStatusTransition.
     """
     before = find(account_id, reference, tx)
     check_transition(Status(before.status), status, by_admin=by_admin)
     row = before._replace(status=int(status))
     event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
-    return _store_change(account_id, before, row, tx, by, event_type)
+    return _store_change(account_id, before, row, tx, by, event_type, past)
 
 
 def add_tags(
@@ -364,6 +376,7 @@ def _store_change(
     tx: Transaction,
     by: Actor,
     event_type: EventType = EventType.SUBSCRIBER_UPDATED,
+    past: Past = NO_PAST,
 ) -> SubscriberRow:
     """Stores and records a change, whose tags and values are stored, and returns the row.
 
@@ -372,6 +385,7 @@ def _store_change(
     if row == before:
         return row
     times: dict[str, Any] = status_times(Status(before.status), Status(row.status), tx.now)
+    times = {name: getattr(past, name) or time for name, time in times.items()}
     row = row._replace(revision=next_revision(account_id, tx), **times)
     tx.run(_UPDATE, account_id=account_id, **_columns_of(row))
     add_history(account_id, row.id, entries(before, row, by), tx)

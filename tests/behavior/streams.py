@@ -29,10 +29,14 @@ PER_MESSAGE = 1_000
 
 @dataclass(frozen=True)
 class StreamResult:
-    """The received records, as JSON or as cells, and the error that ended the stream, if any."""
+    """The received records, as JSON or as cells, and the error that ended the stream, if any.
+
+    The summary of an import is not one of the records.
+    """
 
     records: list[Any]
     error: Response | None = None
+    summary: Row | None = None
 
 
 def import_rows(account: Account, rows: Sequence[Any], **options: Any) -> list[Row]:
@@ -50,7 +54,7 @@ def send_rows(account: Account, rows: Sequence[Any], **options: Any) -> StreamRe
     if isinstance(account.front, HttpFront):
         body = "".join(f"{json.dumps(row)}\n" for row in rows)
         return send_body(account, "application/x-ndjson", body.encode(), options)
-    return _import_over_grpc(account, rows, "rows", options)
+    return _import_over_grpc(account, rows, "subscribers", options)
 
 
 def send_table(account: Account, text: str, **options: Any) -> StreamResult:
@@ -105,9 +109,10 @@ def _records_of(streamed: StreamResult) -> list[Any]:
 def send_body(account: Account, content_type: str, body: bytes, options: Row) -> StreamResult:
     """Imports a body over HTTP."""
     assert isinstance(account.front, HttpFront)
+    query = {name: "true" if value is True else value for name, value in options.items()}
     status, _, response = account.front.exchange(
         "POST",
-        f"/api/subscribers/import?{urlencode(options, doseq=True)}",
+        f"/api/subscribers/import?{urlencode(query, doseq=True)}",
         account.key or None,
         body=body,
         headers={"Content-Type": content_type},
@@ -122,6 +127,8 @@ def _read(status: int, body: bytes) -> StreamResult:
     records = [json.loads(line) for line in body.splitlines()]
     if records and "error" in records[-1]:
         return StreamResult(records[:-1], Response(status, records[-1]))
+    if records and "summary" in records[-1]:
+        return StreamResult(records[:-1], summary=records[-1]["summary"])
     return StreamResult(records)
 
 
@@ -139,7 +146,7 @@ def _import_over_grpc(
             {**(options if first == 0 else {}), name: items[first : first + PER_MESSAGE]},
             pb.ImportSubscribersRequest(),
         )
-        for first in range(0, len(items), PER_MESSAGE)
+        for first in range(0, max(len(items), 1), PER_MESSAGE)
     ]
     return _collected(call(iter(requests), metadata=_metadata(account), timeout=20))
 
@@ -150,12 +157,15 @@ def _metadata(account: Account) -> tuple[tuple[str, str], ...]:
 
 def _collected(replies: Iterator[Any]) -> StreamResult:
     records: list[Any] = []
+    summary = None
     try:
         for reply in replies:
             records += _records(reply)
+            if isinstance(reply, pb.ImportSubscribersResponse) and reply.HasField("summary"):
+                summary = to_json(reply)["summary"]
     except grpc.RpcError as error:
         return StreamResult(records, error_response(error))
-    return StreamResult(records)
+    return StreamResult(records, summary=summary)
 
 
 def _records(reply: Any) -> list[Any]:

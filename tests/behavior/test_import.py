@@ -244,7 +244,9 @@ def post_import(account: Account, body: bytes, content_type: str, query: str = "
         headers={"Content-Type": content_type},
     )
     assert status == 200, text
-    return [json.loads(line) for line in text.splitlines()]
+    *records, last = [json.loads(line) for line in text.splitlines()]
+    assert "summary" in last
+    return records
 
 
 @over_http

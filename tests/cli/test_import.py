@@ -116,6 +116,8 @@ def test_on_conflict_determines_the_result_of_a_row_with_an_existing_address(
 
     nothing = dict.fromkeys(("created", "updated", "skipped", "failed"), 0)
     failed = outcome == "failed"
+    summary = counts.pop("summary")
+    assert (summary["created"], summary[outcome], summary["statuses"]) == (1, 1, {"UNCONFIRMED": 1})
     assert counts == {
         **nothing,
         "created": 1,

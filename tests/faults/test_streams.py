@@ -131,23 +131,23 @@ def test_reported_rows_are_kept_when_the_client_disconnects(account: Account) ->
 
 @both_http
 @pytest.mark.parametrize(
-    ("body", "line"),
+    ("body", "position"),
     [
-        (b'email\na1@example.com\n"a2@example.com\n', 3),
-        (b"email\na1@example.com\na2@example.com,\xff\n", 3),
-        (b"email,firstName\na1@example.com,\n\n" + b"x" * 1_048_577 + b"\n", 4),
+        (b'email\na1@example.com\n"a2@example.com\n', "line 3"),
+        (b"email\na1@example.com\na2@example.com,\xff\n", "line 3, byte 16"),
+        (b"email,firstName\na1@example.com,\n\n" + b"x" * 1_048_577 + b"\n", "line 4"),
     ],
     ids=["quote not closed", "not UTF-8", "too long"],
 )
 def test_malformed_csv_is_imported_up_to_its_error(
-    account: Account, body: bytes, line: int
+    account: Account, body: bytes, position: str
 ) -> None:
     got = run(post_import(account, body, content_type=CSV))
 
     assert (got.status, got.is_whole) == (200, True)
     result, last = got.records
     assert (result["outcome"], last["error"]["code"]) == ("CREATED", "ValidationError")
-    assert last["error"]["details"][0]["message"].endswith(f"(line {line})")
+    assert last["error"]["details"][0]["message"].endswith(f"({position})")
     assert last["error"]["requestId"] == got.headers["x-request-id"]
     assert emails(account) == ["a1@example.com"]
 
@@ -217,8 +217,9 @@ def test_long_body_is_imported_in_constant_memory(account: Account, content_type
     pieces = [b"email,firstName\n", *[line] * 80] if content_type else [line] * 80
     got = run(post_import(account, *pieces, content_type=content_type))
 
-    assert {record["reason"] for record in got.records} == {"INVALID_FIELD"}
-    assert (len(got.records), got.is_whole) == (80, True)
+    *results, last = got.records
+    assert {result["reason"] for result in results} == {"INVALID_FIELD"}
+    assert (len(results), last["summary"]["failed"], got.is_whole) == (80, 80, True)
     assert peak_mib(account.service) - before < 60
 
 
@@ -227,15 +228,16 @@ def test_thousands_of_rows_are_imported_and_exported(account: Account) -> None:
     lines = b"".join(row(number, firstName="Ada", tags=["a"]) for number in range(5_000))
     pieces = [lines[place : place + 10_007] for place in range(0, len(lines), 10_007)]
 
-    results = run(post_import(account, *pieces)).records
+    *results, last = run(post_import(account, *pieces)).records
 
+    assert last["summary"]["created"] == 5_000
     assert [int(result["line"]) for result in results] == list(range(1, 5_001))
     assert {result["outcome"] for result in results} == {"CREATED"}
     assert isinstance(account.front, HttpFront)
     _, _, text = account.front.exchange("GET", EXPORT, account.key)
     assert [json.loads(one)["id"] for one in text.splitlines()] == [r["id"] for r in results]
     _, _, table = account.front.exchange("GET", f"{EXPORT}?format=CSV", account.key)
-    again = run(post_import(account, table, content_type=CSV)).records
+    *again, _ = run(post_import(account, table, content_type=CSV)).records
     assert len(again) == 5_000
     assert {result["reason"] for result in again} == {"ALREADY_EXISTS"}
 

@@ -17,15 +17,10 @@ from server.clock import iso8601
 from server.custom_fields.rules import DataType
 from server.custom_fields.store import ColumnField
 from server.errors import ValidationError
-from server.subscribers.csv_format import (
-    CsvRow,
-    Header,
-    RowFault,
-    header_cells,
-    row_cells,
-    tags_cell,
-)
+from server.subscribers.csv_format import header_cells, row_cells, tags_cell
 from server.subscribers.fields import Status, SubscriberRow
+from server.subscribers.imports.csv_row import CsvRow, RowFault
+from server.subscribers.imports.header import Header
 from server.texts import caseless_key
 
 
@@ -105,7 +100,7 @@ def test_built_in_columns_precede_custom_fields_with_similar_names(name: str) ->
     assert parse(f"customFields.{field.key}", "no", field).custom_fields == {field.key: "no"}
 
 
-@pytest.mark.parametrize("name", ["id", "ID", "status", "createdAt", "created_at", "Created At"])
+@pytest.mark.parametrize("name", ["id", "ID", "updatedAt", "updated_at", "Updated At"])
 def test_read_only_columns_are_ignored(name: str) -> None:
     assert parse(name, "anything") == CsvRow(email="ada@example.com")
 

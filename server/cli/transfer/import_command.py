@@ -19,6 +19,7 @@ from .import_counts import OnConflict
 from .import_failures import Failures
 from .import_run import ImportOptions, ImportRun
 from .import_source import Source
+from .import_summary import Preset, UnknownColumns, summary_lines
 
 
 def import_(
@@ -31,7 +32,7 @@ def import_(
         OnConflict,
         typer.Option(
             case_sensitive=False,
-            help="Action for a row whose address is already taken. The status is never changed.",
+            help="Action for a row whose address is already taken. A status only becomes stricter.",
         ),
     ] = OnConflict.FAIL,
     file_format: Annotated[
@@ -42,6 +43,45 @@ def import_(
             help="Format of the file. Default: from the file suffix or the first character.",
         ),
     ] = None,
+    preset: Annotated[
+        Preset | None,
+        typer.Option(
+            case_sensitive=False,
+            help="Service that exported a CSV file. Default: detected from the header.",
+        ),
+    ] = None,
+    column_map: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="COLUMN=FIELD",
+            help="Field that a column of a CSV file sets, such as 'E-mail contact=email' or"
+            " 'Name=firstName+lastName'. Can be repeated. Without a field, the column is ignored.",
+        ),
+    ] = None,
+    unknown_columns: Annotated[
+        UnknownColumns | None,
+        typer.Option(
+            case_sensitive=False,
+            help="Action for unknown columns of a CSV file. Default: ignore with a preset of"
+            " another service, otherwise fail.",
+        ),
+    ] = None,
+    add_tag: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TAG", help="Tag for every imported subscriber. Can be repeated."),
+    ] = None,
+    charset: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Character encoding, such as windows-1252. Default: UTF-8, or UTF-16 if the file"
+            " starts with its byte order mark.",
+        ),
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Validate and report everything, store nothing.")
+    ] = False,
     failures: Annotated[
         str,
         typer.Option(
@@ -76,6 +116,8 @@ def import_(
             file_format=file_format or format_by_suffix(file),
             failures=Failures(failures) if failures else None,
             resume=not no_resume,
+            is_dry_run=dry_run,
+            query=_query(preset, column_map, unknown_columns, add_tag, charset, dry_run=dry_run),
         )
         run = ImportRun(client, source, options)
         _run(run)
@@ -84,6 +126,27 @@ def import_(
         notice(f"All rows were sent, but the failed rows cannot be listed: {run.failures_error}")
     if run.tally.failed:
         raise SystemExit(ExitCode.ROWS_FAILED)
+
+
+def _query(
+    preset: Preset | None,
+    column_map: list[str] | None,
+    unknown_columns: UnknownColumns | None,
+    add_tag: list[str] | None,
+    charset: str,
+    *,
+    dry_run: bool,
+) -> dict[str, str | list[str]]:
+    """Returns the options for the service that are set."""
+    query: dict[str, str | list[str]] = {
+        "preset": preset.upper() if preset else "",
+        "columnMap": column_map or [],
+        "unknownColumns": unknown_columns.upper().replace("-", "_") if unknown_columns else "",
+        "addTags": add_tag or [],
+        "charset": charset,
+        "dryRun": "true" if dry_run else "",
+    }
+    return {name: value for name, value in query.items() if value}
 
 
 def _run(run: ImportRun) -> None:
@@ -114,6 +177,7 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
                 "reasons": tally.reasons,
                 "failures": path,
                 "resumedAfterLine": run.resumed_after,
+                "summary": run.summary,
             },
             target,
         )
@@ -127,6 +191,7 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
             "The import was resumed: rows that were stored before the interruption without a"
             f" received result are counted as {outcome}."
         )
+    lines += summary_lines(run.summary)
     if path is not None:
         lines.append(f"The failed rows are listed in {path}.")
     target.print("\n".join(lines), markup=False, soft_wrap=True)

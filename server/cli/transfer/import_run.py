@@ -10,9 +10,11 @@ result are imported again, so a resumed run skips existing addresses unless it u
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -32,12 +34,17 @@ _REJECTED = (ExitCode.REJECTED, ExitCode.UNREACHABLE)
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """The options of an import. If the format is None, it is detected from the content."""
+    """The options of an import. If the format is None, it is detected from the content.
+
+    `query` has the options for the service, by name.
+    """
 
     on_conflict: OnConflict
     file_format: FileFormat | None
     failures: Failures | None
     resume: bool
+    is_dry_run: bool = False
+    query: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
 
 
 class ImportRun:
@@ -51,6 +58,8 @@ class ImportRun:
         self.tally = Tally()
         self.resumed = False
         self.resumed_after = 0
+        # Of this run, without the runs before it.
+        self.summary: dict[str, Any] = {}
         self.failures = options.failures
         # Set if the failed rows of a complete import could not be written.
         self.failures_error: CommandError | None = None
@@ -95,13 +104,14 @@ class ImportRun:
 
     def _read_checkpoint(self, file_format: FileFormat) -> Checkpoint | None:
         """Returns the checkpoint from which this run resumes, if there is one."""
-        if not self._source.can_resume:
+        if not self._source.can_resume or self._options.is_dry_run:
             return None
         job = {
             "file": list(self._source.identity),
             "service": self._client.url,
             "API key": fingerprint(self._client.key),
             "format": file_format.value,
+            **({"options": dict(self._options.query)} if self._options.query else {}),
         }
         self._checkpoint = CheckpointFile(Path(f"{self._source.name}.roster-import"), job)
         return self._checkpoint.read() if self._options.resume else None
@@ -120,7 +130,11 @@ class ImportRun:
 
     async def _send(self, file_format: FileFormat) -> None:
         """Sends all lines and counts their results."""
-        query = {"onConflict": self.on_conflict.upper(), "afterLine": str(self.tally.line)}
+        query = {
+            **self._options.query,
+            "onConflict": self.on_conflict.upper(),
+            "afterLine": str(self.tally.line),
+        }
         try:
             async with self._client.request(
                 "POST",
@@ -161,6 +175,9 @@ class ImportRun:
                 result = orjson.loads(line)
             except ValueError:
                 raise self._client.not_roster() from None
+            if "summary" in result:
+                self.summary = result["summary"]
+                continue
             if self.failures is not None and result["outcome"] == FAILED:
                 self.failures.add(result)
             self.tally.count(result)

@@ -125,6 +125,9 @@ def values(field: FieldDescriptor, *, unnamed_values: bool) -> st.SearchStrategy
         one = SCALARS[field.type]
     elif field.message_type.full_name in WELL_KNOWN:
         one = WELL_KNOWN[field.message_type.full_name]
+    elif field.message_type.GetOptions().map_entry:
+        entry = [SCALARS[kind.type] for kind in field.message_type.fields]
+        return st.dictionaries(*entry, max_size=2)
     else:
         one = messages(field.message_type, unnamed_values=unnamed_values)
     return st.lists(one, max_size=2) if field.is_repeated else one

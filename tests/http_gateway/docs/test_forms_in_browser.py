@@ -86,7 +86,7 @@ def test_samples_of_an_import_show_its_rows_and_their_type(reader: Reader) -> No
     form.get_by_label("Body").fill('{"email": "a"}\n{"email": "b"}')
     assert 'END\'\n{"email": "a"}\n{"email": "b"}\nEND' in code(operation, "curl")
     assert 'rows = [\n    {\n        "email": "a",\n' in code(operation, "python")
-    assert message_of(code(operation, "grpc")) == {"rows": [{"email": "a"}, {"email": "b"}]}
+    assert message_of(code(operation, "grpc")) == {"subscribers": [{"email": "a"}, {"email": "b"}]}
 
     form.get_by_label("Body").fill("email\na")
     form.get_by_label("Content-Type").select_option("text/csv")

@@ -134,17 +134,23 @@ def send(
     """Sends the example request with an existing ID and returns the status."""
     id_ = ids.get(path.split("/")[2], "")
     parameters = [p for p in operation["parameters"] if "example" in p]
-    query = {p["name"]: p["example"] for p in parameters if p["in"] == "query"}
+    query = {p["name"]: as_text(p["example"]) for p in parameters if p["in"] == "query"}
     body, headers = None, {}
     for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
         example = content["example"]
         text = example if isinstance(example, str) else json.dumps(example)
         body = text.replace("01M7Y2MPAQ036JVMBN3RCKGA5K", id_).encode()
         headers = {"Content-Type": media_type}
-    target = f"{path.format(id=id_, webhookId=id_, email=quote(SUPPRESSED))}?{urlencode(query)}"
+    path = path.format(id=id_, webhookId=id_, email=quote(SUPPRESSED))
+    target = f"{path}?{urlencode(query, doseq=True)}"
     assert isinstance(account.front, HttpFront)
     status, _, _ = account.front.exchange(method, target, account.key, body=body, headers=headers)
     return status
+
+
+def as_text(value: Any) -> Any:
+    """Returns a value for a query."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def objects(value: Any) -> Iterator[dict[str, Any]]:

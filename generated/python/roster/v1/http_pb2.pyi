@@ -140,6 +140,8 @@ NULL_CLEARS_FIELD_NUMBER: _builtins.int
 WHOLE_FIELD_NUMBER: _builtins.int
 MULTILINE_FIELD_NUMBER: _builtins.int
 BODY_CHARSET_FIELD_NUMBER: _builtins.int
+ANY_CASE_FIELD_NUMBER: _builtins.int
+DATE_LIKE_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 no_control_characters: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FileOptions, _builtins.bool]
 """Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
@@ -207,6 +209,10 @@ body of the stream from it to UTF-8. It is set from the charset parameter of the
 Content-Type header if it is empty. A body that starts with the byte order mark of
 UTF-16 is always converted.
 """
+any_case: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For an enum: JSON ignores the letter case of its names."""
+date_like: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For a Timestamp: JSON also accepts a date, which means midnight UTC."""
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that selects the format of a streamed response: the media type of the
 value, such as "text/csv". HTTP selects the format from the request, so that the

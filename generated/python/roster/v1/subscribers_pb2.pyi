@@ -954,287 +954,171 @@ class RemoveSubscriberTagsResponse(_message.Message):
 Global___RemoveSubscriberTagsResponse: _TypeAlias = RemoveSubscriberTagsResponse  # noqa: Y015
 
 @_typing.final
-class SubscriberHistoryEntry(_message.Message):
-    """A change of a subscriber."""
+class ImportSubscriber(_message.Message):
+    """One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
+    one fails with a reason and does not fail the import.
+
+    The status and the times are those of the service from which the subscriber moves. They
+    apply to a new subscriber. Of an existing one, onConflict UPDATE changes the status only
+    to a stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    class _Type:
-        ValueType = _typing.NewType("ValueType", _builtins.int)
-        V: _TypeAlias = ValueType  # noqa: Y015
-
-    class _TypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[SubscriberHistoryEntry._Type.ValueType], _builtins.type):
-        DESCRIPTOR: _descriptor.EnumDescriptor
-        TYPE_UNSPECIFIED: SubscriberHistoryEntry._Type.ValueType  # 0
-        """Never returned."""
-        CREATED: SubscriberHistoryEntry._Type.ValueType  # 1
-        """The subscriber was created."""
-        FIELDS_CHANGED: SubscriberHistoryEntry._Type.ValueType  # 2
-        """The email address, a name or a custom field value changed."""
-        TAGS_CHANGED: SubscriberHistoryEntry._Type.ValueType  # 3
-        """Tags were added or removed. Renaming or deleting a tag adds no entry."""
-        STATUS_CHANGED: SubscriberHistoryEntry._Type.ValueType  # 4
-        """The status changed."""
-        SUPPRESSION_LIFTED: SubscriberHistoryEntry._Type.ValueType  # 5
-        """The suppression of the address was lifted."""
-
-    class Type(_Type, metaclass=_TypeEnumTypeWrapper):
-        """What changed."""
-
-    TYPE_UNSPECIFIED: SubscriberHistoryEntry.Type.ValueType  # 0
-    """Never returned."""
-    CREATED: SubscriberHistoryEntry.Type.ValueType  # 1
-    """The subscriber was created."""
-    FIELDS_CHANGED: SubscriberHistoryEntry.Type.ValueType  # 2
-    """The email address, a name or a custom field value changed."""
-    TAGS_CHANGED: SubscriberHistoryEntry.Type.ValueType  # 3
-    """Tags were added or removed. Renaming or deleting a tag adds no entry."""
-    STATUS_CHANGED: SubscriberHistoryEntry.Type.ValueType  # 4
-    """The status changed."""
-    SUPPRESSION_LIFTED: SubscriberHistoryEntry.Type.ValueType  # 5
-    """The suppression of the address was lifted."""
-
-    class _Source:
-        ValueType = _typing.NewType("ValueType", _builtins.int)
-        V: _TypeAlias = ValueType  # noqa: Y015
-
-    class _SourceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[SubscriberHistoryEntry._Source.ValueType], _builtins.type):
-        DESCRIPTOR: _descriptor.EnumDescriptor
-        SOURCE_UNSPECIFIED: SubscriberHistoryEntry._Source.ValueType  # 0
-        """Never returned."""
-        API: SubscriberHistoryEntry._Source.ValueType  # 1
-        """By a call of the API."""
-        IMPORT: SubscriberHistoryEntry._Source.ValueType  # 2
-        """By an import."""
-        SELF_SERVICE: SubscriberHistoryEntry._Source.ValueType  # 3
-        """By the person, with a link or a form."""
-        EMAIL_CHANGED: SubscriberHistoryEntry._Source.ValueType  # 4
-        """The status was reset because the email address changed."""
-
-    class Source(_Source, metaclass=_SourceEnumTypeWrapper):
-        """How a change was made."""
-
-    SOURCE_UNSPECIFIED: SubscriberHistoryEntry.Source.ValueType  # 0
-    """Never returned."""
-    API: SubscriberHistoryEntry.Source.ValueType  # 1
-    """By a call of the API."""
-    IMPORT: SubscriberHistoryEntry.Source.ValueType  # 2
-    """By an import."""
-    SELF_SERVICE: SubscriberHistoryEntry.Source.ValueType  # 3
-    """By the person, with a link or a form."""
-    EMAIL_CHANGED: SubscriberHistoryEntry.Source.ValueType  # 4
-    """The status was reset because the email address changed."""
-
-    @_typing.final
-    class TagChange(_message.Message):
-        """Tags that were added or removed."""
-
-        DESCRIPTOR: _descriptor.Descriptor
-
-        ADDED_FIELD_NUMBER: _builtins.int
-        REMOVED_FIELD_NUMBER: _builtins.int
-        @_builtins.property
-        def added(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-            """Names of the added tags."""
-
-        @_builtins.property
-        def removed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-            """Names of the removed tags."""
-
-        def __init__(
-            self,
-            *,
-            added: _abc.Iterable[_builtins.str] | None = ...,
-            removed: _abc.Iterable[_builtins.str] | None = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "removed", b"removed"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-    @_typing.final
-    class StatusChange(_message.Message):
-        """A change of the status."""
-
-        DESCRIPTOR: _descriptor.Descriptor
-
-        FROM_FIELD_NUMBER: _builtins.int
-        TO_FIELD_NUMBER: _builtins.int
-        to: Global___Subscriber.Status.ValueType
-        """Status after the change."""
-        def __init__(
-            self,
-            *,
-            to: Global___Subscriber.Status.ValueType = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _typing.Literal["_from", b"_from", "from", b"from"]  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["_from", b"_from", "from", b"from", "to", b"to"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        _WhichOneofReturnType__from: _TypeAlias = _typing.Literal["from"]  # noqa: Y015
-        _WhichOneofArgType__from: _TypeAlias = _typing.Literal["_from", b"_from"]  # noqa: Y015
-        def WhichOneof(self, oneof_group: _WhichOneofArgType__from) -> _WhichOneofReturnType__from | None: ...
-
-    ID_FIELD_NUMBER: _builtins.int
-    TYPE_FIELD_NUMBER: _builtins.int
-    CREATED_AT_FIELD_NUMBER: _builtins.int
-    SOURCE_FIELD_NUMBER: _builtins.int
-    KEY_ID_FIELD_NUMBER: _builtins.int
-    IP_FIELD_NUMBER: _builtins.int
-    BEFORE_FIELD_NUMBER: _builtins.int
-    AFTER_FIELD_NUMBER: _builtins.int
+    EMAIL_FIELD_NUMBER: _builtins.int
+    FIRST_NAME_FIELD_NUMBER: _builtins.int
+    LAST_NAME_FIELD_NUMBER: _builtins.int
+    IS_CONFIRMED_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
+    CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
-    id: _builtins.str
-    """Identifier of the entry: a ULID. That of a creation is the identifier of the
-    subscriber.
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    STATUS_CHANGED_AT_FIELD_NUMBER: _builtins.int
+    CONFIRMED_AT_FIELD_NUMBER: _builtins.int
+    UNSUBSCRIBED_AT_FIELD_NUMBER: _builtins.int
+    CONSENT_SOURCE_FIELD_NUMBER: _builtins.int
+    CONSENT_IP_FIELD_NUMBER: _builtins.int
+    CONSENT_AT_FIELD_NUMBER: _builtins.int
+    CONSENT_FIELD_NUMBER: _builtins.int
+    FAULTS_FIELD_NUMBER: _builtins.int
+    email: _builtins.str
+    """Email address."""
+    first_name: _builtins.str
+    """First name."""
+    last_name: _builtins.str
+    """Last name."""
+    is_confirmed: _builtins.bool
+    """Whether the owner of the address has confirmed the subscription. Ignored if the row has
+    a status.
     """
-    type: Global___SubscriberHistoryEntry.Type.ValueType
-    """What changed."""
-    source: Global___SubscriberHistoryEntry.Source.ValueType
-    """How the change was made."""
-    key_id: _builtins.str
-    """Identifier of the API key of the call or the import. Absent if there was none."""
-    ip: _builtins.str
-    """IP address of the person. Absent unless the person made the change."""
+    status: Global___Subscriber.Status.ValueType
+    """Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED."""
+    consent_source: _builtins.str
+    """How the person consented, such as the name of a form. At most 200 characters."""
+    consent_ip: _builtins.str
+    """The IP address from which the person consented."""
+    @_builtins.property
+    def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Tag names."""
+
+    @_builtins.property
+    def custom_fields(self) -> _struct_pb2.Struct:
+        """Custom field values by key."""
+
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
-        """Time at which the change was stored."""
-
-    @_builtins.property
-    def before(self) -> _struct_pb2.Struct:
-        """Values of the changed fields before a FIELDS_CHANGED, by field, such as firstName or
-        customFields.city; null if there was no value. Absent for other types.
+        """When the subscriber was created, with millisecond precision: since 1970, and at most a
+        day in the future. Default: the time of the import.
         """
 
     @_builtins.property
-    def after(self) -> _struct_pb2.Struct:
-        """Values of the changed fields after a FIELDS_CHANGED; null if there is no value."""
+    def status_changed_at(self) -> _timestamp_pb2.Timestamp:
+        """When the status changed last."""
 
     @_builtins.property
-    def tags(self) -> Global___SubscriberHistoryEntry.TagChange:
-        """Changed tags of a TAGS_CHANGED. Absent for other types."""
+    def confirmed_at(self) -> _timestamp_pb2.Timestamp:
+        """When the subscription was confirmed."""
 
     @_builtins.property
-    def status(self) -> Global___SubscriberHistoryEntry.StatusChange:
-        """Statuses of a STATUS_CHANGED, and the first status of a CREATED. Absent for other
-        types.
+    def unsubscribed_at(self) -> _timestamp_pb2.Timestamp:
+        """When the person unsubscribed."""
+
+    @_builtins.property
+    def consent_at(self) -> _timestamp_pb2.Timestamp:
+        """When the person consented."""
+
+    @_builtins.property
+    def consent(self) -> Global___Subscriber.Consent:
+        """The consent as an export returns it. consentSource, consentIp and consentAt precede it."""
+
+    @_builtins.property
+    def faults(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.Row.Fault]:
+        """The parts of the row that could not be parsed from JSON. Set by the gateway. A row
+        with a fault fails with INVALID_FIELD, or with INVALID_ROW if the row is not an
+        object.
         """
 
     def __init__(
         self,
         *,
-        id: _builtins.str = ...,
-        type: Global___SubscriberHistoryEntry.Type.ValueType = ...,
+        email: _builtins.str = ...,
+        first_name: _builtins.str = ...,
+        last_name: _builtins.str = ...,
+        is_confirmed: _builtins.bool = ...,
+        tags: _abc.Iterable[_builtins.str] | None = ...,
+        custom_fields: _struct_pb2.Struct | None = ...,
+        status: Global___Subscriber.Status.ValueType = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
-        source: Global___SubscriberHistoryEntry.Source.ValueType = ...,
-        key_id: _builtins.str | None = ...,
-        ip: _builtins.str | None = ...,
-        before: _struct_pb2.Struct | None = ...,
-        after: _struct_pb2.Struct | None = ...,
-        tags: Global___SubscriberHistoryEntry.TagChange | None = ...,
-        status: Global___SubscriberHistoryEntry.StatusChange | None = ...,
+        status_changed_at: _timestamp_pb2.Timestamp | None = ...,
+        confirmed_at: _timestamp_pb2.Timestamp | None = ...,
+        unsubscribed_at: _timestamp_pb2.Timestamp | None = ...,
+        consent_source: _builtins.str = ...,
+        consent_ip: _builtins.str = ...,
+        consent_at: _timestamp_pb2.Timestamp | None = ...,
+        consent: Global___Subscriber.Consent | None = ...,
+        faults: _abc.Iterable[_http_pb2.Row.Fault] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "_key_id", b"_key_id", "after", b"after", "before", b"before", "created_at", b"created_at", "ip", b"ip", "key_id", b"key_id", "status", b"status", "tags", b"tags"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["confirmed_at", b"confirmed_at", "consent", b"consent", "consent_at", b"consent_at", "created_at", b"created_at", "custom_fields", b"custom_fields", "status_changed_at", b"status_changed_at", "unsubscribed_at", b"unsubscribed_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "_key_id", b"_key_id", "after", b"after", "before", b"before", "created_at", b"created_at", "id", b"id", "ip", b"ip", "key_id", b"key_id", "source", b"source", "status", b"status", "tags", b"tags", "type", b"type"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__ip: _TypeAlias = _typing.Literal["ip"]  # noqa: Y015
-    _WhichOneofArgType__ip: _TypeAlias = _typing.Literal["_ip", b"_ip"]  # noqa: Y015
-    _WhichOneofReturnType__key_id: _TypeAlias = _typing.Literal["key_id"]  # noqa: Y015
-    _WhichOneofArgType__key_id: _TypeAlias = _typing.Literal["_key_id", b"_key_id"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__ip) -> _WhichOneofReturnType__ip | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__key_id) -> _WhichOneofReturnType__key_id | None: ...
-
-Global___SubscriberHistoryEntry: _TypeAlias = SubscriberHistoryEntry  # noqa: Y015
-
-@_typing.final
-class ListSubscriberHistoryRequest(_message.Message):
-    """Request message for ListSubscriberHistory."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ID_FIELD_NUMBER: _builtins.int
-    LIMIT_FIELD_NUMBER: _builtins.int
-    PAGE_FIELD_NUMBER: _builtins.int
-    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
-    id: _builtins.str
-    """Identifier or email address of the subscriber."""
-    limit: _builtins.int
-    """Maximum number of entries to return. Default: 20, also used for 0. Values above 100
-    are reduced to 100. A page larger than 4 MiB is rejected; use a lower limit.
-    """
-    page: _builtins.int
-    """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
-    set.
-    """
-    page_token: _builtins.str
-    """Token of the next page from the previous response (AIP-158). Over HTTP it is in the
-    Link header.
-    """
-    def __init__(
-        self,
-        *,
-        id: _builtins.str = ...,
-        limit: _builtins.int = ...,
-        page: _builtins.int = ...,
-        page_token: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["confirmed_at", b"confirmed_at", "consent", b"consent", "consent_at", b"consent_at", "consent_ip", b"consent_ip", "consent_source", b"consent_source", "created_at", b"created_at", "custom_fields", b"custom_fields", "email", b"email", "faults", b"faults", "first_name", b"first_name", "is_confirmed", b"is_confirmed", "last_name", b"last_name", "status", b"status", "status_changed_at", b"status_changed_at", "tags", b"tags", "unsubscribed_at", b"unsubscribed_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListSubscriberHistoryRequest: _TypeAlias = ListSubscriberHistoryRequest  # noqa: Y015
+Global___ImportSubscriber: _TypeAlias = ImportSubscriber  # noqa: Y015
 
 @_typing.final
-class ListSubscriberHistoryResponse(_message.Message):
-    """One page of the history of a subscriber."""
+class UnknownColumns(_message.Message):
+    """The columns of a CSV file that have no meaning."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    HISTORY_FIELD_NUMBER: _builtins.int
-    TOTAL_FIELD_NUMBER: _builtins.int
-    PAGE_FIELD_NUMBER: _builtins.int
-    LIMIT_FIELD_NUMBER: _builtins.int
-    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
-    total: _builtins.int
-    """Number of entries of the subscriber."""
-    page: _builtins.int
-    """Page number used."""
-    limit: _builtins.int
-    """Limit used."""
-    next_page_token: _builtins.str
-    """Token of the next page. Empty on the last page."""
-    @_builtins.property
-    def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___SubscriberHistoryEntry]:
-        """Entries on this page, newest first. Empty beyond the last page."""
+    class _Action:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _ActionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[UnknownColumns._Action.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        ACTION_UNSPECIFIED: UnknownColumns._Action.ValueType  # 0
+        """IGNORE if a preset other than ROSTER applies, otherwise FAIL."""
+        FAIL: UnknownColumns._Action.ValueType  # 1
+        """The import fails, and the error names all unknown columns."""
+        IGNORE: UnknownColumns._Action.ValueType  # 2
+        """They are ignored. The summary names them."""
+        CREATE_FIELDS: UnknownColumns._Action.ValueType  # 3
+        """For each column, a custom field of type TEXT is created, with the name of the column
+        as its label. The email address of the account must be verified.
+        """
+
+    class Action(_Action, metaclass=_ActionEnumTypeWrapper):
+        """What happens to an import with such columns."""
+
+    ACTION_UNSPECIFIED: UnknownColumns.Action.ValueType  # 0
+    """IGNORE if a preset other than ROSTER applies, otherwise FAIL."""
+    FAIL: UnknownColumns.Action.ValueType  # 1
+    """The import fails, and the error names all unknown columns."""
+    IGNORE: UnknownColumns.Action.ValueType  # 2
+    """They are ignored. The summary names them."""
+    CREATE_FIELDS: UnknownColumns.Action.ValueType  # 3
+    """For each column, a custom field of type TEXT is created, with the name of the column
+    as its label. The email address of the account must be verified.
+    """
 
     def __init__(
         self,
-        *,
-        history: _abc.Iterable[Global___SubscriberHistoryEntry] | None = ...,
-        total: _builtins.int = ...,
-        page: _builtins.int = ...,
-        limit: _builtins.int = ...,
-        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["history", b"history", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListSubscriberHistoryResponse: _TypeAlias = ListSubscriberHistoryResponse  # noqa: Y015
+Global___UnknownColumns: _TypeAlias = UnknownColumns  # noqa: Y015
 
 @_typing.final
 class ImportSubscribersRequest(_message.Message):
-    """Request message for ImportSubscribers. A part of the import: either rows or lines. Each
-    message holds at most 2,000 of them.
+    """Request message for ImportSubscribers. A part of the import: either subscribers or lines.
+    Each message holds at most 2,000 of them. On gRPC, the options in the first message apply
+    to the whole import.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1253,7 +1137,7 @@ class ImportSubscribersRequest(_message.Message):
         """The row is skipped."""
         UPDATE: ImportSubscribersRequest._OnConflict.ValueType  # 3
         """The subscriber is updated: names in the row replace its names, tags are added,
-        custom field values are merged. The status never changes.
+        custom field values are merged. The status changes only to a stricter one.
         """
 
     class OnConflict(_OnConflict, metaclass=_OnConflictEnumTypeWrapper):
@@ -1267,40 +1151,110 @@ class ImportSubscribersRequest(_message.Message):
     """The row is skipped."""
     UPDATE: ImportSubscribersRequest.OnConflict.ValueType  # 3
     """The subscriber is updated: names in the row replace its names, tags are added,
-    custom field values are merged. The status never changes.
+    custom field values are merged. The status changes only to a stricter one.
     """
+
+    class _Preset:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _PresetEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ImportSubscribersRequest._Preset.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        PRESET_UNSPECIFIED: ImportSubscribersRequest._Preset.ValueType  # 0
+        """Detected from the header, if only one preset has such columns."""
+        ROSTER: ImportSubscribersRequest._Preset.ValueType  # 1
+        """An export of Roster: only the names of the fields are known."""
+        MAILCHIMP: ImportSubscribersRequest._Preset.ValueType  # 2
+        """Mailchimp. A file with UNSUB_TIME has people who unsubscribed, a file with CLEAN_TIME
+        addresses that bounced.
+        """
+        KIT: ImportSubscribersRequest._Preset.ValueType  # 3
+        """Kit, formerly ConvertKit."""
+        BUTTONDOWN: ImportSubscribersRequest._Preset.ValueType  # 4
+        """Buttondown."""
+        EMAILOCTOPUS: ImportSubscribersRequest._Preset.ValueType  # 5
+        """EmailOctopus."""
+        SUBSTACK: ImportSubscribersRequest._Preset.ValueType  # 6
+        """Substack."""
+        BEEHIIV: ImportSubscribersRequest._Preset.ValueType  # 7
+        """beehiiv."""
+        LISTMONK: ImportSubscribersRequest._Preset.ValueType  # 8
+        """listmonk."""
+
+    class Preset(_Preset, metaclass=_PresetEnumTypeWrapper):
+        """The service from which a CSV file comes. A preset knows its column names, status words,
+        dates and tags.
+        """
+
+    PRESET_UNSPECIFIED: ImportSubscribersRequest.Preset.ValueType  # 0
+    """Detected from the header, if only one preset has such columns."""
+    ROSTER: ImportSubscribersRequest.Preset.ValueType  # 1
+    """An export of Roster: only the names of the fields are known."""
+    MAILCHIMP: ImportSubscribersRequest.Preset.ValueType  # 2
+    """Mailchimp. A file with UNSUB_TIME has people who unsubscribed, a file with CLEAN_TIME
+    addresses that bounced.
+    """
+    KIT: ImportSubscribersRequest.Preset.ValueType  # 3
+    """Kit, formerly ConvertKit."""
+    BUTTONDOWN: ImportSubscribersRequest.Preset.ValueType  # 4
+    """Buttondown."""
+    EMAILOCTOPUS: ImportSubscribersRequest.Preset.ValueType  # 5
+    """EmailOctopus."""
+    SUBSTACK: ImportSubscribersRequest.Preset.ValueType  # 6
+    """Substack."""
+    BEEHIIV: ImportSubscribersRequest.Preset.ValueType  # 7
+    """beehiiv."""
+    LISTMONK: ImportSubscribersRequest.Preset.ValueType  # 8
+    """listmonk."""
 
     ON_CONFLICT_FIELD_NUMBER: _builtins.int
     ROWS_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
     AFTER_LINE_FIELD_NUMBER: _builtins.int
     CHARSET_FIELD_NUMBER: _builtins.int
+    SUBSCRIBERS_FIELD_NUMBER: _builtins.int
+    PRESET_FIELD_NUMBER: _builtins.int
+    COLUMN_MAP_FIELD_NUMBER: _builtins.int
+    UNKNOWN_COLUMNS_FIELD_NUMBER: _builtins.int
+    ADD_TAGS_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
     on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
-    """What happens to a row whose email address already has a subscriber. Default: FAIL. On
-    gRPC only the value in the first message is used.
-    """
+    """What happens to a row whose email address already has a subscriber. Default: FAIL."""
     after_line: _builtins.int
     """Skips all rows up to this line, without a result. To resume an interrupted import,
-    set it to the line of the last result received. Default: 0. On gRPC only the value in
-    the first message is used.
+    set it to the line of the last result received. Default: 0.
     """
     charset: _builtins.str
     """Over HTTP, the character encoding of the body, such as windows-1252 or iso-8859-1.
     Default: that of the Content-Type header, otherwise UTF-8. UTF-16 with a byte order
     mark is detected. Ignored on gRPC, where all text is Unicode.
     """
+    preset: Global___ImportSubscribersRequest.Preset.ValueType
+    """The service from which the CSV file comes. Default: detected from the header. Ignored,
+    as column_map and unknown_columns are, if the rows are not lines of CSV.
+    """
+    unknown_columns: Global___UnknownColumns.Action.ValueType
+    """What happens to columns of the CSV file that have no meaning. Default: FAIL, but IGNORE
+    if a preset other than ROSTER applies.
+    """
+    dry_run: _builtins.bool
+    """Validates all rows and returns the results and the summary of the import, but stores
+    nothing. Created subscribers have no identifier.
+    """
     @_builtins.property
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkSubscriber]:
-        """Rows, with the bounds of a bulk creation. At most 2,000."""
+        """Rows without a status and times, for clients of earlier versions. At most 2,000. Use
+        subscribers instead.
+        """
 
     @_builtins.property
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
         """Lines of CSV, at most 2,000. The first line of the import is the header. Column names
-        ignore case, whitespace and underscores. The columns are email, firstName, lastName,
-        name, isConfirmed, tags (separated by commas, semicolons or vertical bars, or a JSON
-        array), and custom fields by key or label, with or without the prefix
-        "customFields.". The columns id, status and createdAt are ignored. Any other column
-        fails the import.
+        ignore case, whitespace, hyphens and underscores. The columns are those of
+        ImportSubscriber, name, and custom fields by key or label, with or without the prefix
+        "customFields.". The columns id and updatedAt are ignored. Tags are separated by commas,
+        semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
+        2026-01-02T03:04:05.000Z or 2026-01-02; without an offset, they are in UTC.
 
         An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
         stored verbatim, including surrounding whitespace. An apostrophe is removed before a
@@ -1316,6 +1270,25 @@ class ImportSubscribersRequest(_message.Message):
         no other name.
         """
 
+    @_builtins.property
+    def subscribers(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportSubscriber]:
+        """Rows, at most 2,000."""
+
+    @_builtins.property
+    def column_map(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Meanings of columns of the CSV file, each as COLUMN=FIELD. They precede those of the
+        preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
+        statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt, or
+        customFields.KEY. "firstName+lastName" is a full name, as name; "lastName+firstName" is
+        one that begins with the last name. Other fields can be combined with a plus sign too:
+        the cell sets all of them. An empty FIELD ignores the column. Several columns can be
+        mapped to tags. At most 200.
+        """
+
+    @_builtins.property
+    def add_tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Tags to add to every subscriber that is created or updated. At most 100."""
+
     def __init__(
         self,
         *,
@@ -1324,10 +1297,16 @@ class ImportSubscribersRequest(_message.Message):
         lines: _abc.Iterable[_http_pb2.CsvLine] | None = ...,
         after_line: _builtins.int = ...,
         charset: _builtins.str = ...,
+        subscribers: _abc.Iterable[Global___ImportSubscriber] | None = ...,
+        preset: Global___ImportSubscribersRequest.Preset.ValueType = ...,
+        column_map: _abc.Iterable[_builtins.str] | None = ...,
+        unknown_columns: Global___UnknownColumns.Action.ValueType = ...,
+        add_tags: _abc.Iterable[_builtins.str] | None = ...,
+        dry_run: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_line", b"after_line", "charset", b"charset", "lines", b"lines", "on_conflict", b"on_conflict", "rows", b"rows"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "dry_run", b"dry_run", "lines", b"lines", "on_conflict", b"on_conflict", "preset", b"preset", "rows", b"rows", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1352,7 +1331,9 @@ class ImportResult(_message.Message):
         UPDATED: ImportResult._Outcome.ValueType  # 2
         """An existing subscriber was updated, or already had all values of the row."""
         SKIPPED: ImportResult._Outcome.ValueType  # 3
-        """The address already has a subscriber, and the row was skipped."""
+        """The address already has a subscriber, and the row was skipped. Or it is suppressed,
+        and the status of the row is UNSUBSCRIBED, BOUNCED or COMPLAINED.
+        """
         FAILED: ImportResult._Outcome.ValueType  # 4
         """The row was rejected; see reason."""
 
@@ -1366,7 +1347,9 @@ class ImportResult(_message.Message):
     UPDATED: ImportResult.Outcome.ValueType  # 2
     """An existing subscriber was updated, or already had all values of the row."""
     SKIPPED: ImportResult.Outcome.ValueType  # 3
-    """The address already has a subscriber, and the row was skipped."""
+    """The address already has a subscriber, and the row was skipped. Or it is suppressed,
+    and the status of the row is UNSUBSCRIBED, BOUNCED or COMPLAINED.
+    """
     FAILED: ImportResult.Outcome.ValueType  # 4
     """The row was rejected; see reason."""
 
@@ -1376,6 +1359,7 @@ class ImportResult(_message.Message):
     EMAIL_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     FIELD_FIELD_NUMBER: _builtins.int
+    STATUS_KEPT_FIELD_NUMBER: _builtins.int
     line: _builtins.int
     """Line number of the row, starting at 1. For NDJSON it is the number of the row; empty
     lines are not counted.
@@ -1383,7 +1367,9 @@ class ImportResult(_message.Message):
     outcome: Global___ImportResult.Outcome.ValueType
     """Outcome of the row."""
     id: _builtins.str
-    """Identifier of the subscriber. Empty if the row failed."""
+    """Identifier of the subscriber. Empty if the row failed, if the address is suppressed, and
+    of a subscriber that a dry run would create.
+    """
     email: _builtins.str
     """Email address of the row as sent, truncated to 320 characters. Empty if it was not a
     string.
@@ -1394,6 +1380,10 @@ class ImportResult(_message.Message):
     """The invalid field, such as customFields.age, truncated to 320 characters. Absent if
     no single field is invalid.
     """
+    status_kept: _builtins.bool
+    """True if the row has a status that an existing subscriber did not take, because its own
+    is as strict or stricter. Otherwise absent.
+    """
     def __init__(
         self,
         *,
@@ -1403,21 +1393,174 @@ class ImportResult(_message.Message):
         email: _builtins.str = ...,
         reason: Global___BulkFailure.Reason.ValueType | None = ...,
         field: _builtins.str | None = ...,
+        status_kept: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "field", b"field", "reason", b"reason"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "_status_kept", b"_status_kept", "field", b"field", "reason", b"reason", "status_kept", b"status_kept"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "email", b"email", "field", b"field", "id", b"id", "line", b"line", "outcome", b"outcome", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "_status_kept", b"_status_kept", "email", b"email", "field", b"field", "id", b"id", "line", b"line", "outcome", b"outcome", "reason", b"reason", "status_kept", b"status_kept"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__field: _TypeAlias = _typing.Literal["field"]  # noqa: Y015
     _WhichOneofArgType__field: _TypeAlias = _typing.Literal["_field", b"_field"]  # noqa: Y015
     _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
     _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
+    _WhichOneofReturnType__status_kept: _TypeAlias = _typing.Literal["status_kept"]  # noqa: Y015
+    _WhichOneofArgType__status_kept: _TypeAlias = _typing.Literal["_status_kept", b"_status_kept"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__field) -> _WhichOneofReturnType__field | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__status_kept) -> _WhichOneofReturnType__status_kept | None: ...
 
 Global___ImportResult: _TypeAlias = ImportResult  # noqa: Y015
+
+@_typing.final
+class ImportSummary(_message.Message):
+    """What an import did."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class Unclear(_message.Message):
+        """Cells of a column that a preset did not understand."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        COLUMN_FIELD_NUMBER: _builtins.int
+        ROWS_FIELD_NUMBER: _builtins.int
+        EXAMPLE_FIELD_NUMBER: _builtins.int
+        column: _builtins.str
+        """Name of the column."""
+        rows: _builtins.int
+        """Number of rows."""
+        example: _builtins.str
+        """The first such cell, truncated to 100 characters."""
+        def __init__(
+            self,
+            *,
+            column: _builtins.str = ...,
+            rows: _builtins.int = ...,
+            example: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["column", b"column", "example", b"example", "rows", b"rows"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class ReasonsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class StatusesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    CREATED_FIELD_NUMBER: _builtins.int
+    UPDATED_FIELD_NUMBER: _builtins.int
+    SKIPPED_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
+    REASONS_FIELD_NUMBER: _builtins.int
+    STATUSES_FIELD_NUMBER: _builtins.int
+    STATUSES_KEPT_FIELD_NUMBER: _builtins.int
+    PRESET_FIELD_NUMBER: _builtins.int
+    IGNORED_COLUMNS_FIELD_NUMBER: _builtins.int
+    CREATED_FIELDS_FIELD_NUMBER: _builtins.int
+    UNCLEAR_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    created: _builtins.int
+    """Number of rows that created a subscriber."""
+    updated: _builtins.int
+    """Number of rows that updated a subscriber."""
+    skipped: _builtins.int
+    """Number of rows that were skipped."""
+    failed: _builtins.int
+    """Number of rows that failed."""
+    statuses_kept: _builtins.int
+    """Number of rows with statusKept."""
+    preset: Global___ImportSubscribersRequest.Preset.ValueType
+    """The preset that was applied. Absent without one."""
+    dry_run: _builtins.bool
+    """Whether this was a dry run, which stores nothing."""
+    @_builtins.property
+    def reasons(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Number of failed rows by reason."""
+
+    @_builtins.property
+    def statuses(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Number of rows by the status that they gave to a subscriber that was created or updated."""
+
+    @_builtins.property
+    def ignored_columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of the columns that were ignored."""
+
+    @_builtins.property
+    def created_fields(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of the custom fields that were created."""
+
+    @_builtins.property
+    def unclear(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportSummary.Unclear]:
+        """What the preset did not understand. Such a date is not stored. A subscriber with such a
+        status is UNCONFIRMED.
+        """
+
+    def __init__(
+        self,
+        *,
+        created: _builtins.int = ...,
+        updated: _builtins.int = ...,
+        skipped: _builtins.int = ...,
+        failed: _builtins.int = ...,
+        reasons: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        statuses: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        statuses_kept: _builtins.int = ...,
+        preset: Global___ImportSubscribersRequest.Preset.ValueType | None = ...,
+        ignored_columns: _abc.Iterable[_builtins.str] | None = ...,
+        created_fields: _abc.Iterable[_builtins.str] | None = ...,
+        unclear: _abc.Iterable[Global___ImportSummary.Unclear] | None = ...,
+        dry_run: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "preset", b"preset"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "created", b"created", "created_fields", b"created_fields", "dry_run", b"dry_run", "failed", b"failed", "ignored_columns", b"ignored_columns", "preset", b"preset", "reasons", b"reasons", "skipped", b"skipped", "statuses", b"statuses", "statuses_kept", b"statuses_kept", "unclear", b"unclear", "updated", b"updated"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__preset: _TypeAlias = _typing.Literal["preset"]  # noqa: Y015
+    _WhichOneofArgType__preset: _TypeAlias = _typing.Literal["_preset", b"_preset"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__preset) -> _WhichOneofReturnType__preset | None: ...
+
+Global___ImportSummary: _TypeAlias = ImportSummary  # noqa: Y015
 
 @_typing.final
 class ImportSubscribersResponse(_message.Message):
@@ -1426,18 +1569,26 @@ class ImportSubscribersResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     RESULTS_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportResult]:
         """Results, one per row."""
+
+    @_builtins.property
+    def summary(self) -> Global___ImportSummary:
+        """The summary, in the last message of an import that did not fail. Over HTTP it is the last
+        record, {"summary": {...}}.
+        """
 
     def __init__(
         self,
         *,
         results: _abc.Iterable[Global___ImportResult] | None = ...,
+        summary: Global___ImportSummary | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["summary", b"summary"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

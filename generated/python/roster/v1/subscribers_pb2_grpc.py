@@ -80,11 +80,6 @@ class SubscriberServiceStub:
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsResponse.FromString,
                 _registered_method=True)
-        self.ListSubscriberHistory = channel.unary_unary(
-                '/roster.v1.SubscriberService/ListSubscriberHistory',
-                request_serializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryRequest.SerializeToString,
-                response_deserializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryResponse.FromString,
-                _registered_method=True)
         self.ImportSubscribers = channel.stream_stream(
                 '/roster.v1.SubscriberService/ImportSubscribers',
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.ImportSubscribersRequest.SerializeToString,
@@ -186,16 +181,6 @@ class SubscriberServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ListSubscriberHistory(self, request, context):
-        """Returns one page of the history of a subscriber, newest change first. Each change adds
-        its entries in its own transaction, so the history is complete. It is deleted with the
-        subscriber. Changes that an earlier version made are not included. Fails with
-        SUBSCRIBER_NOT_FOUND.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def ImportSubscribers(self, request_iterator, context):
         """Imports any number of subscribers and streams the result of each row. Rows are
         applied in order, in transactions of several hundred rows. Once the result of a row
@@ -204,8 +189,8 @@ class SubscriberServiceServicer:
         Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
         text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
         most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
-        in the encoding that charset names. The response is NDJSON, one ImportResult per line.
-        The client must read it while it sends the rows. On gRPC each request message holds
+        in the encoding that charset names. The response is NDJSON: one ImportResult per line,
+        then a line with the summary, {"summary": {...}}. The client must read it while it sends the rows. On gRPC each request message holds
         many rows. Each response message holds many results, at most 1 MiB. The response begins
         when the first rows, or the header of the CSV, have been accepted. To resume an
         interrupted import, send it again with on_conflict SKIP.
@@ -280,11 +265,6 @@ def add_SubscriberServiceServicer_to_server(servicer, server):
                     servicer.RemoveSubscriberTags,
                     request_deserializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsRequest.FromString,
                     response_serializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsResponse.SerializeToString,
-            ),
-            'ListSubscriberHistory': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListSubscriberHistory,
-                    request_deserializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryRequest.FromString,
-                    response_serializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryResponse.SerializeToString,
             ),
             'ImportSubscribers': grpc.stream_stream_rpc_method_handler(
                     servicer.ImportSubscribers,
@@ -524,33 +504,6 @@ class SubscriberService:
             '/roster.v1.SubscriberService/RemoveSubscriberTags',
             roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsRequest.SerializeToString,
             roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListSubscriberHistory(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/roster.v1.SubscriberService/ListSubscriberHistory',
-            roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryRequest.SerializeToString,
-            roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -81,12 +81,6 @@ class SubscriberServiceStub:
     """Removes tags from a subscriber. Tags that the subscriber does not have are ignored.
     Fails with SUBSCRIBER_NOT_FOUND.
     """
-    ListSubscriberHistory: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscriberHistoryRequest, _subscribers_pb2.ListSubscriberHistoryResponse]
-    """Returns one page of the history of a subscriber, newest change first. Each change adds
-    its entries in its own transaction, so the history is complete. It is deleted with the
-    subscriber. Changes that an earlier version made are not included. Fails with
-    SUBSCRIBER_NOT_FOUND.
-    """
     ImportSubscribers: _grpc.StreamStreamMultiCallable[_subscribers_pb2.ImportSubscribersRequest, _subscribers_pb2.ImportSubscribersResponse]
     """Imports any number of subscribers and streams the result of each row. Rows are
     applied in order, in transactions of several hundred rows. Once the result of a row
@@ -95,8 +89,8 @@ class SubscriberServiceStub:
     Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
     text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
     most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
-    in the encoding that charset names. The response is NDJSON, one ImportResult per line.
-    The client must read it while it sends the rows. On gRPC each request message holds
+    in the encoding that charset names. The response is NDJSON: one ImportResult per line,
+    then a line with the summary, {"summary": {...}}. The client must read it while it sends the rows. On gRPC each request message holds
     many rows. Each response message holds many results, at most 1 MiB. The response begins
     when the first rows, or the header of the CSV, have been accepted. To resume an
     interrupted import, send it again with on_conflict SKIP.
@@ -171,12 +165,6 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     """Removes tags from a subscriber. Tags that the subscriber does not have are ignored.
     Fails with SUBSCRIBER_NOT_FOUND.
     """
-    ListSubscriberHistory: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscriberHistoryRequest, _subscribers_pb2.ListSubscriberHistoryResponse]  # type: ignore[assignment]
-    """Returns one page of the history of a subscriber, newest change first. Each change adds
-    its entries in its own transaction, so the history is complete. It is deleted with the
-    subscriber. Changes that an earlier version made are not included. Fails with
-    SUBSCRIBER_NOT_FOUND.
-    """
     ImportSubscribers: _aio.StreamStreamMultiCallable[_subscribers_pb2.ImportSubscribersRequest, _subscribers_pb2.ImportSubscribersResponse]  # type: ignore[assignment]
     """Imports any number of subscribers and streams the result of each row. Rows are
     applied in order, in transactions of several hundred rows. Once the result of a row
@@ -185,8 +173,8 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
     text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
     most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
-    in the encoding that charset names. The response is NDJSON, one ImportResult per line.
-    The client must read it while it sends the rows. On gRPC each request message holds
+    in the encoding that charset names. The response is NDJSON: one ImportResult per line,
+    then a line with the summary, {"summary": {...}}. The client must read it while it sends the rows. On gRPC each request message holds
     many rows. Each response message holds many results, at most 1 MiB. The response begins
     when the first rows, or the header of the CSV, have been accepted. To resume an
     interrupted import, send it again with on_conflict SKIP.
@@ -308,18 +296,6 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def ListSubscriberHistory(
-        self,
-        request: _subscribers_pb2.ListSubscriberHistoryRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_subscribers_pb2.ListSubscriberHistoryResponse, _abc.Awaitable[_subscribers_pb2.ListSubscriberHistoryResponse]]:
-        """Returns one page of the history of a subscriber, newest change first. Each change adds
-        its entries in its own transaction, so the history is complete. It is deleted with the
-        subscriber. Changes that an earlier version made are not included. Fails with
-        SUBSCRIBER_NOT_FOUND.
-        """
-
-    @_abc_1.abstractmethod
     def ImportSubscribers(
         self,
         request_iterator: _MaybeAsyncIterator[_subscribers_pb2.ImportSubscribersRequest],
@@ -332,8 +308,8 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
         text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
         most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
-        in the encoding that charset names. The response is NDJSON, one ImportResult per line.
-        The client must read it while it sends the rows. On gRPC each request message holds
+        in the encoding that charset names. The response is NDJSON: one ImportResult per line,
+        then a line with the summary, {"summary": {...}}. The client must read it while it sends the rows. On gRPC each request message holds
         many rows. Each response message holds many results, at most 1 MiB. The response begins
         when the first rows, or the header of the CSV, have been accepted. To resume an
         interrupted import, send it again with on_conflict SKIP.

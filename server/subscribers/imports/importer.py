@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from ..custom_fields.rules import check_size, merged
-from ..storage.transaction import Transaction
-from ..tags.rules import distinct
-from . import rules
-from .history import Actor
-from .rules import Failure, NewSubscriber, RowError, Validated
-from .store import Changes, SubscriberStore, row_error_for
-from .store_reading import find, ids_by_address
+from ...custom_fields.rules import check_size, merged
+from ...storage.transaction import Transaction
+from ...tags.rules import distinct
+from .. import rules
+from ..fields import Status
+from ..history import Actor
+from ..rules import Failure, NewSubscriber, RowError, Validated
+from ..store import Changes, SubscriberStore, change_status, ids_by_address, row_error_for
+from ..store_reading import find
 
 # The limits of one transaction. A large transaction amortizes the commit, a small one keeps
 # other writers from waiting. The weight of a row is 1 plus its tags and values. A row that may
@@ -46,11 +47,19 @@ class Outcome(IntEnum):
 
 
 class Result(NamedTuple):
-    """The result of a row: its subscriber, or its error."""
+    """The result of a row: its subscriber, or its error.
+
+    `status_kept` is whether the subscriber did not take the status of the row.
+    """
 
     outcome: Outcome
     subscriber_id: str = ""
     row_error: RowError | None = None
+    status_kept: bool = False
+
+
+SKIPPED = Result(Outcome.SKIPPED)
+CONFLICT = Result(Outcome.FAILED, row_error=_ALREADY_EXISTS)
 
 
 class Importer:
@@ -100,14 +109,17 @@ class Importer:
     ) -> dict[int, Result]:
         """Returns the results of rows that did not create a subscriber."""
         results = {
-            number: Result(Outcome.FAILED, row_error=error) for number, error in row_errors.items()
+            number: SKIPPED
+            if error.failure is Failure.SUPPRESSED and rows[number].status in rules.OPTED_OUT
+            else Result(Outcome.FAILED, row_error=error)
+            for number, error in row_errors.items()
         }
         conflicts = sorted(
             number for number, error in row_errors.items() if error.failure in _CONFLICTS
         )
         if not conflicts:
             return results
-        results |= dict.fromkeys(conflicts, Result(Outcome.FAILED, row_error=_ALREADY_EXISTS))
+        results |= dict.fromkeys(conflicts, CONFLICT)
         if self._on_conflict is OnConflict.FAIL:
             return results
         keys = {rows[number].email.key for number in conflicts}
@@ -123,7 +135,7 @@ class Importer:
         return results
 
     def _update(self, subscriber_id: str, new: NewSubscriber, tx: Transaction) -> Result:
-        """Updates a subscriber with the fields that the row has. Never changes the status."""
+        """Updates a subscriber with the fields that the row has, and with a stricter status."""
         before = find(self._account_id, subscriber_id, tx)
         tags = {**distinct(list(before.tags)), **new.tags}
         if len(tags) > rules.MAX_TAGS:
@@ -137,4 +149,17 @@ class Importer:
             values=new.values or None,
         )
         self._store.change(self._account_id, before, changes, tx, self._by)
-        return Result(Outcome.UPDATED, subscriber_id)
+        if not new.has_status or new.status == before.status:
+            return Result(Outcome.UPDATED, subscriber_id)
+        takes_status = rules.is_stricter(new.status, Status(before.status))
+        if takes_status:
+            change_status(
+                self._account_id,
+                subscriber_id,
+                new.status,
+                tx,
+                self._by,
+                by_admin=False,
+                past=new.past,
+            )
+        return Result(Outcome.UPDATED, subscriber_id, status_kept=not takes_status)

@@ -1,0 +1,53 @@
+"""Describes the summary of an import to people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+
+class Preset(StrEnum):
+    """The services with a preset."""
+
+    ROSTER = "roster"
+    MAILCHIMP = "mailchimp"
+    KIT = "kit"
+    BUTTONDOWN = "buttondown"
+    EMAILOCTOPUS = "emailoctopus"
+    SUBSTACK = "substack"
+    BEEHIIV = "beehiiv"
+    LISTMONK = "listmonk"
+
+
+class UnknownColumns(StrEnum):
+    """Actions for unknown columns."""
+
+    FAIL = "fail"
+    IGNORE = "ignore"
+    CREATE_FIELDS = "create-fields"
+
+
+def summary_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Returns what a summary reports besides the counts by outcome and reason."""
+    lines = []
+    if summary.get("preset"):
+        lines.append(f"Preset: {summary['preset'].lower()}.")
+    statuses = summary.get("statuses") or {}
+    if statuses:
+        counts = ", ".join(f"{number:,} {status}" for status, number in statuses.items())
+        lines.append(f"Statuses: {counts}.")
+    if summary.get("statusesKept"):
+        lines.append(f"Stored statuses kept: {summary['statusesKept']:,}.")
+    if summary.get("createdFields"):
+        lines.append(f"Custom fields created: {', '.join(summary['createdFields'])}.")
+    if summary.get("ignoredColumns"):
+        lines.append(f"Columns ignored: {', '.join(summary['ignoredColumns'])}.")
+    for unclear in summary.get("unclear") or ():
+        lines.append(
+            f"Not understood in column {unclear['column']}: {unclear['rows']:,} cells,"
+            f" such as {unclear['example']!r}."
+        )
+    if summary.get("dryRun"):
+        lines.append("This was a dry run. Nothing was stored.")
+    return lines

@@ -1,0 +1,29 @@
+"""Validates what a row states about the past of a subscriber."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import ip_address
+
+from ...texts import has_control_characters
+
+MAX_CONSENT_SOURCE = 200
+_DAY = 24 * 3600 * 1000
+
+
+def is_valid_time(milliseconds: int, now: int) -> bool:
+    """Whether a time is since 1970 and at most a day in the future, by clocks that differ."""
+    return 0 <= milliseconds <= now + _DAY
+
+
+def is_valid_source(text: str) -> bool:
+    return len(text) <= MAX_CONSENT_SOURCE and not has_control_characters(text, multiline=False)
+
+
+@lru_cache(4096)
+def is_valid_ip(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,168 @@
+"""Runs an import: reads messages, validates rows, stores them and returns results."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from roster.v1 import subscribers_pb2 as pb
+from roster.v1.http_pb2 import CsvLine
+
+from ...caller import account_id, current
+from ...clock import system_clock
+from ...custom_fields.store import column_fields
+from ...errors import EmailNotVerified, invalid
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from ..history import Actor, Source
+from ..rules import NO_PAST, Past, Validated
+from ..store import SubscriberStore
+from .dry_run import DryRun
+from .header import Header
+from .importer import Importer, Result
+from .messages import Options, import_row, reply_of, summary_message
+from .new_fields import NewFields
+from .rows import ImportRow, validate_import_rows
+from .summary import Summary
+
+
+class Batch(NamedTuple):
+    """The rows of a message, and the validated rows."""
+
+    rows: list[ImportRow]
+    validated: list[Validated]
+
+
+class ImportPipeline:
+    """Validates and stores the messages of one import, in order.
+
+    The first message sets the options.
+    """
+
+    def __init__(self, store: SubscriberStore, database: Database) -> None:
+        self._store = store
+        self._database = database
+        self._options = Options(pb.ImportSubscribersRequest())
+        self._importer: Importer | None = None
+        self._dry_run: DryRun | None = None
+        self._header: Header | None = None
+        self._new_fields: NewFields | None = None
+        self._last_line = 0
+        self._summary = Summary()
+
+    async def validated(
+        self, requests: AsyncIterator[pb.ImportSubscribersRequest]
+    ) -> AsyncGenerator[Batch, None]:
+        """Yields the validated rows of each message. Raises ValidationError for the header."""
+        async for request in requests:
+            if self._importer is None:
+                self._start(Options(request))
+            lines = await self._without_header(request)
+            # In another thread, so that the event loop and the writer thread do not wait.
+            yield await asyncio.to_thread(self._validated, request, lines)
+
+    async def stored(
+        self, batches: AsyncIterator[Batch]
+    ) -> AsyncGenerator[pb.ImportSubscribersResponse, None]:
+        """Stores validated rows. Yields the results of each transaction, then the summary."""
+        async for rows, validated in batches:
+            assert self._importer is not None
+            for chunk in self._importer.chunks(validated):
+                results = await self._store_rows(self._importer, validated[chunk])
+                self._summary.add(validated[chunk], results)
+                yield reply_of(rows[chunk], results)
+        yield pb.ImportSubscribersResponse(summary=self._summary_message())
+
+    def _start(self, options: Options) -> None:
+        self._options = options
+        account, by = account_id(), Actor(Source.IMPORT, current().key_id)
+        self._importer = Importer(account, options.on_conflict, self._store, by)
+        if options.is_dry_run:
+            self._dry_run = DryRun(
+                self._database, self._importer, options.on_conflict, self._create_fields
+            )
+
+    async def _store_rows(self, importer: Importer, rows: Sequence[Validated]) -> list[Result]:
+        if self._dry_run is not None:
+            return await self._dry_run.run(rows)
+        return await self._database.write(partial(importer.store_rows, rows))
+
+    async def _without_header(self, request: pb.ImportSubscribersRequest) -> Sequence[CsvLine]:
+        """Returns the lines of a message after the header, which is parsed.
+
+        Raises ValidationError if rows and lines are mixed.
+        """
+        forms = [bool(request.rows), bool(request.subscribers), bool(request.lines)]
+        if sum(forms) > 1 or (self._header is not None and not request.lines and any(forms)):
+            raise invalid("rows", "INVALID_VALUE", "cannot be used in the same import as lines")
+        if not request.lines:
+            return ()
+        if self._header is not None:
+            return request.lines
+        header, *lines = request.lines
+        self._last_line = header.number or self._last_line + 1
+        self._header = await self._parsed_header(list(header.cells))
+        return lines
+
+    async def _parsed_header(self, cells: Sequence[str]) -> Header:
+        fields = await self._database.read(partial(column_fields, account_id()))
+        header = Header(cells, fields, self._options.columns)
+        new = self._new_fields = NewFields(account_id(), header.columns, fields)
+        if not new.columns:
+            return header
+        if not current().email_verified:
+            raise EmailNotVerified
+        if self._dry_run is not None:
+            await self._dry_run.run(())
+        else:
+            await self._database.write(self._create_fields)
+        return Header(cells, [*fields, *new.columns], self._options.columns)
+
+    def _create_fields(self, tx: Transaction) -> None:
+        if self._new_fields is not None:
+            self._new_fields.create(tx)
+
+    def _validated(self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]) -> Batch:
+        """Returns the rows of a message after the line from which the import resumes."""
+        rows = [row for row in self._rows(request, lines) if row is not None]
+        return Batch(rows, validate_import_rows(rows, self._options.added_tags))
+
+    def _rows(
+        self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]
+    ) -> Iterator[ImportRow | None]:
+        """Yields the rows of a message, and None for those that are skipped."""
+        after_line, now = self._options.after_line, system_clock()
+        for line in lines:
+            if 0 < line.number <= self._last_line:
+                raise invalid("lines", "INVALID_VALUE", "must have ascending line numbers")
+            number = self._last_line = line.number or self._last_line + 1
+            if number > after_line:
+                assert self._header is not None
+                row = self._header.row(line.cells)
+                past = Past(**row.past) if row.past else NO_PAST
+                yield ImportRow(number, row, row.status, past)
+        for bulk_row in request.rows:
+            self._last_line += 1
+            if self._last_line > after_line:
+                yield ImportRow(self._last_line, bulk_row)
+        for subscriber in request.subscribers:
+            self._last_line += 1
+            if self._last_line > after_line:
+                yield import_row(self._last_line, subscriber, now)
+
+    def _summary_message(self) -> pb.ImportSummary:
+        message = summary_message(self._summary)
+        message.dry_run = self._options.is_dry_run
+        header = self._header
+        if header is None:
+            return message
+        if header.preset is not None:
+            message.preset = pb.ImportSubscribersRequest.Preset.ValueType(header.preset.number)
+        message.ignored_columns.extend(header.columns.unknown)
+        if self._new_fields is not None:
+            message.created_fields.extend(field.key for field in self._new_fields.columns)
+        for column, (count, example) in header.unclear.by_column.items():
+            message.unclear.add(column=column, rows=count, example=example)
+        return message

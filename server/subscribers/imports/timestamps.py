@@ -1,0 +1,43 @@
+"""Parses the timestamps in CSV files."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+# Forms that `fromisoformat` does not accept: a space before the offset or the name of UTC, more
+# than six fractional digits, and slashes after the year. Go programs write both an offset and a
+# time zone.
+_OTHER_FORM = re.compile(
+    r"(\d{4})[-/](\d\d)[-/](\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)\d*)?"
+    r" ?(Z|UTC|GMT|[+-]\d\d:?\d\d)?(?: (?:UTC|GMT|[A-Z]{3,5}|[+-]\d{2,4}))?",
+    re.ASCII,
+)
+
+
+def parse_timestamp(cell: str) -> int | None:
+    """Returns a timestamp in milliseconds since 1970, or None if the text is not one.
+
+    A date means midnight. Without an offset, the time is in UTC.
+    """
+    text = cell.strip()
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        match = _OTHER_FORM.fullmatch(text)
+        if match is None:
+            return None
+        year, month, day, clock, offset = match.groups()
+        offset = "+00:00" if offset in (None, "Z", "UTC", "GMT") else offset
+        try:
+            time = datetime.fromisoformat(f"{year}-{month}-{day}T{clock or '00:00'}{offset}")
+        except ValueError:
+            return None
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    try:
+        return (time - _EPOCH) // _MILLISECOND
+    except OverflowError:
+        return None

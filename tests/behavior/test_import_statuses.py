@@ -1,0 +1,261 @@
+"""Imports of subscribers with a status, times and consent from another service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import create_subscriber, create_subscriber_in, over_http, suppress
+from .streams import Row, import_rows, send_rows, send_table, written_table
+from .test_import import Import, by_address, each_form, outcomes, rejections
+
+STATUSES = ["UNCONFIRMED", "CONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED"]
+OPT_OUTS = STATUSES[2:]
+PAST: Row = {
+    "createdAt": "2024-05-01T08:00:00.123Z",
+    "statusChangedAt": "2025-11-03T10:00:00.000Z",
+    "confirmedAt": "2024-05-01T08:05:00.000Z",
+    "unsubscribedAt": "2025-11-03T10:00:00.000Z",
+    "consentSource": "Form on the home page",
+    "consentIp": "192.0.2.7",
+    "consentAt": "2024-05-01T08:01:00.000Z",
+}
+
+
+def full(account: Account, email: str) -> Row:
+    row: Row = account.ok("GetSubscriber", id=email, view="FULL")["subscriber"]
+    return row
+
+
+@each_form
+@pytest.mark.parametrize("status", STATUSES)
+def test_new_subscriber_gets_the_status_of_its_row(
+    account: Account, import_: Import, status: str
+) -> None:
+    results = import_(account, [{"email": "a@b.io", "status": status, "isConfirmed": True}])
+
+    assert outcomes(results) == ["CREATED"]
+    assert by_address(account, "a@b.io")["status"] == status
+
+
+@over_http
+@each_form
+@pytest.mark.parametrize("status", ["unsubscribed", "Unsubscribed", "UNSUBSCRIBED"])
+def test_status_is_case_insensitive(account: Account, import_: Import, status: str) -> None:
+    import_(account, [{"email": "a@b.io", "status": status}])
+
+    assert by_address(account, "a@b.io")["status"] == "UNSUBSCRIBED"
+
+
+@each_form
+def test_times_and_consent_of_a_row_are_stored(account: Account, import_: Import) -> None:
+    import_(account, [{"email": "a@b.io", "status": "UNSUBSCRIBED", **PAST}, {"email": "b@b.io"}])
+
+    stored = full(account, "a@b.io")
+    consent = {"source": PAST["consentSource"], "ip": PAST["consentIp"], "at": PAST["consentAt"]}
+    assert stored["consent"] == consent
+    assert {name: stored[name] for name in PAST if not name.startswith("consent")} == {
+        name: value for name, value in PAST.items() if not name.startswith("consent")
+    }
+    listed = account.ok("ListSubscribers")["subscribers"]
+    assert [row["email"] for row in listed] == ["a@b.io", "b@b.io"]
+    assert account.ok("ListSubscribers", createdBefore="2025-01-01T00:00:00Z")["total"] == 1
+
+
+@over_http
+@each_form
+def test_date_means_midnight_utc(account: Account, import_: Import) -> None:
+    import_(account, [{"email": "a@b.io", "createdAt": "2024-02-29"}])
+
+    assert by_address(account, "a@b.io")["createdAt"] == "2024-02-29T00:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("createdAt", "1969-12-31T23:59:59Z"),
+        ("createdAt", "2999-01-01T00:00:00Z"),
+        ("unsubscribedAt", "2999-01-01T00:00:00Z"),
+        ("consentSource", "x" * 201),
+        ("consentSource", "a\tb\nc"),
+        ("consentIp", "192.0.2.256"),
+    ],
+)
+@each_form
+def test_invalid_past_fails_only_its_row(
+    account: Account, import_: Import, name: str, value: str
+) -> None:
+    results = import_(account, [{"email": "a@b.io", name: value}, {"email": "b@b.io"}])
+
+    assert rejections(results) == [("INVALID_FIELD", name), (None, None)]
+
+
+@over_http
+@each_form
+@pytest.mark.parametrize(
+    ("name", "value"), [("status", "paused"), ("createdAt", "yesterday"), ("confirmedAt", "5/1/24")]
+)
+def test_malformed_status_or_time_fails_only_its_row(
+    account: Account, import_: Import, name: str, value: str
+) -> None:
+    results = import_(account, [{"email": "a@b.io", name: value}, {"email": "b@b.io"}])
+
+    assert rejections(results) == [("INVALID_FIELD", name), (None, None)]
+
+
+@each_form
+@pytest.mark.parametrize("before", STATUSES)
+@pytest.mark.parametrize("status", STATUSES)
+def test_existing_subscriber_takes_only_a_stricter_status(
+    account: Account, import_: Import, before: str, status: str
+) -> None:
+    email = create_subscriber_in(account, before)["email"]
+
+    (result,) = import_(account, [{"email": email, "status": status}], onConflict="UPDATE")
+
+    takes = status in OPT_OUTS and before not in OPT_OUTS
+    assert by_address(account, email)["status"] == (status if takes else before)
+    assert result["outcome"] == "UPDATED"
+    assert result.get("statusKept", False) == (not takes and status != before)
+
+
+@each_form
+@pytest.mark.parametrize("conflict", ["FAIL", "SKIP"])
+def test_status_of_a_row_that_is_not_an_update_is_ignored(
+    account: Account, import_: Import, conflict: str
+) -> None:
+    email = create_subscriber(account, isConfirmed=True)["email"]
+
+    (result,) = import_(account, [{"email": email, "status": "BOUNCED"}], onConflict=conflict)
+
+    assert by_address(account, email)["status"] == "CONFIRMED"
+    assert "statusKept" not in result
+
+
+def test_stricter_status_takes_the_times_of_the_row(account: Account) -> None:
+    email = create_subscriber(account, isConfirmed=True)["email"]
+    row = {"email": email, "status": "UNSUBSCRIBED", **PAST}
+
+    import_rows(account, [row], onConflict="UPDATE")
+
+    stored = full(account, email)
+    assert stored["unsubscribedAt"] == PAST["unsubscribedAt"]
+    assert stored["statusChangedAt"] == PAST["statusChangedAt"]
+    assert stored["createdAt"] != PAST["createdAt"]
+
+
+@each_form
+def test_opt_out_of_a_suppressed_address_is_skipped(account: Account, import_: Import) -> None:
+    suppress(account, "a@b.io")
+    rows = [{"email": "a@b.io", "status": status} for status in [*OPT_OUTS, "CONFIRMED"]]
+
+    results = import_(account, [*rows, {"email": "a@b.io"}])
+
+    assert outcomes(results) == ["SKIPPED"] * 3 + ["FAILED"] * 2
+    assert [result["id"] for result in results] == [""] * 5
+    assert rejections(results)[3:] == [("SUPPRESSED", "email")] * 2
+
+
+def test_summary_counts_outcomes_reasons_and_statuses(account: Account) -> None:
+    ada = create_subscriber_in(account, "UNSUBSCRIBED")["email"]
+    bob = create_subscriber(account, email="bob@b.io", isConfirmed=True)["email"]
+    rows = [
+        {"email": ada, "status": "CONFIRMED"},
+        {"email": bob, "status": "BOUNCED"},
+        {"email": "c@b.io", "status": "CONFIRMED"},
+        {"email": "d@b.io"},
+        {"email": "no"},
+        {"email": ""},
+        {"email": "nope"},
+    ]
+
+    summary = send_rows(account, rows, onConflict="UPDATE").summary
+
+    assert summary == {
+        "created": 2,
+        "updated": 2,
+        "skipped": 0,
+        "failed": 3,
+        "reasons": {"INVALID_EMAIL": 2, "MISSING_EMAIL": 1},
+        "statuses": {"UNCONFIRMED": 1, "CONFIRMED": 1, "BOUNCED": 1},
+        "statusesKept": 1,
+        "ignoredColumns": [],
+        "createdFields": [],
+        "unclear": [],
+        "dryRun": False,
+    }
+
+
+def test_summary_of_an_import_without_rows_has_zeros(account: Account) -> None:
+    for summary in (send_rows(account, []).summary, send_table(account, "email\n").summary):
+        assert summary is not None
+        counts = [summary[name] for name in ("created", "updated", "skipped", "failed")]
+        assert (counts, summary["reasons"]) == ([0] * 4, {})
+
+
+TABLE = written_table(
+    [["email", "tags"], ["ada@b.io", "vip"], ["new@b.io", ""], ["NEW@b.io", "x"], ["no", ""]]
+)
+
+
+@pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
+def test_dry_run_returns_the_results_of_the_import_and_stores_nothing(
+    account: Account, conflict: str
+) -> None:
+    create_subscriber(account, email="ada@b.io")
+    before = account.ok("ListSubscribers")
+
+    rehearsed = send_table(account, TABLE, onConflict=conflict, dryRun=True)
+
+    assert account.ok("ListSubscribers") == before
+    assert account.ok("ListTags")["total"] == 0
+    imported = send_table(account, TABLE, onConflict=conflict)
+    assert _without_new_ids(rehearsed.records) == _without_new_ids(imported.records)
+    assert rehearsed.summary is not None
+    assert {**rehearsed.summary, "dryRun": False} == imported.summary
+
+
+def _without_new_ids(results: list[Any]) -> list[Any]:
+    return [
+        {**result, "id": ""} if result["email"].lower() == "new@b.io" else result
+        for result in results
+    ]
+
+
+@pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
+def test_dry_run_recognizes_addresses_of_earlier_transactions(
+    account: Account, conflict: str
+) -> None:
+    numbers = [*range(2_100), *range(5)]
+    rows = [{"email": f"p{n}@b.io", "status": STATUSES[n % 5]} for n in numbers]
+    rows += [{"email": "p1@b.io", "status": "UNSUBSCRIBED"}, {"email": "p1@b.io"}]
+
+    rehearsed = send_rows(account, rows, onConflict=conflict, dryRun=True)
+    imported = send_rows(account, rows, onConflict=conflict)
+
+    without_ids = [
+        [{**result, "id": ""} for result in streamed.records] for streamed in (rehearsed, imported)
+    ]
+    assert without_ids[0] == without_ids[1]
+
+
+@each_form
+def test_added_tags_apply_to_created_and_updated_subscribers(
+    account: Account, import_: Import
+) -> None:
+    create_subscriber(account, email="ada@b.io", tags=["old"])
+    rows = [{"email": "ada@b.io"}, {"email": "bob@b.io", "tags": ["vip"]}]
+
+    import_(account, rows, onConflict="UPDATE", addTags=["vip", "from Kit"])
+
+    assert by_address(account, "ada@b.io")["tags"] == ["from Kit", "old", "vip"]
+    assert by_address(account, "bob@b.io")["tags"] == ["from Kit", "vip"]
+
+
+def test_invalid_added_tag_fails_the_import(account: Account) -> None:
+    error = send_rows(account, [{"email": "a@b.io"}], addTags=["vip", " "]).error
+
+    assert error is not None
+    assert (error.status, error.violations) == (400, [("addTags[1]", "INVALID_VALUE")])
