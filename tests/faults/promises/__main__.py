@@ -60,15 +60,15 @@ def main() -> None:
     for promise, _ in chosen:
         if missing := promise.needs():
             console.print(f"{promise.name} is skipped: {missing}.")
+    runnable = [(promise, count) for promise, count in chosen if not promise.needs()]
     broken = [
         line
-        for promise, repetitions in chosen
-        if not promise.needs()
+        for promise, repetitions in runnable
         for line in run_promise(promise, repetitions, console)
     ]
     if broken:
         raise SystemExit("Broken: " + ", ".join(broken))
-    console.print(f"{len(chosen)} promises kept." if chosen else "No promise has such a name.")
+    console.print(f"{len(runnable)} promises kept." if chosen else "No promise has such a name.")
 
 
 if __name__ == "__main__":
