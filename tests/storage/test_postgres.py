@@ -19,6 +19,7 @@ from server.storage.database import StorageError
 from server.storage.databases import bring_up_to_date, reading, unit_of_work
 from server.storage.postgres import database as module
 from server.storage.postgres import running
+from server.storage.postgres.connection import open_database, without_services
 from server.storage.postgres.database import PostgresDatabase
 from server.storage.postgres.transaction import RolledBack, lock_of
 from server.storage.statements import Statement
@@ -420,3 +421,21 @@ def test_concurrent_migrations_run_once(postgres: Postgres) -> None:
 
     assert sorted(map(len, applied)) == [0] * 5 + [len(max(applied))]
     assert max(applied)[0].startswith("0001_")
+
+
+def test_exclusive_work_and_other_connections_exclude_each_other(url: str) -> None:
+    with open_database(url) as exclusive:
+        with (
+            open_database(url),
+            pytest.raises(StorageError, match="in use"),
+            without_services(exclusive),
+        ):
+            pass
+        with (
+            without_services(exclusive),
+            pytest.raises(StorageError, match="being distributed"),
+            open_database(url),
+        ):
+            pass
+        with open_database(url):
+            pass
