@@ -54,6 +54,7 @@ from .storage.database import Database
 from .storage.transaction import Transaction
 from .subscribers import store_reading as subscribers
 from .subscribers.service import SubscriberService
+from .subscribers.store_history import record_lifted
 from .suppressions.service import SuppressionService
 from .suppressions.store import Suppressions
 from .tags.service import TagService
@@ -143,7 +144,7 @@ class App:
         self._custom_fields = CustomFieldService(idempotent)
         self._merge_tags = MergeTagService(idempotent)
         self._subscribers = SubscriberService(idempotent, suppressions)
-        self._suppressions = SuppressionService(idempotent, suppressions)
+        self._suppressions = SuppressionService(idempotent, suppressions, record_lifted)
         self._tags = TagService(idempotent)
         self._webhooks = WebhookService(
             idempotent, Secrets(encryption), client, egress_policy, clock

@@ -38,6 +38,7 @@ GATEWAY_LAYERS = (
 MESSAGE_MODULES = {
     "server.subscribers.imports.pipeline",
     "server.subscribers.list_query",
+    "server.subscribers.service_history",
     "server.webhooks.service_deliveries",
 }
 PURE_LIBRARIES = {"anyascii"}

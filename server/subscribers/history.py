@@ -4,6 +4,7 @@ CREATED         {"at": 1763695996247, "source": "API", "actor": "...", "status":
 FIELDS_CHANGED  {"firstName": ["Ada", "Eve"], "customFields.city": [null, "Paris"]}
 TAGS_CHANGED    {"added": ["vip"], "removed": []}
 STATUS_CHANGED  {"from": "UNCONFIRMED", "to": "CONFIRMED"}
+SUPPRESSION_LIFTED  {}
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class EntryType(StrEnum):
     FIELDS_CHANGED = "FIELDS_CHANGED"
     TAGS_CHANGED = "TAGS_CHANGED"
     STATUS_CHANGED = "STATUS_CHANGED"
+    SUPPRESSION_LIFTED = "SUPPRESSION_LIFTED"
 
 
 class Entry(NamedTuple):
@@ -62,6 +64,10 @@ def origin(status: Status, recorded_at: int, by: Actor) -> str:
     """Returns the entry of a creation, which is stored with the subscriber, as JSON."""
     entry = {"at": recorded_at, "source": by.source, "actor": by.id, "status": status.name}
     return orjson.dumps(entry).decode()
+
+
+def lifted(by: Actor) -> Entry:
+    return _entry(EntryType.SUPPRESSION_LIFTED, by, {})
 
 
 def entries(before: SubscriberRow, after: SubscriberRow, by: Actor) -> Iterator[Entry]:

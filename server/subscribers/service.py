@@ -28,6 +28,7 @@ from .fields import FIELDS, PROFILE, Status, SubscriberRow
 from .history import Actor, Source
 from .imports.pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
+from .service_history import HistoryMethods
 from .store_paging import PagePosition, page, page_without_total
 from .store_reading import check_reference, find
 
@@ -46,11 +47,11 @@ UPDATABLE = ("email", *PROFILE, "tags", "custom_fields")
 _COPIED = [field.name for field in FIELDS if field.name not in ("tags", "created_at")]
 
 
-class SubscriberService(SubscriberServiceServicer):
+class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     """Manages the subscribers of the caller's account."""
 
     def __init__(self, database: Database, suppressions: Suppressions) -> None:
-        self._database = database
+        super().__init__(database)
         self._store = store.SubscriberStore(suppressions)
 
     async def CreateSubscriber(

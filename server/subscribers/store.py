@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -64,11 +64,6 @@ _profile_values = itemgetter(*PROFILE)
 _BY_EMAIL_KEY = Statement(
     lambda _: Subscriber.select(Subscriber.id).where(
         IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
-    )
-)
-_BY_ADDRESS = Statement(
-    lambda dialect: Subscriber.select(Subscriber.email_key, Subscriber.id).where(
-        IN_ACCOUNT & dialect.any_of(Subscriber.email_key, "email_keys")
     )
 )
 _INSERT = Statement(
@@ -301,11 +296,6 @@ def _record_created(
         for subscriber_id, new in stored
     ]
     record(account_id, [created(EventType.SUBSCRIBER_CREATED, row) for row in rows], tx)
-
-
-def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) -> dict[str, str]:
-    """Returns the IDs of the subscribers with these addresses, by email key."""
-    return dict(tx.all(_BY_ADDRESS, account_id=account_id, email_keys=list(email_keys)))
 
 
 def change_status(

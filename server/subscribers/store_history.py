@@ -1,13 +1,25 @@
-"""Stores the history of subscribers."""
+"""Stores and reads the history of subscribers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-from ..storage.statements import Statement
+import orjson
+from peewee import SQL, fn
+
+from ..ids import timestamp_of
+from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
-from .history import Entry
-from .models import SubscriberHistory
+from .history import Actor, Entry, EntryType, Source, lifted
+from .models import Subscriber, SubscriberHistory
+from .store_reading import ONE, ids_by_address
+
+_OF_ONE = (SubscriberHistory.account_id == param("account_id")) & (
+    SubscriberHistory.subscriber_id == param("subscriber_id")
+)
+# Greater than every ID.
+_END = "~"
 
 _ADD = Statement(
     lambda dialect: dialect.insert_all(
@@ -32,3 +44,84 @@ def add_history(
     rows = [(subscriber_id, tx.new_id(), *entry) for entry in entries]
     if rows:
         tx.run(_ADD, account_id=account_id, rows=rows)
+
+
+_PAGE = Statement(
+    lambda _: (
+        SubscriberHistory.select(
+            SubscriberHistory.id,
+            SubscriberHistory.type,
+            SubscriberHistory.source,
+            SubscriberHistory.actor,
+            SubscriberHistory.changes,
+        )
+        .where(_OF_ONE & (SubscriberHistory.id < param("before")))
+        .order_by(SubscriberHistory.id.desc())
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
+)
+_COUNT = Statement(lambda _: SubscriberHistory.select(fn.COUNT(SQL("1"))).where(_OF_ONE))
+_ORIGIN = Statement(lambda _: Subscriber.select(Subscriber.origin).where(ONE))
+
+
+class HistoryEntry(NamedTuple):
+    """A stored entry; `changes` is parsed."""
+
+    id: str
+    type: EntryType
+    at: int
+    by: Actor
+    changes: dict[str, Any]
+
+
+class HistoryPosition(NamedTuple):
+    """The start of a page: after `offset` entries, or before the ID `before`."""
+
+    limit: int
+    offset: int = 0
+    before: str = _END
+
+
+class HistoryPage(NamedTuple):
+    """The entries of a page, their total number, and whether more pages follow."""
+
+    entries: list[HistoryEntry]
+    total: int
+    more: bool
+
+
+def page(
+    account_id: str, subscriber_id: str, position: HistoryPosition, tx: Transaction
+) -> HistoryPage:
+    """Returns a page of the history of a stored subscriber, newest first. Three statements."""
+    of_one = {"account_id": account_id, "subscriber_id": subscriber_id}
+    origin = tx.scalar(_ORIGIN, account_id=account_id, id=subscriber_id)
+    total = tx.scalar(_COUNT, **of_one) + (origin is not None)
+    limit, offset, before = position
+    rows = tx.all(_PAGE, **of_one, before=before, limit=limit + 1, offset=offset)
+    found = [_entry(*row) for row in rows]
+    if origin is not None and len(found) <= limit and offset < total:
+        found.append(_created(subscriber_id, origin))
+    return HistoryPage(found[:limit], total, len(found) > limit)
+
+
+def record_lifted(account_id: str, email_key: str, key_id: str, tx: Transaction) -> None:
+    """Adds an entry to the subscriber with the address of a lifted suppression, if there is one.
+
+    The service of suppressions receives it as a function, because subscribers depend on them.
+    """
+    for subscriber_id in ids_by_address(account_id, [email_key], tx).values():
+        add_history(account_id, subscriber_id, [lifted(Actor(Source.API, key_id))], tx)
+
+
+def _entry(id_: str, entry_type: str, source: str, actor: str, changes: str) -> HistoryEntry:
+    by = Actor(Source(source), actor)
+    return HistoryEntry(id_, EntryType(entry_type), timestamp_of(id_), by, orjson.loads(changes))
+
+
+def _created(subscriber_id: str, origin: str) -> HistoryEntry:
+    entry = orjson.loads(origin)
+    by = Actor(Source(entry["source"]), entry["actor"])
+    changes = {"to": entry["status"]}
+    return HistoryEntry(subscriber_id, EntryType.CREATED, entry["at"], by, changes)

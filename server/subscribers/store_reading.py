@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -83,6 +83,11 @@ _TAGS_OF_ONE = Statement(
         )
     )
 )
+_BY_ADDRESS = Statement(
+    lambda dialect: Subscriber.select(Subscriber.email_key, Subscriber.id).where(
+        IN_ACCOUNT & dialect.any_of(Subscriber.email_key, "email_keys")
+    )
+)
 _TAGS = Statement(
     lambda dialect: Tag.select(Tag.id, Tag.name_key, Tag.name).where(
         (Tag.account_id == param("account_id")) & dialect.any_of(Tag.id, "ids")
@@ -128,6 +133,11 @@ def find(account_id: str, reference: Reference, tx: Transaction) -> SubscriberRo
     subscriber_id, *columns, _, created_at, values = row
     tags = _names(tx.all(_TAGS_OF_ONE, account_id=account_id, subscriber_id=subscriber_id))
     return SubscriberRow._make((subscriber_id, *columns, tags, created_at, _values(values)))
+
+
+def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) -> dict[str, str]:
+    """Returns the IDs of the subscribers with these addresses, by email key."""
+    return dict(tx.all(_BY_ADDRESS, account_id=account_id, email_keys=list(email_keys)))
 
 
 def complete(account_id: str, rows: Sequence[SelectedRow], tx: Transaction) -> list[SubscriberRow]:

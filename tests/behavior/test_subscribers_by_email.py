@@ -19,6 +19,7 @@ OPERATIONS: dict[str, tuple[str, dict[str, Any], Change]] = {
     "ChangeSubscriberStatus": ("id", {"status": "CONFIRMED"}, {"status": "CONFIRMED"}),
     "AddSubscriberTags": ("id", {"tags": ["new"]}, {"tags": ["new", "vip"]}),
     "RemoveSubscriberTags": ("id", {"tags": ["VIP"]}, {"tags": []}),
+    "ListSubscriberHistory": ("id", {}, {}),
     "RenderMergeTags": ("subscriberId", {"subject": "{{email}}"}, {}),
     "DeleteSubscriber": ("id", {}, None),
 }

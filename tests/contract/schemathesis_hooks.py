@@ -19,7 +19,7 @@ OWN_KEY = os.environ["ROSTER_API_KEY_ID"]
 # The lowest maximum length of a trimmed text.
 SHORTEST_BOUND = 80
 # Enums and booleans. Their schemas do not contain all forms that ProtoJSON accepts.
-LENIENT = ("status", "dataType", "format", "onConflict", "isConfirmed", "onlyFailed")
+LENIENT = ("status", "dataType", "format", "onConflict", "view", "isConfirmed", "onlyFailed")
 OTHER_FORM = re.compile(r"-?[0-9]+(\.0)?|(?i:true|false|yes|no)")
 _TIMEOUT = re.compile("[0-9]{1,8}[HMSmun]")
 

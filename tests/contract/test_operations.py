@@ -295,6 +295,16 @@ BEHAVIORS: dict[str, list[Step]] = {
         ]
         for query in ("type=x", "order=up", "afterSequence=-1", "afterSequence=x", "q=x")
     },
+    "history of a subscriber": [
+        Step(
+            "GET",
+            f"{PERSON}/history?limit=1",
+            200,
+            {"history": [Subset(id=identifier, createdAt=timestamp, source="API")], **PAGE},
+        ),
+        rejected("GET", "/api/subscribers/x/history", 404, "SubscriberNotFound"),
+        rejected("GET", f"{PERSON}/history?pageToken=x", 400, "ValidationError"),
+    ],
     "unknown keys of a template are listed": [
         Step(
             "POST",

@@ -133,9 +133,12 @@ INVALID_NUMBERS = {
 
 
 def parent(account: Account, rpc: str) -> dict[str, str]:
-    """Returns the path variables of a list. The only parents are webhooks; this creates one."""
+    """Returns the path variables of a list. Creates the parent, a subscriber or a webhook."""
     if not path_variables(rpc):
         return {}
+    if rpc == "ListSubscriberHistory":
+        made = account.ok("CreateSubscriber", email="eve@example.com")["subscriber"]
+        return {"id": made["id"]}
     made = account.ok("CreateWebhook", url="http://127.0.0.1:9/", enabled=False)["webhook"]
     return dict.fromkeys(path_variables(rpc), made["id"])
 

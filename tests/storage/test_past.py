@@ -7,14 +7,16 @@ import pytest
 
 from server.ids import timestamp_of
 from server.storage.transaction import Transaction
+from server.subscribers import store_history
 from server.subscribers.fields import Status
 from server.subscribers.history import Actor, Source
 from server.subscribers.rules import Past
 from server.subscribers.store import Changes, change_status
+from server.subscribers.store_history import HistoryPosition
 from server.subscribers.store_paging import PagePosition
 from server.subscribers.store_reading import find
 
-from .helpers import EVERYONE, OURS, SUBSCRIBERS, email, list_subscribers, new, select
+from .helpers import EVERYONE, OURS, SUBSCRIBERS, THEIRS, email, list_subscribers, new, select
 
 IMPORT = Actor(Source.IMPORT, "key")
 DAY = 24 * 3600 * 1000
@@ -142,3 +144,19 @@ def test_origin_records_the_creation(tx: Transaction) -> None:
         },
         "eve@example.com": {"at": tx.now, "source": "IMPORT", "actor": "key", "status": "BOUNCED"},
     }
+
+
+def test_lifted_suppression_is_in_the_history_of_a_subscriber_with_the_address(
+    tx: Transaction,
+) -> None:
+    row = SUBSCRIBERS.create(OURS, new("ada"), tx)
+    SUBSCRIBERS.create(OURS, new("eve"), tx)
+
+    store_history.record_lifted(OURS, "ada@example.com", "key", tx)
+    store_history.record_lifted(OURS, "other@example.com", "key", tx)
+    store_history.record_lifted(THEIRS, "eve@example.com", "key", tx)
+
+    (entry, created) = store_history.page(OURS, row.id, HistoryPosition(10), tx).entries
+    assert (entry.type, entry.by) == ("SUPPRESSION_LIFTED", Actor(Source.API, "key"))
+    assert created.type == "CREATED"
+    assert len(select("SELECT id FROM subscriber_history", tx)) == 1

@@ -13,8 +13,8 @@ from .. import rules
 from ..fields import Status
 from ..history import Actor
 from ..rules import Failure, NewSubscriber, RowError, Validated
-from ..store import Changes, SubscriberStore, change_status, ids_by_address, row_error_for
-from ..store_reading import find
+from ..store import Changes, SubscriberStore, change_status, row_error_for
+from ..store_reading import find, ids_by_address
 
 # The limits of one transaction. A large transaction amortizes the commit, a small one keeps
 # other writers from waiting. The weight of a row is 1 plus its tags and values. A row that may

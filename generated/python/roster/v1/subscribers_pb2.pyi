@@ -954,6 +954,284 @@ class RemoveSubscriberTagsResponse(_message.Message):
 Global___RemoveSubscriberTagsResponse: _TypeAlias = RemoveSubscriberTagsResponse  # noqa: Y015
 
 @_typing.final
+class SubscriberHistoryEntry(_message.Message):
+    """A change of a subscriber."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Type:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _TypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[SubscriberHistoryEntry._Type.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        TYPE_UNSPECIFIED: SubscriberHistoryEntry._Type.ValueType  # 0
+        """Never returned."""
+        CREATED: SubscriberHistoryEntry._Type.ValueType  # 1
+        """The subscriber was created."""
+        FIELDS_CHANGED: SubscriberHistoryEntry._Type.ValueType  # 2
+        """The email address, a name or a custom field value changed."""
+        TAGS_CHANGED: SubscriberHistoryEntry._Type.ValueType  # 3
+        """Tags were added or removed. Renaming or deleting a tag adds no entry."""
+        STATUS_CHANGED: SubscriberHistoryEntry._Type.ValueType  # 4
+        """The status changed."""
+        SUPPRESSION_LIFTED: SubscriberHistoryEntry._Type.ValueType  # 5
+        """The suppression of the address was lifted."""
+
+    class Type(_Type, metaclass=_TypeEnumTypeWrapper):
+        """What changed."""
+
+    TYPE_UNSPECIFIED: SubscriberHistoryEntry.Type.ValueType  # 0
+    """Never returned."""
+    CREATED: SubscriberHistoryEntry.Type.ValueType  # 1
+    """The subscriber was created."""
+    FIELDS_CHANGED: SubscriberHistoryEntry.Type.ValueType  # 2
+    """The email address, a name or a custom field value changed."""
+    TAGS_CHANGED: SubscriberHistoryEntry.Type.ValueType  # 3
+    """Tags were added or removed. Renaming or deleting a tag adds no entry."""
+    STATUS_CHANGED: SubscriberHistoryEntry.Type.ValueType  # 4
+    """The status changed."""
+    SUPPRESSION_LIFTED: SubscriberHistoryEntry.Type.ValueType  # 5
+    """The suppression of the address was lifted."""
+
+    class _Source:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _SourceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[SubscriberHistoryEntry._Source.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        SOURCE_UNSPECIFIED: SubscriberHistoryEntry._Source.ValueType  # 0
+        """Never returned."""
+        API: SubscriberHistoryEntry._Source.ValueType  # 1
+        """By a call of the API."""
+        IMPORT: SubscriberHistoryEntry._Source.ValueType  # 2
+        """By an import."""
+        SELF_SERVICE: SubscriberHistoryEntry._Source.ValueType  # 3
+        """By the person, with a link or a form."""
+        EMAIL_CHANGED: SubscriberHistoryEntry._Source.ValueType  # 4
+        """The status was reset because the email address changed."""
+
+    class Source(_Source, metaclass=_SourceEnumTypeWrapper):
+        """How a change was made."""
+
+    SOURCE_UNSPECIFIED: SubscriberHistoryEntry.Source.ValueType  # 0
+    """Never returned."""
+    API: SubscriberHistoryEntry.Source.ValueType  # 1
+    """By a call of the API."""
+    IMPORT: SubscriberHistoryEntry.Source.ValueType  # 2
+    """By an import."""
+    SELF_SERVICE: SubscriberHistoryEntry.Source.ValueType  # 3
+    """By the person, with a link or a form."""
+    EMAIL_CHANGED: SubscriberHistoryEntry.Source.ValueType  # 4
+    """The status was reset because the email address changed."""
+
+    @_typing.final
+    class TagChange(_message.Message):
+        """Tags that were added or removed."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        ADDED_FIELD_NUMBER: _builtins.int
+        REMOVED_FIELD_NUMBER: _builtins.int
+        @_builtins.property
+        def added(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+            """Names of the added tags."""
+
+        @_builtins.property
+        def removed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+            """Names of the removed tags."""
+
+        def __init__(
+            self,
+            *,
+            added: _abc.Iterable[_builtins.str] | None = ...,
+            removed: _abc.Iterable[_builtins.str] | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "removed", b"removed"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class StatusChange(_message.Message):
+        """A change of the status."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        FROM_FIELD_NUMBER: _builtins.int
+        TO_FIELD_NUMBER: _builtins.int
+        to: Global___Subscriber.Status.ValueType
+        """Status after the change."""
+        def __init__(
+            self,
+            *,
+            to: Global___Subscriber.Status.ValueType = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_from", b"_from", "from", b"from"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_from", b"_from", "from", b"from", "to", b"to"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        _WhichOneofReturnType__from: _TypeAlias = _typing.Literal["from"]  # noqa: Y015
+        _WhichOneofArgType__from: _TypeAlias = _typing.Literal["_from", b"_from"]  # noqa: Y015
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__from) -> _WhichOneofReturnType__from | None: ...
+
+    ID_FIELD_NUMBER: _builtins.int
+    TYPE_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    KEY_ID_FIELD_NUMBER: _builtins.int
+    IP_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    TAGS_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the entry: a ULID. That of a creation is the identifier of the
+    subscriber.
+    """
+    type: Global___SubscriberHistoryEntry.Type.ValueType
+    """What changed."""
+    source: Global___SubscriberHistoryEntry.Source.ValueType
+    """How the change was made."""
+    key_id: _builtins.str
+    """Identifier of the API key of the call or the import. Absent if there was none."""
+    ip: _builtins.str
+    """IP address of the person. Absent unless the person made the change."""
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp:
+        """Time at which the change was stored."""
+
+    @_builtins.property
+    def before(self) -> _struct_pb2.Struct:
+        """Values of the changed fields before a FIELDS_CHANGED, by field, such as firstName or
+        customFields.city; null if there was no value. Absent for other types.
+        """
+
+    @_builtins.property
+    def after(self) -> _struct_pb2.Struct:
+        """Values of the changed fields after a FIELDS_CHANGED; null if there is no value."""
+
+    @_builtins.property
+    def tags(self) -> Global___SubscriberHistoryEntry.TagChange:
+        """Changed tags of a TAGS_CHANGED. Absent for other types."""
+
+    @_builtins.property
+    def status(self) -> Global___SubscriberHistoryEntry.StatusChange:
+        """Statuses of a STATUS_CHANGED, and the first status of a CREATED. Absent for other
+        types.
+        """
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        type: Global___SubscriberHistoryEntry.Type.ValueType = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        source: Global___SubscriberHistoryEntry.Source.ValueType = ...,
+        key_id: _builtins.str | None = ...,
+        ip: _builtins.str | None = ...,
+        before: _struct_pb2.Struct | None = ...,
+        after: _struct_pb2.Struct | None = ...,
+        tags: Global___SubscriberHistoryEntry.TagChange | None = ...,
+        status: Global___SubscriberHistoryEntry.StatusChange | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "_key_id", b"_key_id", "after", b"after", "before", b"before", "created_at", b"created_at", "ip", b"ip", "key_id", b"key_id", "status", b"status", "tags", b"tags"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "_key_id", b"_key_id", "after", b"after", "before", b"before", "created_at", b"created_at", "id", b"id", "ip", b"ip", "key_id", b"key_id", "source", b"source", "status", b"status", "tags", b"tags", "type", b"type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__ip: _TypeAlias = _typing.Literal["ip"]  # noqa: Y015
+    _WhichOneofArgType__ip: _TypeAlias = _typing.Literal["_ip", b"_ip"]  # noqa: Y015
+    _WhichOneofReturnType__key_id: _TypeAlias = _typing.Literal["key_id"]  # noqa: Y015
+    _WhichOneofArgType__key_id: _TypeAlias = _typing.Literal["_key_id", b"_key_id"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ip) -> _WhichOneofReturnType__ip | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__key_id) -> _WhichOneofReturnType__key_id | None: ...
+
+Global___SubscriberHistoryEntry: _TypeAlias = SubscriberHistoryEntry  # noqa: Y015
+
+@_typing.final
+class ListSubscriberHistoryRequest(_message.Message):
+    """Request message for ListSubscriberHistory."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier or email address of the subscriber."""
+    limit: _builtins.int
+    """Maximum number of entries to return. Default: 20, also used for 0. Values above 100
+    are reduced to 100. A page larger than 4 MiB is rejected; use a lower limit.
+    """
+    page: _builtins.int
+    """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+    set.
+    """
+    page_token: _builtins.str
+    """Token of the next page from the previous response (AIP-158). Over HTTP it is in the
+    Link header.
+    """
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        limit: _builtins.int = ...,
+        page: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSubscriberHistoryRequest: _TypeAlias = ListSubscriberHistoryRequest  # noqa: Y015
+
+@_typing.final
+class ListSubscriberHistoryResponse(_message.Message):
+    """One page of the history of a subscriber."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HISTORY_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    total: _builtins.int
+    """Number of entries of the subscriber."""
+    page: _builtins.int
+    """Page number used."""
+    limit: _builtins.int
+    """Limit used."""
+    next_page_token: _builtins.str
+    """Token of the next page. Empty on the last page."""
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___SubscriberHistoryEntry]:
+        """Entries on this page, newest first. Empty beyond the last page."""
+
+    def __init__(
+        self,
+        *,
+        history: _abc.Iterable[Global___SubscriberHistoryEntry] | None = ...,
+        total: _builtins.int = ...,
+        page: _builtins.int = ...,
+        limit: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["history", b"history", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSubscriberHistoryResponse: _TypeAlias = ListSubscriberHistoryResponse  # noqa: Y015
+
+@_typing.final
 class ImportSubscriber(_message.Message):
     """One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
     one fails with a reason and does not fail the import.

@@ -80,6 +80,11 @@ class SubscriberServiceStub:
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsResponse.FromString,
                 _registered_method=True)
+        self.ListSubscriberHistory = channel.unary_unary(
+                '/roster.v1.SubscriberService/ListSubscriberHistory',
+                request_serializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryResponse.FromString,
+                _registered_method=True)
         self.ImportSubscribers = channel.stream_stream(
                 '/roster.v1.SubscriberService/ImportSubscribers',
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.ImportSubscribersRequest.SerializeToString,
@@ -181,6 +186,16 @@ class SubscriberServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListSubscriberHistory(self, request, context):
+        """Returns one page of the history of a subscriber, newest change first. Each change adds
+        its entries in its own transaction, so the history is complete. It is deleted with the
+        subscriber. Changes that an earlier version made are not included. Fails with
+        SUBSCRIBER_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ImportSubscribers(self, request_iterator, context):
         """Imports any number of subscribers and streams the result of each row. Rows are
         applied in order, in transactions of several hundred rows. Once the result of a row
@@ -265,6 +280,11 @@ def add_SubscriberServiceServicer_to_server(servicer, server):
                     servicer.RemoveSubscriberTags,
                     request_deserializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsRequest.FromString,
                     response_serializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsResponse.SerializeToString,
+            ),
+            'ListSubscriberHistory': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSubscriberHistory,
+                    request_deserializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryResponse.SerializeToString,
             ),
             'ImportSubscribers': grpc.stream_stream_rpc_method_handler(
                     servicer.ImportSubscribers,
@@ -504,6 +524,33 @@ class SubscriberService:
             '/roster.v1.SubscriberService/RemoveSubscriberTags',
             roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsRequest.SerializeToString,
             roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSubscriberHistory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.SubscriberService/ListSubscriberHistory',
+            roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryRequest.SerializeToString,
+            roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

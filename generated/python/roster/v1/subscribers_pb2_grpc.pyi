@@ -81,6 +81,12 @@ class SubscriberServiceStub:
     """Removes tags from a subscriber. Tags that the subscriber does not have are ignored.
     Fails with SUBSCRIBER_NOT_FOUND.
     """
+    ListSubscriberHistory: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscriberHistoryRequest, _subscribers_pb2.ListSubscriberHistoryResponse]
+    """Returns one page of the history of a subscriber, newest change first. Each change adds
+    its entries in its own transaction, so the history is complete. It is deleted with the
+    subscriber. Changes that an earlier version made are not included. Fails with
+    SUBSCRIBER_NOT_FOUND.
+    """
     ImportSubscribers: _grpc.StreamStreamMultiCallable[_subscribers_pb2.ImportSubscribersRequest, _subscribers_pb2.ImportSubscribersResponse]
     """Imports any number of subscribers and streams the result of each row. Rows are
     applied in order, in transactions of several hundred rows. Once the result of a row
@@ -164,6 +170,12 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     RemoveSubscriberTags: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.RemoveSubscriberTagsRequest, _subscribers_pb2.RemoveSubscriberTagsResponse]  # type: ignore[assignment]
     """Removes tags from a subscriber. Tags that the subscriber does not have are ignored.
     Fails with SUBSCRIBER_NOT_FOUND.
+    """
+    ListSubscriberHistory: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscriberHistoryRequest, _subscribers_pb2.ListSubscriberHistoryResponse]  # type: ignore[assignment]
+    """Returns one page of the history of a subscriber, newest change first. Each change adds
+    its entries in its own transaction, so the history is complete. It is deleted with the
+    subscriber. Changes that an earlier version made are not included. Fails with
+    SUBSCRIBER_NOT_FOUND.
     """
     ImportSubscribers: _aio.StreamStreamMultiCallable[_subscribers_pb2.ImportSubscribersRequest, _subscribers_pb2.ImportSubscribersResponse]  # type: ignore[assignment]
     """Imports any number of subscribers and streams the result of each row. Rows are
@@ -293,6 +305,18 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_subscribers_pb2.RemoveSubscriberTagsResponse, _abc.Awaitable[_subscribers_pb2.RemoveSubscriberTagsResponse]]:
         """Removes tags from a subscriber. Tags that the subscriber does not have are ignored.
         Fails with SUBSCRIBER_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def ListSubscriberHistory(
+        self,
+        request: _subscribers_pb2.ListSubscriberHistoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_subscribers_pb2.ListSubscriberHistoryResponse, _abc.Awaitable[_subscribers_pb2.ListSubscriberHistoryResponse]]:
+        """Returns one page of the history of a subscriber, newest change first. Each change adds
+        its entries in its own transaction, so the history is complete. It is deleted with the
+        subscriber. Changes that an earlier version made are not included. Fails with
+        SUBSCRIBER_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

@@ -1,0 +1,138 @@
+"""The history of a subscriber, over every front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import MISSING_ID, create_field, create_subscriber
+from .streams import import_rows
+
+
+def history(account: Account, id_: str = "ada@example.com") -> list[dict[str, Any]]:
+    """Returns the history, oldest first, without IDs and times, and checks that they descend."""
+    entries = account.ok("ListSubscriberHistory", id=id_)["history"]
+    ids = [entry.pop("id") for entry in entries]
+    times = [entry.pop("createdAt") for entry in entries]
+    assert ids == sorted(ids, reverse=True)
+    assert times == sorted(times, reverse=True)
+    return entries[::-1]
+
+
+def by_key(account: Account, **fields: Any) -> dict[str, Any]:
+    """Returns an entry of a call with the account's only key."""
+    (key,) = account.ok("ListApiKeys")["apiKeys"]
+    return {"source": "API", "keyId": key["id"], **fields}
+
+
+def test_history_has_every_change_with_its_key(account: Account) -> None:
+    create_field(account, "City")
+    row = create_subscriber(account, firstName="Ada", tags=["early"])
+    account.ok("UpdateSubscriber", id=row["id"], firstName="Eve", customFields={"city": "Rome"})
+    account.ok("AddSubscriberTags", id=row["id"], tags=["vip", "new"])
+    account.ok("RemoveSubscriberTags", id=row["id"], tags=["VIP"])
+    account.ok("ChangeSubscriberStatus", id=row["id"], status="CONFIRMED")
+    account.ok("UpdateSubscriber", id=row["id"], customFields={"city": None}, tags=["x"])
+
+    assert history(account) == [
+        by_key(account, type="CREATED", status={"to": "UNCONFIRMED"}),
+        by_key(
+            account,
+            type="FIELDS_CHANGED",
+            before={"firstName": "Ada", "customFields.city": None},
+            after={"firstName": "Eve", "customFields.city": "Rome"},
+        ),
+        by_key(account, type="TAGS_CHANGED", tags={"added": ["new", "vip"], "removed": []}),
+        by_key(account, type="TAGS_CHANGED", tags={"added": [], "removed": ["vip"]}),
+        by_key(account, type="STATUS_CHANGED", status={"from": "UNCONFIRMED", "to": "CONFIRMED"}),
+        by_key(
+            account,
+            type="FIELDS_CHANGED",
+            before={"customFields.city": "Rome"},
+            after={"customFields.city": None},
+        ),
+        by_key(account, type="TAGS_CHANGED", tags={"added": ["x"], "removed": ["early", "new"]}),
+    ]
+
+
+def test_another_address_is_the_source_of_its_status(account: Account) -> None:
+    row = create_subscriber(account, isConfirmed=True)
+
+    account.ok("UpdateSubscriber", id=row["id"], email="eve@example.com")
+
+    _, fields, status = history(account, row["id"])
+    assert (fields["before"], fields["after"]) == (
+        {"email": "ada@example.com"},
+        {"email": "eve@example.com"},
+    )
+    assert status == by_key(
+        account,
+        type="STATUS_CHANGED",
+        source="EMAIL_CHANGED",
+        status={"from": "CONFIRMED", "to": "UNCONFIRMED"},
+    )
+
+
+def test_import_is_a_source(account: Account) -> None:
+    for name in ("Ada", "Eve"):
+        rows = [{"email": "ada@example.com", "firstName": name, "isConfirmed": True}]
+        import_rows(account, rows, onConflict="UPDATE")
+
+    created, changed = history(account)
+    assert created == by_key(account, type="CREATED", source="IMPORT", status={"to": "CONFIRMED"})
+    assert (changed["source"], changed["after"]) == ("IMPORT", {"firstName": "Eve"})
+
+
+def test_change_that_changes_nothing_has_no_entry(account: Account) -> None:
+    row = create_subscriber(account, firstName="Ada", tags=["vip"])
+
+    account.ok("UpdateSubscriber", id=row["id"], firstName="Ada", tags=["VIP"])
+    account.ok("ChangeSubscriberStatus", id=row["id"], status="UNCONFIRMED")
+    account.ok("AddSubscriberTags", id=row["id"], tags=["vip"])
+    account.fails(
+        "ValidationError", "UpdateSubscriber", id=row["id"], email="eve@example.com", firstName="\0"
+    )
+
+    assert [entry["type"] for entry in history(account)] == ["CREATED"]
+
+
+def test_page_tokens_traverse_the_history(account: Account) -> None:
+    row = create_subscriber(account)
+    for number in range(7):
+        account.ok("UpdateSubscriber", id=row["id"], firstName=f"{number}")
+    expected = [f"{number}" for number in reversed(range(7))] + ["created"]
+
+    def name(entry: dict[str, Any]) -> str:
+        return str(entry.get("after", {}).get("firstName", "created"))
+
+    for limit in (1, 3, 4, 7, 8, 100):
+        pages = [account.call("ListSubscriberHistory", id=row["id"], limit=limit)]
+        while pages[-1].next:
+            token = pages[-1].next
+            pages.append(
+                account.call("ListSubscriberHistory", id=row["id"], limit=limit, pageToken=token)
+            )
+        assert [name(entry) for page in pages for entry in page.body["history"]] == expected
+        numbered = [
+            account.ok("ListSubscriberHistory", id=row["id"], limit=limit, page=number + 1)
+            for number in range(len(pages) + 1)
+        ]
+        assert [name(entry) for page in numbered for entry in page["history"]] == expected
+        assert {page["total"] for page in numbered} == {8}
+
+
+def test_history_is_deleted_with_its_subscriber(account: Account) -> None:
+    row = create_subscriber(account)
+    account.ok("UpdateSubscriber", id=row["id"], firstName="Eve")
+    account.ok("DeleteSubscriber", id=row["id"])
+
+    account.fails("SubscriberNotFound", "ListSubscriberHistory", id=row["id"])
+    create_subscriber(account)
+    assert [entry["type"] for entry in history(account)] == ["CREATED"]
+
+
+@pytest.mark.parametrize("id_", [MISSING_ID, "x", "other@example.com"])
+def test_history_of_a_missing_subscriber_is_not_found(account: Account, id_: str) -> None:
+    account.fails("SubscriberNotFound", "ListSubscriberHistory", id=id_)
