@@ -13,16 +13,19 @@ from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..webhooks.delivery import store_retention
 from .periodic import raise_if_cancelled
-from .purge import accounts_with
+from .purge import purge_accounts
 
 
 async def purge_events(
     database: Database, purge: Callable[[str, Transaction], int] = store_retention.purge
 ) -> int:
     """Deletes all old rows and returns their number. `purge` deletes a batch of an account."""
-    purged = 0
-    async for account_id in accounts_with(store_retention.has_old, database):
+
+    async def purge_all(account_id: str) -> int:
+        purged = 0
         while batch := await database.write(partial(purge, account_id)):
             purged += batch
             raise_if_cancelled()
-    return purged
+        return purged
+
+    return await purge_accounts(database, store_retention.has_old, purge_all)

@@ -19,6 +19,7 @@ import pytest
 from server import caller
 from server.app import newest_id
 from server.errors import Unavailable
+from server.maintenance.purge import purge_responses
 from server.storage.database import Work
 from server.storage.postgres.database import PostgresDatabase
 from server.tags import store as tags
@@ -128,6 +129,22 @@ def test_search_for_accounts_with_work_omits_only_the_stopped_node(
             assert found.missing == 1
             newest = await database.read_nodes(newest_id)
             assert (len(newest.results), newest.missing) == (1, 1)
+
+    run(url, scenario)
+
+
+def test_purge_omits_only_the_accounts_of_a_stopped_node(citus: Cluster) -> None:
+    url = citus.new_roster()
+    here, there = (accounts_on(node, url, 2) for node in citus.workers)
+    for account in (*here, *there):
+        rows(url, f"INSERT INTO account VALUES ('{account}', '{account}@example.com', true, 0)")
+        rows(url, f"INSERT INTO kept_answer VALUES ('{account}', 'key', '', '', 0)")
+
+    async def scenario(database: PostgresDatabase) -> None:
+        with stopped(citus.workers[0]):
+            assert await purge_responses(database) == 2
+        await until(lambda: all(database.nodes().values()))
+        assert await purge_responses(database) == 2
 
     run(url, scenario)
 
