@@ -42,7 +42,7 @@ MASKS = {
 def values() -> dict[str, Struct]:
     """Returns the value of Struct fields in each case."""
     plain, highest = Struct(), Struct()
-    plain.update({"favourite_colour": "green", "shoe_size": 42.5, "vip": True})
+    plain.update({"favorite_color": "green", "shoe_size": 42.5, "vip": True})
     highest.update(
         {
             "big": 1.7976931348623157e308,
@@ -82,7 +82,9 @@ def types() -> list[Descriptor]:
 def with_nested(descriptor: Descriptor) -> Iterator[Descriptor]:
     yield descriptor
     for nested in descriptor.nested_types:
-        yield from with_nested(nested)
+        # Clients have no types for the entries of maps.
+        if not nested.GetOptions().map_entry:
+            yield from with_nested(nested)
 
 
 def filled(descriptor: Descriptor, case: str) -> Message:
@@ -103,6 +105,10 @@ def fill(message: Message, field: FieldDescriptor, case: str) -> None:
     """Sets a field, including to its default value if the field has presence."""
     if not field.is_repeated:
         set_value(message, field, value_of(field, case))
+        return
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        key, value = (value_of(part, case) for part in field.message_type.fields)
+        getattr(message, field.name)[key] = value
         return
     value = value_of(field, case)
     getattr(message, field.name).extend([value, value])

@@ -13,13 +13,12 @@ from standardwebhooks import Webhook as Verifier
 
 from server.errors import Unavailable
 from server.events.models import Event
-from server.storage.database import Database, Result, Work
+from server.storage.database import Database, NodeResults, Result, Work
 from server.tags import store as tags
 from server.webhooks import store
 from server.webhooks.delivery.store_disabling import disable
 from server.webhooks.delivery.store_expansion import MIN_EXPANDED_EVENTS
 from server.webhooks.delivery.store_leases import Lease, lease_due, release
-from server.webhooks.delivery.store_queue import ids_of_any_account_with_work
 from server.webhooks.endpoints.signing import make_secret
 from server.webhooks.models import Delivery, DeliveryAttempt, Webhook
 from server.webhooks.rules import (
@@ -512,14 +511,14 @@ def test_search_for_work_continues_after_an_unexpected_error(location: Location)
             running_receiver(BROKEN) as receiver,
             running_worker(location, dispatches=False, poll_seconds=0.02) as worker,
         ):
-            read = worker.database.read
+            read_nodes = worker.database.read_nodes
 
-            async def failing_read(work: Work[Result]) -> Result:
-                if failures and getattr(work, "func", None) is ids_of_any_account_with_work:
+            async def failing_read(work: Work[Result]) -> NodeResults[Result]:
+                if failures:
                     raise failures.pop()
-                return await read(work)
+                return await read_nodes(work)
 
-            worker.database.read = failing_read  # type: ignore[method-assign]
+            worker.database.read_nodes = failing_read  # type: ignore[method-assign]
             await worker.add_webhook(receiver.url)
             async with worker.dispatcher.running():
                 await worker.create_tags("a")
