@@ -63,6 +63,7 @@ from .webhooks.egress.client import Client
 from .webhooks.egress.policy import EgressPolicy
 from .webhooks.endpoints import store_reading as webhooks
 from .webhooks.endpoints.signing import Secrets
+from .webhooks.personal_data import PersonalEvents
 from .webhooks.service import WebhookService
 
 # In the order of the API reference.
@@ -143,7 +144,7 @@ class App:
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
         self._custom_fields = CustomFieldService(idempotent)
         self._merge_tags = MergeTagService(idempotent)
-        self._subscribers = SubscriberService(idempotent, suppressions)
+        self._subscribers = SubscriberService(idempotent, suppressions, PersonalEvents())
         self._suppressions = SuppressionService(idempotent, suppressions, record_lifted)
         self._tags = TagService(idempotent)
         self._webhooks = WebhookService(

@@ -124,7 +124,9 @@ class HttpFront:
             path = path.replace(f"{{{variable}}}", quote(str(rest.pop(variable, "")), safe=""))
         if has_body:
             return self.send(method, path, key, body=json.dumps(rest).encode())
-        return self.send(method, f"{path}?{urlencode(rest)}" if rest else path, key)
+        # JSON writes booleans in lower case, unlike Python.
+        query = {n: json.dumps(v) if isinstance(v, bool) else v for n, v in rest.items()}
+        return self.send(method, f"{path}?{urlencode(query)}" if query else path, key)
 
     def send(
         self,

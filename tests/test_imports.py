@@ -39,6 +39,7 @@ MESSAGE_MODULES = {
     "server.subscribers.imports.pipeline",
     "server.subscribers.list_query",
     "server.subscribers.service_history",
+    "server.webhooks.personal_data",
     "server.webhooks.service_deliveries",
 }
 PURE_LIBRARIES = {"anyascii"}

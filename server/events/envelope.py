@@ -18,6 +18,8 @@ from ..clock import iso8601
 from .rules import Change, data_key
 
 PREFIX = "evt_"
+# The members of a subscriber that do not identify the person.
+_NOT_PERSONAL = frozenset({"id", "status", "createdAt"})
 
 
 def envelope(event_id: str, sequence: int, milliseconds: int, change: Change) -> str:
@@ -35,4 +37,19 @@ def envelope(event_id: str, sequence: int, milliseconds: int, change: Change) ->
         message["previous"] = {
             name: before.get(name) for name in names if before.get(name) != after.get(name)
         }
+    return orjson.dumps(message).decode()
+
+
+def without_person(text: str) -> str:
+    """Returns the envelope of an event about a subscriber without personal data."""
+    message = orjson.loads(text)
+    subscriber = message["data"]["subscriber"]
+    message["data"]["subscriber"] = {
+        name: value if name in _NOT_PERSONAL else type(value)()
+        for name, value in subscriber.items()
+        if name != "customFields"
+    }
+    if "previous" in message:
+        previous = message["previous"].items()
+        message["previous"] = {name: value for name, value in previous if name in _NOT_PERSONAL}
     return orjson.dumps(message).decode()

@@ -22,7 +22,10 @@ class EventStream(Model):
 
 
 class Event(Model):
-    """An event; `envelope` is the exact text that is sent, `created_at` is in milliseconds."""
+    """An event; `envelope` is the exact text that is sent, `created_at` is in milliseconds.
+
+    `subscriber_id` is the subscriber that the event is about, or null.
+    """
 
     account_id = TextField()
     sequence = BigIntegerField()
@@ -30,6 +33,7 @@ class Event(Model):
     kind = TextField()
     envelope = TextField()
     created_at = BigIntegerField()
+    subscriber_id = TextField(null=True)
 
     class Meta:
         table_name = "event"
@@ -39,3 +43,13 @@ class Event(Model):
             (("account_id", "kind", "sequence"), True),
         )
         without_rowid = True
+
+
+Event.add_index(
+    Event.account_id,
+    Event.subscriber_id,
+    Event.sequence,
+    name="event_by_subscriber",
+    unique=True,
+    where=Event.subscriber_id.is_null(False),
+)

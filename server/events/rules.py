@@ -52,6 +52,14 @@ def deleted(event_type: EventType, before: Resource) -> Change:
     return Change(event_type, before, None)
 
 
+def subscriber_id(change: Change) -> str | None:
+    """Returns the ID of the subscriber that a change is about, or None."""
+    if data_key(change.event_type) != "subscriber":
+        return None
+    resource_id: str | None = getattr(change.after or change.before, "id", None)
+    return resource_id
+
+
 _WILDCARD_PATTERNS = {f"{event_type.partition('.')[0]}.*" for event_type in EventType}
 
 

@@ -17,11 +17,19 @@ from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .envelope import PREFIX, envelope
 from .models import Event, EventStream
-from .rules import Change
+from .rules import Change, subscriber_id
 
 # The maximum number of cached accounts without webhooks.
 MAX_CACHED_ACCOUNTS = 100_000
 
+_COLUMNS = (
+    Event.sequence,
+    Event.id,
+    Event.kind,
+    Event.envelope,
+    Event.created_at,
+    Event.subscriber_id,
+)
 _STREAM_OF_ACCOUNT = EventStream.account_id == param("account_id")
 _ADVANCE = Statement(
     lambda _: (
@@ -49,7 +57,7 @@ _COUNT_WEBHOOKS = Statement(
 _INSERT_ALL = Statement(
     lambda dialect: dialect.insert_all(
         Event.account_id,
-        (Event.sequence, Event.id, Event.kind, Event.envelope, Event.created_at),
+        _COLUMNS,
         "rows",
     )
 )
@@ -94,7 +102,8 @@ def _write(account_id: str, last: int, changes: Sequence[Change], tx: Transactio
     for sequence, ulid, change in zip(numbers, tx.new_ids(len(changes)), changes, strict=True):
         event_id, created_at = PREFIX + ulid, timestamp_of(ulid)
         text = envelope(event_id, sequence, created_at, change)
-        rows.append((sequence, event_id, change.event_type, text, created_at))
+        row = (sequence, event_id, change.event_type, text, created_at, subscriber_id(change))
+        rows.append(row)
     tx.run(_INSERT_ALL, account_id=account_id, rows=rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar
 
 from roster.v1 import http_pb2 as pb_http
 from roster.v1 import subscribers_pb2 as pb
@@ -15,7 +15,7 @@ from ..caller import account_id, current
 from ..custom_fields.store import column_fields
 from ..errors import invalid
 from ..ids import is_id
-from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict, timestamp
+from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..streams import accept, accept_with_first, prefetch
@@ -24,11 +24,12 @@ from ..tags.rules import distinct
 from ..texts import caseless_key
 from . import rules, store
 from .csv_format import header_cells, row_cells
-from .fields import FIELDS, PROFILE, Status, SubscriberRow
+from .fields import PROFILE, Status, SubscriberRow
 from .history import Actor, Source
 from .imports.pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
-from .service_history import HistoryMethods
+from .messages import fill, fill_all
+from .service_history import HistoryMethods, PersonalEvents
 from .store_paging import PagePosition, page, page_without_total
 from .store_reading import check_reference, find
 
@@ -43,15 +44,15 @@ Reply = TypeVar("Reply", bound=HasSubscriber)
 # The maximum number of subscribers in one read of an export. Bounds its memory.
 EXPORT_BATCH = 500
 UPDATABLE = ("email", *PROFILE, "tags", "custom_fields")
-# The fields of the message that are copied from a row as they are.
-_COPIED = [field.name for field in FIELDS if field.name not in ("tags", "created_at")]
 
 
 class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     """Manages the subscribers of the caller's account."""
 
-    def __init__(self, database: Database, suppressions: Suppressions) -> None:
-        super().__init__(database)
+    def __init__(
+        self, database: Database, suppressions: Suppressions, events: PersonalEvents
+    ) -> None:
+        super().__init__(database, events)
         self._store = store.SubscriberStore(suppressions)
 
     async def CreateSubscriber(
@@ -114,7 +115,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             lambda tx: page(account, query.filter, query.position, tx)
         )
         reply.total = result.total
-        _fill_all(reply.subscribers, result.rows, full=_is_full(request))
+        fill_all(reply.subscribers, result.rows, full=_is_full(request))
         if result.more:
             reply.next_page_token = next_page_token(query, result.rows[-1])
         check_page(reply)
@@ -227,7 +228,13 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         self, request: pb.DeleteSubscriberRequest, _context: Context
     ) -> pb.DeleteSubscriberResponse:
         account, reference = account_id(), check_reference(request.id)
-        await self._database.write(lambda tx: self._store.delete(account, reference, tx))
+
+        def delete(tx: Transaction) -> None:
+            subscriber_id = self._store.delete(account, reference, tx)
+            if request.erase:
+                self._events.remove(account, subscriber_id, tx)
+
+        await self._database.write(delete)
         return pb.DeleteSubscriberResponse()
 
 
@@ -250,49 +257,10 @@ def _exported(
         for row in rows:
             reply.lines.add(cells=row_cells(row, keys, full=full))
     else:
-        _fill_all(reply.subscribers, rows, full=full)
+        fill_all(reply.subscribers, rows, full=full)
     return reply
 
 
 def _filled(reply: Reply, row: SubscriberRow, *, full: bool = False) -> Reply:
-    _fill(reply.subscriber, row)
-    if full:
-        _fill_full(reply.subscriber, row)
+    fill(reply.subscriber, row, full=full)
     return reply
-
-
-def _fill_all(messages: Any, rows: Sequence[SubscriberRow], *, full: bool) -> None:
-    add = messages.add
-    for row in rows:
-        message = add()
-        _fill(message, row)
-        if full:
-            _fill_full(message, row)
-
-
-def _fill_full(message: pb.Subscriber, row: SubscriberRow) -> None:
-    """Fills the fields that only the view FULL has."""
-    message.updated_at.CopyFrom(timestamp(row.revision // 1000))
-    for name in ("status_changed_at", "confirmed_at", "unsubscribed_at"):
-        time = getattr(row, name)
-        if time is not None:
-            getattr(message, name).CopyFrom(timestamp(time))
-    if row.consent_source is not None:
-        message.consent.source = row.consent_source
-    if row.consent_ip is not None:
-        message.consent.ip = row.consent_ip
-    if row.consent_at is not None:
-        message.consent.at.CopyFrom(timestamp(row.consent_at))
-
-
-def _fill(message: pb.Subscriber, row: SubscriberRow) -> None:
-    """Fills a message in place, because copying it takes as long as filling it."""
-    for name in _COPIED:
-        setattr(message, name, getattr(row, name))
-    if row.tags:
-        message.tags.extend(row.tags)
-    created_at = message.created_at
-    created_at.seconds, milliseconds = divmod(row.created_at, 1000)
-    created_at.nanos = milliseconds * 1_000_000
-    if row.values:
-        message.custom_fields.update(cast("dict[str, Any]", row.values))

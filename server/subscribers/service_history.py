@@ -2,26 +2,99 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Protocol
+
+from google.protobuf.message import Message
 from roster.v1 import subscribers_pb2 as pb
+from roster.v1 import webhooks_pb2
 
 from ..caller import account_id
 from ..ids import is_id
-from ..messages import Context, check_page, timestamp
-from ..paging import PageToken, page_of, parse_page_token
+from ..messages import MAX_STREAMED_BYTES, Context, check_page, timestamp
+from ..paging import MAX_LIMIT, PageToken, page_of, parse_page_token
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from . import store_history
 from .fields import Status
 from .history import EntryType
-from .store_history import HistoryEntry, HistoryPage, HistoryPosition
+from .messages import fill
+from .store_history import END, HistoryEntry, HistoryPage, HistoryPosition
 from .store_reading import check_reference, find
+
+# The ID before those of all deliveries.
+_NO_DELIVERY = "0" * 26
+
+
+class PersonalEvents(Protocol):
+    """Events and deliveries about a subscriber, see `webhooks/personal_data.py`."""
+
+    def read(
+        self, account_id: str, subscriber_id: str, sequence: int, delivery_id: str, tx: Transaction
+    ) -> Iterator[tuple[int, str, webhooks_pb2.Event | pb.PersonalDelivery]]: ...
+
+    def remove(self, account_id: str, subscriber_id: str, tx: Transaction) -> None: ...
 
 
 class HistoryMethods:
-    """Returns the history of subscribers of the caller's account."""
+    """Returns what is stored about subscribers of the caller's account."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, events: PersonalEvents) -> None:
         self._database = database
+        self._events = events
+
+    async def GetSubscriberPersonalData(
+        self, request: pb.GetSubscriberPersonalDataRequest, _context: Context
+    ) -> pb.GetSubscriberPersonalDataResponse:
+        account, reference = account_id(), check_reference(request.id)
+        list_key = f"personal data of {reference}"
+        start = PageToken("", 1)
+        if request.page_token:
+            start = parse_page_token(request.page_token, list_key)
+
+        def read(tx: Transaction) -> pb.GetSubscriberPersonalDataResponse:
+            row = find(account, reference, tx)
+            reply = pb.GetSubscriberPersonalDataResponse()
+            fill(reply.subscriber, row, full=True)
+            size = 0
+            for place, record in self._fill(reply, account, row.id, start, tx):
+                size += record.ByteSize()
+                if size > MAX_STREAMED_BYTES:
+                    reply.next_page_token = place.text(list_key)
+                    break
+            return reply
+
+        return await self._database.read(read)
+
+    def _fill(
+        self,
+        reply: pb.GetSubscriberPersonalDataResponse,
+        account: str,
+        subscriber_id: str,
+        start: PageToken,
+        tx: Transaction,
+    ) -> Iterator[tuple[PageToken, Message]]:
+        """Adds records one by one, and yields each with the position after it.
+
+        Among events, the revision of a position is a sequence number.
+        """
+        number = start.page + 1
+        if not start.revision:
+            position, more = HistoryPosition(MAX_LIMIT, before=start.after or END), True
+            while more:
+                entries, _, more = store_history.page(account, subscriber_id, position, tx)
+                for entry in entries:
+                    message = entry_message(entry)
+                    reply.history.append(message)
+                    position = position._replace(before=entry.id)
+                    yield PageToken(entry.id, number), message
+        events = self._events.read(account, subscriber_id, start.revision, start.after, tx)
+        for sequence, delivery_id, record in events:
+            if isinstance(record, pb.PersonalDelivery):
+                reply.deliveries.append(record)
+            else:
+                reply.events.append(record)
+            yield PageToken(delivery_id or _NO_DELIVERY, number, sequence), record
 
     async def ListSubscriberHistory(
         self, request: pb.ListSubscriberHistoryRequest, _context: Context

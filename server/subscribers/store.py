@@ -263,14 +263,18 @@ class SubscriberStore:
         status = int(status_at_new_address(Status(before.status)))
         return {"email": email.address, "email_key": email.key, "status": status}
 
-    def delete(self, account_id: str, reference: Reference, tx: Transaction) -> None:
-        """Deletes a subscriber with its tags and values. Raises SubscriberNotFound."""
+    def delete(self, account_id: str, reference: Reference, tx: Transaction) -> str:
+        """Deletes a subscriber with all that belongs to it, and returns its ID.
+
+        Raises SubscriberNotFound.
+        """
         row = find(account_id, reference, tx)
         self._suppress_if_opted_out(account_id, row, tx)
         tx.run(_DELETE, account_id=account_id, id=row.id)
         keep_deleted(account_id, row.revision, tx)
         remove_from_counters(account_id, row.id, tx)
         record(account_id, [deleted(EventType.SUBSCRIBER_DELETED, row)], tx)
+        return row.id
 
     def _check_suppressed(self, account_id: str, email: Email, tx: Transaction) -> None:
         if self._suppressions.suppressed_among(account_id, [email.key], tx):

@@ -19,7 +19,7 @@ _OF_ONE = (SubscriberHistory.account_id == param("account_id")) & (
     SubscriberHistory.subscriber_id == param("subscriber_id")
 )
 # Greater than every ID.
-_END = "~"
+END = "~"
 
 _ADD = Statement(
     lambda dialect: dialect.insert_all(
@@ -80,7 +80,7 @@ class HistoryPosition(NamedTuple):
 
     limit: int
     offset: int = 0
-    before: str = _END
+    before: str = END
 
 
 class HistoryPage(NamedTuple):
@@ -99,6 +99,8 @@ def page(
     origin = tx.scalar(_ORIGIN, account_id=account_id, id=subscriber_id)
     total = tx.scalar(_COUNT, **of_one) + (origin is not None)
     limit, offset, before = position
+    if before == subscriber_id:  # The creation is the last entry.
+        return HistoryPage([], total, more=False)
     rows = tx.all(_PAGE, **of_one, before=before, limit=limit + 1, offset=offset)
     found = [_entry(*row) for row in rows]
     if origin is not None and len(found) <= limit and offset < total:

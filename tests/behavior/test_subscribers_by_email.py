@@ -20,6 +20,7 @@ OPERATIONS: dict[str, tuple[str, dict[str, Any], Change]] = {
     "AddSubscriberTags": ("id", {"tags": ["new"]}, {"tags": ["new", "vip"]}),
     "RemoveSubscriberTags": ("id", {"tags": ["VIP"]}, {"tags": []}),
     "ListSubscriberHistory": ("id", {}, {}),
+    "GetSubscriberPersonalData": ("id", {}, {}),
     "RenderMergeTags": ("subscriberId", {"subject": "{{email}}"}, {}),
     "DeleteSubscriber": ("id", {}, None),
 }

@@ -28,6 +28,7 @@ def call_every_operation(account: Account) -> set[str]:
     account.ok("AddSubscriberTags", id=ada["id"], tags=["early"])
     account.ok("RemoveSubscriberTags", id=ada["id"], tags=["early"])
     account.ok("ListSubscriberHistory", id=ada["id"])
+    account.ok("GetSubscriberPersonalData", id=ada["id"])
     account.ok("RenderMergeTags", subject="{{email}}", body="{{lastName}}", subscriberId=ada["id"])
     suppress(account, "eve@example.com")
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="eve@example.com")

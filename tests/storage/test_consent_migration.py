@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playhouse.migrations import Runner
 
+from server.events.store_subscriber import events_about
 from server.storage import migrate as migrations
 from server.storage.databases import unit_of_work
 from server.storage.postgres import connection
@@ -42,6 +43,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
                     f"INSERT INTO subscriber ({COLUMNS}) VALUES"
                     f" ('{account}', '{number}', '{email}', '{email}', '', '', 1, {1000 + number})"
                 )
+            for kind, key in (("subscriber.created", "subscriber"), ("tag.created", "tag")):
+                database.execute_sql(
+                    "INSERT INTO event (account_id, sequence, id, kind, envelope, created_at)"
+                    f" VALUES ('{account}', {len(kind)}, '{kind}', '{kind}', '"
+                    f'{{"id": "x", "data": {{"{key}": {{"id": "1"}}}}}}'
+                    "', 1)"
+                )
         if request.param == "postgres":
             database.commit()
     return address
@@ -53,6 +61,15 @@ def test_stored_subscribers_get_a_revision_and_no_past(url: str) -> None:
 
     assert [row.revision for row in rows] == [1_000_000, 1_001_000, 1_002_000] * 2
     assert {row[7:13] for row in rows} == {(None,) * 6}
+
+
+def test_stored_events_belong_to_their_subscriber(url: str) -> None:
+    with unit_of_work(url) as tx:
+        found = [
+            event.id for account in (OURS, THEIRS) for event in events_about(account, "1", 0, tx)
+        ]
+
+    assert found == ["subscriber.created"] * 2
 
 
 def test_stored_subscribers_can_be_changed(url: str) -> None:

@@ -196,7 +196,7 @@ def test_bulk_changes_only_its_account(tx: Transaction) -> None:
 @pytest.mark.parametrize("kind", ["subscriber", "tag", "field"])
 def test_deletion_keeps_tags_and_values_of_other_accounts(tx: Transaction, kind: str) -> None:
     ids = {account: fill(account, tx) for account in (OURS, THEIRS)}
-    deletes: dict[str, Callable[[str, str, Transaction], None]] = {
+    deletes: dict[str, Callable[[str, str, Transaction], Any]] = {
         "subscriber": SUBSCRIBERS.delete,
         "tag": tags.delete,
         "field": custom_fields.delete,

@@ -1,4 +1,6 @@
-"""Adds the revision of subscribers, the times and consent of their status, and their history.
+"""Adds the revision, the status times, the consent and the history of subscribers.
+
+Also adds the subscriber that an event is about.
 
 Subscribers of earlier versions get their time of creation as revision, and no origin. On Citus,
 the new tables are distributed like the table of subscribers.
@@ -25,6 +27,27 @@ class Subscriber(Model):
         primary_key = CompositeKey("account_id", "id")
         indexes = ((("account_id", "revision", "id"), True),)
         without_rowid = True
+
+
+class Event(Model):
+    account_id = TextField()
+    sequence = BigIntegerField()
+    subscriber_id = TextField(null=True)
+
+    class Meta:
+        table_name = "event"
+        primary_key = CompositeKey("account_id", "sequence")
+        without_rowid = True
+
+
+Event.add_index(
+    Event.account_id,
+    Event.subscriber_id,
+    Event.sequence,
+    name="event_by_subscriber",
+    unique=True,
+    where=Event.subscriber_id.is_null(False),
+)
 
 
 class DeletedRevision(Model):
@@ -71,24 +94,35 @@ ADDED = (
 )
 
 
+UPDATE = (
+    "UPDATE subscriber SET revision = created_at * 1000 WHERE revision = 0",
+    "UPDATE event SET subscriber_id = envelope ->> '$.data.subscriber.id'"
+    " WHERE kind LIKE 'subscriber.%'",
+)
+# Each writes its table once. An UPDATE would add an entry to every index for each row.
+REWRITE = (
+    "ALTER TABLE subscriber ALTER COLUMN revision TYPE BIGINT USING"
+    " CASE revision WHEN 0 THEN created_at * 1000 ELSE revision END",
+    'ALTER TABLE event ALTER COLUMN subscriber_id TYPE TEXT COLLATE "C" USING'
+    " CASE WHEN starts_with(kind, 'subscriber.')"
+    " THEN envelope::json -> 'data' -> 'subscriber' ->> 'id' END",
+)
+
+
 def up(migrator, db):
-    existing = {column.name for column in db.get_columns("subscriber")}
-    for field in ADDED:
-        if field.name not in existing:
-            column = field.ddl(db.get_sql_context())
-            definition, _ = db.get_sql_context().sql(column).query()
-            db.execute_sql(f"ALTER TABLE subscriber ADD COLUMN {definition}")
-    if isinstance(db, PostgresqlDatabase):
-        # Writes the table once. An UPDATE would add an entry to every index for each row.
-        db.execute_sql(
-            "ALTER TABLE subscriber ALTER COLUMN revision TYPE BIGINT USING"
-            " CASE revision WHEN 0 THEN created_at * 1000 ELSE revision END"
-        )
-    else:
-        db.execute_sql("UPDATE subscriber SET revision = created_at * 1000 WHERE revision = 0")
-    with db.bind_ctx([Subscriber, *TABLES]):
-        db.create_tables([Subscriber])  # The table exists: this creates the index.
-        if isinstance(db, PostgresqlDatabase) and is_distributed(db):
+    for table, fields in (("subscriber", ADDED), ("event", [Event.subscriber_id])):
+        existing = {column.name for column in db.get_columns(table)}
+        for field in fields:
+            if field.name not in existing:
+                column = field.ddl(db.get_sql_context())
+                definition, _ = db.get_sql_context().sql(column).query()
+                db.execute_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
+    postgres = isinstance(db, PostgresqlDatabase)
+    for statement in REWRITE if postgres else UPDATE:
+        db.execute_sql(statement)
+    with db.bind_ctx([Subscriber, Event, *TABLES]):
+        db.create_tables([Subscriber, Event])  # The tables exist: this creates the indexes.
+        if postgres and is_distributed(db):
             create_distributed(db)
         else:
             db.create_tables(TABLES)

@@ -12,6 +12,7 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from roster.v1 import http_pb2 as _http_pb2
+from roster.v1 import webhooks_pb2 as _webhooks_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -1232,6 +1233,110 @@ class ListSubscriberHistoryResponse(_message.Message):
 Global___ListSubscriberHistoryResponse: _TypeAlias = ListSubscriberHistoryResponse  # noqa: Y015
 
 @_typing.final
+class PersonalDelivery(_message.Message):
+    """A delivery of an event about a person."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELIVERY_FIELD_NUMBER: _builtins.int
+    ATTEMPTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def delivery(self) -> _webhooks_pb2.WebhookDelivery:
+        """The delivery."""
+
+    @_builtins.property
+    def attempts(self) -> _containers.RepeatedCompositeFieldContainer[_webhooks_pb2.WebhookAttempt]:
+        """Its attempts, oldest first, with what the endpoint responded."""
+
+    def __init__(
+        self,
+        *,
+        delivery: _webhooks_pb2.WebhookDelivery | None = ...,
+        attempts: _abc.Iterable[_webhooks_pb2.WebhookAttempt] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["delivery", b"delivery"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "delivery", b"delivery"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PersonalDelivery: _TypeAlias = PersonalDelivery  # noqa: Y015
+
+@_typing.final
+class GetSubscriberPersonalDataRequest(_message.Message):
+    """Request message for GetSubscriberPersonalData."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier or email address of the subscriber."""
+    page_token: _builtins.str
+    """Token of the next page from the previous response (AIP-158). Over HTTP it is in the
+    Link header.
+    """
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSubscriberPersonalDataRequest: _TypeAlias = GetSubscriberPersonalDataRequest  # noqa: Y015
+
+@_typing.final
+class GetSubscriberPersonalDataResponse(_message.Message):
+    """What is stored about a person. Each page continues the lists of the previous one."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBSCRIBER_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    DELIVERIES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Token of the next page. Empty on the last page."""
+    @_builtins.property
+    def subscriber(self) -> Global___Subscriber:
+        """The subscriber in view FULL, on every page."""
+
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___SubscriberHistoryEntry]:
+        """Its history, newest first."""
+
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[_webhooks_pb2.Event]:
+        """Events about the subscriber, oldest first. They are stored for 30 days."""
+
+    @_builtins.property
+    def deliveries(self) -> _containers.RepeatedCompositeFieldContainer[Global___PersonalDelivery]:
+        """Deliveries of these events."""
+
+    def __init__(
+        self,
+        *,
+        subscriber: Global___Subscriber | None = ...,
+        history: _abc.Iterable[Global___SubscriberHistoryEntry] | None = ...,
+        events: _abc.Iterable[_webhooks_pb2.Event] | None = ...,
+        deliveries: _abc.Iterable[Global___PersonalDelivery] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deliveries", b"deliveries", "events", b"events", "history", b"history", "next_page_token", b"next_page_token", "subscriber", b"subscriber"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSubscriberPersonalDataResponse: _TypeAlias = GetSubscriberPersonalDataResponse  # noqa: Y015
+
+@_typing.final
 class ImportSubscriber(_message.Message):
     """One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
     one fails with a reason and does not fail the import.
@@ -2010,16 +2115,25 @@ class DeleteSubscriberRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    ERASE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier or email address of the subscriber."""
+    erase: _builtins.bool
+    """Also removes personal data from all stored events about the subscriber, including the
+    event of this deletion, and from the stored responses of webhook endpoints. Of the
+    subscriber, the events keep only id, status and createdAt; other members are empty.
+    Their identifiers and sequence stay. Later attempts and replays send the events
+    without the data. Requests that are being sent cannot be recalled. Default: false.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        erase: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["erase", b"erase", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -85,6 +85,11 @@ class SubscriberServiceStub:
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryResponse.FromString,
                 _registered_method=True)
+        self.GetSubscriberPersonalData = channel.unary_unary(
+                '/roster.v1.SubscriberService/GetSubscriberPersonalData',
+                request_serializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataResponse.FromString,
+                _registered_method=True)
         self.ImportSubscribers = channel.stream_stream(
                 '/roster.v1.SubscriberService/ImportSubscribers',
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.ImportSubscribersRequest.SerializeToString,
@@ -196,6 +201,17 @@ class SubscriberServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetSubscriberPersonalData(self, request, context):
+        """Returns all data that is stored about a person: the subscriber in view FULL, its
+        history, and the events and webhook deliveries about it. A page has about 1 MiB, so
+        most people have one page. Responses that are stored for idempotency keys are not
+        included; they are encrypted and deleted after 24 hours. Fails with
+        SUBSCRIBER_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ImportSubscribers(self, request_iterator, context):
         """Imports any number of subscribers and streams the result of each row. Rows are
         applied in order, in transactions of several hundred rows. Once the result of a row
@@ -230,8 +246,9 @@ class SubscriberServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSubscriber(self, request, context):
-        """Deletes a subscriber and all data stored for it. If it was UNSUBSCRIBED, BOUNCED or
-        COMPLAINED, a keyed hash of the address is kept as a suppression. Fails with
+        """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
+        BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
+        erase, personal data is also removed from stored events and deliveries. Fails with
         SUBSCRIBER_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -285,6 +302,11 @@ def add_SubscriberServiceServicer_to_server(servicer, server):
                     servicer.ListSubscriberHistory,
                     request_deserializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryRequest.FromString,
                     response_serializer=roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryResponse.SerializeToString,
+            ),
+            'GetSubscriberPersonalData': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSubscriberPersonalData,
+                    request_deserializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataResponse.SerializeToString,
             ),
             'ImportSubscribers': grpc.stream_stream_rpc_method_handler(
                     servicer.ImportSubscribers,
@@ -551,6 +573,33 @@ class SubscriberService:
             '/roster.v1.SubscriberService/ListSubscriberHistory',
             roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryRequest.SerializeToString,
             roster_dot_v1_dot_subscribers__pb2.ListSubscriberHistoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSubscriberPersonalData(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.SubscriberService/GetSubscriberPersonalData',
+            roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataRequest.SerializeToString,
+            roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataResponse.FromString,
             options,
             channel_credentials,
             insecure,

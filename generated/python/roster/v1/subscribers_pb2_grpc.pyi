@@ -87,6 +87,13 @@ class SubscriberServiceStub:
     subscriber. Changes that an earlier version made are not included. Fails with
     SUBSCRIBER_NOT_FOUND.
     """
+    GetSubscriberPersonalData: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberPersonalDataRequest, _subscribers_pb2.GetSubscriberPersonalDataResponse]
+    """Returns all data that is stored about a person: the subscriber in view FULL, its
+    history, and the events and webhook deliveries about it. A page has about 1 MiB, so
+    most people have one page. Responses that are stored for idempotency keys are not
+    included; they are encrypted and deleted after 24 hours. Fails with
+    SUBSCRIBER_NOT_FOUND.
+    """
     ImportSubscribers: _grpc.StreamStreamMultiCallable[_subscribers_pb2.ImportSubscribersRequest, _subscribers_pb2.ImportSubscribersResponse]
     """Imports any number of subscribers and streams the result of each row. Rows are
     applied in order, in transactions of several hundred rows. Once the result of a row
@@ -113,8 +120,9 @@ class SubscriberServiceStub:
     text/csv.
     """
     DeleteSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]
-    """Deletes a subscriber and all data stored for it. If it was UNSUBSCRIBED, BOUNCED or
-    COMPLAINED, a keyed hash of the address is kept as a suppression. Fails with
+    """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
+    BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
+    erase, personal data is also removed from stored events and deliveries. Fails with
     SUBSCRIBER_NOT_FOUND.
     """
 
@@ -177,6 +185,13 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     subscriber. Changes that an earlier version made are not included. Fails with
     SUBSCRIBER_NOT_FOUND.
     """
+    GetSubscriberPersonalData: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberPersonalDataRequest, _subscribers_pb2.GetSubscriberPersonalDataResponse]  # type: ignore[assignment]
+    """Returns all data that is stored about a person: the subscriber in view FULL, its
+    history, and the events and webhook deliveries about it. A page has about 1 MiB, so
+    most people have one page. Responses that are stored for idempotency keys are not
+    included; they are encrypted and deleted after 24 hours. Fails with
+    SUBSCRIBER_NOT_FOUND.
+    """
     ImportSubscribers: _aio.StreamStreamMultiCallable[_subscribers_pb2.ImportSubscribersRequest, _subscribers_pb2.ImportSubscribersResponse]  # type: ignore[assignment]
     """Imports any number of subscribers and streams the result of each row. Rows are
     applied in order, in transactions of several hundred rows. Once the result of a row
@@ -203,8 +218,9 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     text/csv.
     """
     DeleteSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]  # type: ignore[assignment]
-    """Deletes a subscriber and all data stored for it. If it was UNSUBSCRIBED, BOUNCED or
-    COMPLAINED, a keyed hash of the address is kept as a suppression. Fails with
+    """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
+    BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
+    erase, personal data is also removed from stored events and deliveries. Fails with
     SUBSCRIBER_NOT_FOUND.
     """
 
@@ -320,6 +336,19 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def GetSubscriberPersonalData(
+        self,
+        request: _subscribers_pb2.GetSubscriberPersonalDataRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_subscribers_pb2.GetSubscriberPersonalDataResponse, _abc.Awaitable[_subscribers_pb2.GetSubscriberPersonalDataResponse]]:
+        """Returns all data that is stored about a person: the subscriber in view FULL, its
+        history, and the events and webhook deliveries about it. A page has about 1 MiB, so
+        most people have one page. Responses that are stored for idempotency keys are not
+        included; they are encrypted and deleted after 24 hours. Fails with
+        SUBSCRIBER_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
     def ImportSubscribers(
         self,
         request_iterator: _MaybeAsyncIterator[_subscribers_pb2.ImportSubscribersRequest],
@@ -362,8 +391,9 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _subscribers_pb2.DeleteSubscriberRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_subscribers_pb2.DeleteSubscriberResponse, _abc.Awaitable[_subscribers_pb2.DeleteSubscriberResponse]]:
-        """Deletes a subscriber and all data stored for it. If it was UNSUBSCRIBED, BOUNCED or
-        COMPLAINED, a keyed hash of the address is kept as a suppression. Fails with
+        """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
+        BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
+        erase, personal data is also removed from stored events and deliveries. Fails with
         SUBSCRIBER_NOT_FOUND.
         """
 

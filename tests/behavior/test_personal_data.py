@@ -1,0 +1,188 @@
+"""The data about a person: returned as a whole, and erased, over every front."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..conftest import Account
+from ..fronts import Response
+from ..webhooks.receiver import Receiver
+from . import deliveries
+from .helpers import create_field, create_subscriber
+from .test_subscriber_history import history
+
+# Each is a part of one person's data, and of no other.
+TRACES = ("ada@", "ada.l@", "lovelace", "paris", "vip")
+
+
+def create_webhook(account: Account) -> str:
+    """Creates a webhook, so that events are recorded."""
+    url = "http://127.0.0.1:9/"
+    return str(account.ok("CreateWebhook", url=url, enabled=False)["webhook"]["id"])
+
+
+def create_person(account: Account) -> str:
+    """Creates a subscriber and a history, next to another one."""
+    create_webhook(account)
+    create_field(account, "City")
+    create_subscriber(account, "eve@example.com", firstName="Eve")
+    row = create_subscriber(
+        account, lastName="Lovelace", tags=["vip"], customFields={"city": "Paris"}
+    )
+    account.ok("ChangeSubscriberStatus", id=row["id"], status="CONFIRMED")
+    account.ok("UpdateSubscriber", id=row["id"], email="ada.l@example.com")
+    return str(row["id"])
+
+
+def personal_data(account: Account, id_: str) -> list[Response]:
+    """Returns all pages."""
+    pages = [account.call("GetSubscriberPersonalData", id=id_)]
+    while pages[-1].next:
+        token = pages[-1].next
+        pages.append(account.call("GetSubscriberPersonalData", id=id_, pageToken=token))
+    assert {page.status for page in pages} == {200}
+    return pages
+
+
+def event_texts(account: Account) -> list[str]:
+    """Returns each event as JSON text, oldest first."""
+    return [json.dumps(event) for event in account.ok("ListEvents", limit=100)["events"]]
+
+
+def traces(text: str) -> set[str]:
+    return {trace for trace in TRACES if trace in text.lower()}
+
+
+def test_personal_data_has_the_row_the_history_and_the_events(account: Account) -> None:
+    id_ = create_person(account)
+
+    (page,) = personal_data(account, id_)
+
+    data = page.body
+    full = account.ok("GetSubscriber", id=id_, view="FULL")["subscriber"]
+    assert data["subscriber"] == full
+    assert data["history"] == account.ok("ListSubscriberHistory", id=id_)["history"]
+    events = account.ok("ListEvents", type="subscriber.*", limit=100)["events"]
+    assert data["events"] == [e for e in events if e["data"]["subscriber"]["id"] == id_]
+    assert [event["type"] for event in data["events"]] == [
+        "subscriber.created",
+        "subscriber.confirmed",
+        "subscriber.updated",
+    ]
+    assert data["deliveries"] == []
+    assert "eve@" not in json.dumps(data).lower()
+
+
+def test_personal_data_that_exceeds_a_page_is_returned_completely(account: Account) -> None:
+    create_webhook(account)
+    for number in range(30):
+        create_field(account, f"F{number}")
+    row = create_subscriber(account)
+    for number in range(25):
+        values = {f"f{n}": f"{number % 10}" * 1_000 for n in range(30)}
+        account.ok("UpdateSubscriber", id=row["id"], customFields=values)
+
+    pages = personal_data(account, row["id"])
+
+    assert len(pages) > 2
+    assert [entry for page in pages for entry in page.body["history"]] == [
+        entry
+        for number in (1, 2, 3)
+        for entry in account.ok("ListSubscriberHistory", id=row["id"], limit=10, page=number)[
+            "history"
+        ]
+    ]
+    sequences = [event["sequence"] for page in pages for event in page.body["events"]]
+    assert len(sequences) == 26
+    assert sequences == sorted(set(sequences))
+    assert all(len(json.dumps(page.body)) < 2_000_000 for page in pages)
+
+
+def test_erasing_removes_the_person_from_all_events(account: Account) -> None:
+    id_ = create_person(account)
+    before = [json.loads(text) for text in event_texts(account)]
+    assert traces("".join(event_texts(account))) == set(TRACES)
+
+    account.ok("DeleteSubscriber", id=id_, erase=True)
+
+    events = [json.loads(text) for text in event_texts(account)]
+    about = [event for event in events if event["data"].get("subscriber", {}).get("id") == id_]
+    assert traces(json.dumps(about)) == set()
+    kept = ("id", "type", "timestamp", "sequence")
+    assert [[event[name] for name in kept] for event in events][:-1] == [
+        [event[name] for name in kept] for event in before
+    ]
+    assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
+    assert [event["type"] for event in about][-1] == "subscriber.deleted"
+    created, confirmed, updated, _ = about
+    assert created["data"]["subscriber"] == {
+        "id": id_,
+        "email": "",
+        "firstName": "",
+        "lastName": "",
+        "status": "UNCONFIRMED",
+        "tags": [],
+        "createdAt": created["data"]["subscriber"]["createdAt"],
+    }
+    assert (confirmed["previous"], updated["previous"]) == (
+        {"status": "UNCONFIRMED"},
+        {"status": "CONFIRMED"},
+    )
+    others = [event for event in events if event not in about]
+    assert others == [event for event in before if event["id"] in {e["id"] for e in others}]
+
+
+def test_erasing_removes_the_person_from_deliveries(account: Account, receiver: Receiver) -> None:
+    webhook = deliveries.create_webhook(account, receiver.url)
+    row = create_subscriber(account)
+    (delivery,) = deliveries.wait_for_statuses(account, webhook, "SUCCEEDED")
+    ((of_person,),) = [page.body["deliveries"] for page in personal_data(account, row["id"])]
+    assert of_person == account.ok("GetWebhookDelivery", id=delivery["id"])
+    assert [attempt["responseBody"] for attempt in of_person["attempts"]] == ["ok"]
+
+    account.ok("DeleteSubscriber", id=row["id"], erase=True)
+    account.ok("RetryWebhookDelivery", id=delivery["id"])
+    deliveries.wait_for_statuses(account, webhook, "SUCCEEDED", "SUCCEEDED")
+
+    first, *later = [request.event for request in receiver.received]
+    assert len(later) == 2
+    assert first["data"]["subscriber"]["email"] == "ada@example.com"
+    assert traces(json.dumps(later)) == set()
+    (answered, _) = account.ok("GetWebhookDelivery", id=delivery["id"])["attempts"]
+    assert answered["responseBody"] == ""
+
+
+def test_deleting_keeps_events_unless_erased(account: Account) -> None:
+    id_ = create_person(account)
+
+    account.ok("DeleteSubscriber", id=id_)
+
+    assert traces("".join(event_texts(account))) == set(TRACES)
+    account.fails("SubscriberNotFound", "DeleteSubscriber", id=id_, erase=True)
+    account.fails("SubscriberNotFound", "GetSubscriberPersonalData", id=id_)
+
+
+def test_erased_person_who_opted_out_stays_suppressed(account: Account) -> None:
+    row = create_subscriber(account)
+    account.ok("ChangeSubscriberStatus", id=row["id"], status="UNSUBSCRIBED")
+
+    account.ok("DeleteSubscriber", id=row["id"], erase=True)
+
+    account.fails("SubscriberSuppressed", "CreateSubscriber", email="ada@example.com")
+
+
+def test_history_starts_anew_for_a_person_who_returns(account: Account) -> None:
+    row = create_subscriber(account)
+    account.ok("DeleteSubscriber", id=row["id"], erase=True)
+
+    create_subscriber(account)
+
+    assert [entry["type"] for entry in history(account)] == ["CREATED"]
+
+
+def test_malformed_page_token_is_rejected(account: Account) -> None:
+    row = create_subscriber(account)
+    fields: dict[str, Any] = {"id": row["id"], "pageToken": "x"}
+
+    account.fails("ValidationError", "GetSubscriberPersonalData", **fields)
