@@ -137,12 +137,14 @@ class HttpFront:
         body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> Response:
-        """Sends a request unchanged and returns the response."""
+        """Sends a request unchanged and returns the response, or its first record."""
         status, response_headers, text = self.exchange(
             method, path, key, body=body, headers=headers
         )
         link = response_headers.get("link")
         token = next_token(link) if link else ""
+        if response_headers.get("content-type") == "application/x-ndjson":
+            text = text.partition(b"\n")[0]
         return Response(status, json.loads(text) if text else None, token)
 
     def exchange(

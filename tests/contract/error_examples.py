@@ -162,6 +162,8 @@ class Recorder:
                 return send(account, None)
             case "FORBIDDEN":
                 return send(account, self.read_key)
+            case "EMAIL_NOT_VERIFIED" if operation.rpc == "ImportSubscribers":
+                return _import_with_a_new_field(self.unverified)
             case "EMAIL_NOT_VERIFIED":
                 return send(self.unverified, self.unverified.key)
             case "PAYLOAD_TOO_LARGE":
@@ -244,7 +246,21 @@ def _transition(account: Account, rpc: str) -> Any:
 def _fields(account: Account, rpc: str) -> Any:
     for number in range(100):
         create_field(account, f"Field {number}")
+    if rpc == "ImportSubscribers":
+        return _import_with_a_new_field(account)
     return account.call(rpc, label="More")
+
+
+def _import_with_a_new_field(account: Account) -> Response:
+    """Imports a file with an unknown column, which becomes a custom field."""
+    assert isinstance(account.front, HttpFront)
+    return account.front.send(
+        "POST",
+        "/api/subscribers/import?unknownColumns=CREATE_FIELDS",
+        account.key,
+        body=b"email,More\n",
+        headers={"Content-Type": "text/csv"},
+    )
 
 
 def _webhooks(account: Account, rpc: str) -> Any:

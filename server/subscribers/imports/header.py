@@ -51,6 +51,7 @@ class Header:
         self._cells = cells
         self.columns = Columns(cells, fields, options)
         self.unclear = UnclearCells()
+        self._rejected: tuple[CsvRow | None, int] = (None, 0)
         preset = self.preset = self.columns.preset
         parsers = field_parsers(
             STATUSES | dict(preset.statuses if preset else {}),
@@ -94,7 +95,11 @@ class Header:
         if not self._is_lenient:
             row.faults.append(RowFault(field))
             return
-        self.unclear.add(self._cells[index], cell)
+        # A column that sets several fields is counted once a row.
+        rejected, column = self._rejected
+        if rejected is not row or column != index:
+            self._rejected = row, index
+            self.unclear.add(self._cells[index], cell)
         if field == "status":
             row.status = Status.UNCONFIRMED
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from ...custom_fields.rules import DataType, derive_key
 from ...custom_fields.store import ColumnField, create
-from ...errors import Detail, ValidationError
+from ...errors import CustomFieldAlreadyExists, Detail, ValidationError, invalid
 from ...storage.transaction import Transaction
 from ...texts import caseless_key, has_control_characters
 from ..csv_format import CUSTOM_FIELDS
@@ -43,9 +43,17 @@ class NewFields:
             raise ValidationError(faults, "A column cannot become a custom field.")
 
     def create(self, tx: Transaction) -> None:
-        """Stores the fields. Raises CustomFieldLimitReached."""
+        """Stores the fields. Raises CustomFieldLimitReached.
+
+        Raises ValidationError if another client created one of them meanwhile.
+        """
         for label, column in zip(self._labels, self.columns, strict=True):
-            create(self._account_id, column.key, label, DataType.TEXT, "", tx)
+            try:
+                create(self._account_id, column.key, label, DataType.TEXT, "", tx)
+            except CustomFieldAlreadyExists:
+                raise invalid(
+                    label, "TAKEN", "is a custom field by now; repeat the import"
+                ) from None
 
 
 def _label(name: str) -> str:

@@ -225,6 +225,10 @@ class SubscriberServiceServicer:
         many rows. Each response message holds many results, at most 1 MiB. The response begins
         when the first rows, or the header of the CSV, have been accepted. To resume an
         interrupted import, send it again with on_conflict SKIP.
+
+        If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
+        of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
+        have more than 100 custom fields.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -107,6 +107,10 @@ class SubscriberServiceStub:
     many rows. Each response message holds many results, at most 1 MiB. The response begins
     when the first rows, or the header of the CSV, have been accepted. To resume an
     interrupted import, send it again with on_conflict SKIP.
+
+    If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
+    of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
+    have more than 100 custom fields.
     """
     ExportSubscribers: _grpc.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]
     """Streams all subscribers in order of creation. If filters are set, only subscribers
@@ -205,6 +209,10 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     many rows. Each response message holds many results, at most 1 MiB. The response begins
     when the first rows, or the header of the CSV, have been accepted. To resume an
     interrupted import, send it again with on_conflict SKIP.
+
+    If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
+    of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
+    have more than 100 custom fields.
     """
     ExportSubscribers: _aio.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]  # type: ignore[assignment]
     """Streams all subscribers in order of creation. If filters are set, only subscribers
@@ -366,6 +374,10 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         many rows. Each response message holds many results, at most 1 MiB. The response begins
         when the first rows, or the header of the CSV, have been accepted. To resume an
         interrupted import, send it again with on_conflict SKIP.
+
+        If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
+        of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
+        have more than 100 custom fields.
         """
 
     @_abc_1.abstractmethod

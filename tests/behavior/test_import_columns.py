@@ -1,0 +1,175 @@
+"""Imports of tables with mapped, unknown and created columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import create_field
+from .streams import Row, send_table, written_table
+from .test_import import by_address, list_subscribers, outcomes
+
+
+def names(account: Account) -> list[tuple[str, str]]:
+    return [(row["firstName"], row["lastName"]) for row in list_subscribers(account)]
+
+
+def import_mapped(account: Account, text: str, *column_map: str, **options: Any) -> Row:
+    """Imports a table, expects every row to be created, and returns the summary."""
+    streamed = send_table(account, text, columnMap=list(column_map), **options)
+    assert streamed.error is None, streamed.error
+    assert set(outcomes(streamed.records)) == {"CREATED"}
+    assert streamed.summary is not None
+    return streamed.summary
+
+
+def violations(account: Account, text: str, **options: Any) -> list[tuple[str, str]]:
+    error = send_table(account, text, **options).error
+    assert error is not None
+    assert error.status == 400
+    return error.violations
+
+
+def test_columns_are_mapped_to_fields(account: Account) -> None:
+    create_field(account, "Town")
+    table = [
+        ["E-mail contact", "Joined", "City", "A=B", "group", "Group 2", "Notes"],
+        ["a@b.io", "2024-05-01", "Rome", "Ada", "x", "y;z", "?"],
+    ]
+    column_map = (
+        *("E-mail contact=email", "joined=createdAt+consentAt", "City=customFields.town"),
+        *("A=B=firstName", "group=tags", "Group 2=tags", "Notes="),
+    )
+
+    summary = import_mapped(account, written_table(table), *column_map)
+
+    row = account.ok("GetSubscriber", id="a@b.io", view="FULL")["subscriber"]
+    assert (row["firstName"], row["tags"]) == ("Ada", ["x", "y", "z"])
+    assert row["createdAt"] == row["consent"]["at"] == "2024-05-01T00:00:00.000Z"
+    assert row["customFields"] == {"town": "Rome"}
+    assert summary["ignoredColumns"] == []
+
+
+@pytest.mark.parametrize(
+    ("target", "cell", "expected"),
+    [
+        ("firstName+lastName", "Ada King Lovelace", ("Ada King", "Lovelace")),
+        ("first+last", "Ada Lovelace", ("Ada", "Lovelace")),
+        ("name", "Ada", ("Ada", "")),
+        ("lastName+firstName", "Lovelace, Ada King", ("Ada King", "Lovelace")),
+        ("last+first", "Lovelace Ada King", ("Ada King", "Lovelace")),
+    ],
+)
+def test_full_name_is_split(
+    account: Account, target: str, cell: str, expected: tuple[str, str]
+) -> None:
+    text = written_table([["email", "Who"], ["a@b.io", cell]])
+
+    import_mapped(account, text, f"Who={target}")
+
+    assert names(account) == [expected]
+
+
+def test_map_precedes_the_preset(account: Account) -> None:
+    text = "Email Address,First Name,Nick,LEID,EUID\na@b.io,Ada,Countess,1,a\n"
+
+    import_mapped(account, text, "Nick=firstName")
+
+    assert names(account) == [("Countess", "")]
+
+
+@pytest.mark.parametrize(
+    ("entry", "code"),
+    [
+        ("email", "INVALID_FORMAT"),
+        ("=email", "INVALID_FORMAT"),
+        ("Town=customFields.town", "INVALID_VALUE"),
+        ("Notes=colour", "INVALID_VALUE"),
+        ("Notes=id", "INVALID_VALUE"),
+        ("Notes=tags+colour", "INVALID_VALUE"),
+    ],
+)
+def test_invalid_map_is_rejected(account: Account, entry: str, code: str) -> None:
+    text = "email,Notes\n"
+
+    assert violations(account, text, columnMap=["Notes=tags", entry]) == [("columnMap[1]", code)]
+
+
+def test_field_of_a_mapped_and_another_column_is_rejected(account: Account) -> None:
+    found = violations(account, "email,Work\n", columnMap=["Work=email"])
+
+    assert found == [("email", "DUPLICATE_FIELD"), ("Work", "DUPLICATE_FIELD")]
+
+
+def test_all_unknown_columns_are_named(account: Account) -> None:
+    columns = [f"column {number}" for number in range(30)]
+
+    error = send_table(account, ",".join(["email", *columns])).error
+
+    assert error is not None
+    assert all(column in error.body["error"]["message"] for column in columns)
+
+
+def test_unknown_columns_can_be_ignored(account: Account) -> None:
+    summary = import_mapped(account, "email,a,b\nx@b.io,1,2\n", unknownColumns="IGNORE")
+
+    assert summary["ignoredColumns"] == ["a", "b"]
+
+
+def test_unknown_columns_can_become_custom_fields(account: Account) -> None:
+    create_field(account, "Town")
+    text = "email,Town,Favourite colour,customFields.shoe_size,\na@b.io,Rome,red,44,x\n"
+
+    summary = import_mapped(account, text, unknownColumns="CREATE_FIELDS")
+
+    values = {"town": "Rome", "favourite_colour": "red", "shoe_size": "44"}
+    assert by_address(account, "a@b.io")["customFields"] == values
+    assert summary["createdFields"] == ["favourite_colour", "shoe_size"]
+    fields = account.ok("ListCustomFields")["customFields"]
+    assert [(field["label"], field["dataType"]) for field in fields[1:]] == [
+        ("Favourite colour", "TEXT"),
+        ("shoe_size", "TEXT"),
+    ]
+
+
+def test_dry_run_creates_no_custom_fields(account: Account) -> None:
+    text = "email,Town\na@b.io,Rome\n"
+
+    summary = import_mapped(account, text, unknownColumns="CREATE_FIELDS", dryRun=True)
+
+    assert (summary["created"], summary["createdFields"]) == (1, ["town"])
+    assert account.ok("ListCustomFields")["total"] == 0
+
+
+def test_columns_that_cannot_become_custom_fields_are_rejected(account: Account) -> None:
+    create_field(account, "Shoe size")
+    text = f"email,Shoe size!,🙂,updated at?,{'x' * 81}\n"
+
+    found = violations(account, text, unknownColumns="CREATE_FIELDS")
+
+    assert found == [
+        ("Shoe size!", "DUPLICATE_FIELD"),
+        ("🙂", "INVALID_FORMAT"),
+        ("updated at?", "RESERVED"),
+        ("x" * 81, "TOO_LONG"),
+    ]
+
+
+def test_custom_fields_are_created_within_the_limit(account: Account) -> None:
+    text = ",".join(["email", *(f"field {number}" for number in range(101))])
+
+    error = send_table(account, text, unknownColumns="CREATE_FIELDS").error
+
+    assert error is not None
+    assert (error.status, error.code) == (409, "CustomFieldLimitReached")
+    assert account.ok("ListCustomFields")["total"] == 0
+
+
+def test_custom_fields_require_a_verified_email(unverified_account: Account) -> None:
+    error = send_table(unverified_account, "email,Town\n", unknownColumns="CREATE_FIELDS").error
+
+    assert error is not None
+    assert (error.status, error.code) == (403, "EmailNotVerified")
+    assert send_table(unverified_account, "email\n", unknownColumns="CREATE_FIELDS").error is None

@@ -1,0 +1,182 @@
+"""Imports of files that other services export. The people in them are invented."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import create_subscriber
+from .streams import Row, send_table
+from .test_import import outcomes, rejections
+
+FILES = Path(__file__).parent / "exports"
+U, C, OUT, B, X = "UNCONFIRMED", "CONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED"
+
+
+def text_of(name: str) -> str:
+    return (FILES / f"{name}.csv").read_text()
+
+
+def import_file(account: Account, name: str, **options: Any) -> Row:
+    """Imports a file, expects every row to be created, and returns the summary."""
+    streamed = send_table(account, text_of(name), **options)
+    assert streamed.error is None, streamed.error
+    assert set(outcomes(streamed.records)) == {"CREATED"}
+    assert streamed.summary is not None
+    return streamed.summary
+
+
+def stored(account: Account) -> dict[str, Row]:
+    """Returns the subscribers by the name in their addresses."""
+    rows = account.ok("ListSubscribers", view="FULL", limit=100)["subscribers"]
+    return {row["email"].partition("@")[0]: row for row in rows}
+
+
+def statuses(account: Account) -> dict[str, str]:
+    return {name: row["status"] for name, row in sorted(stored(account).items())}
+
+
+EXPORTS: dict[str, tuple[str, dict[str, str], str]] = {
+    "mailchimp_subscribed": ("MAILCHIMP", {"ada": C, "bob": C}, "2021-03-04T05:06:07.000Z"),
+    "mailchimp_unsubscribed": (
+        "MAILCHIMP",
+        {"carol": OUT, "dan": OUT, "erin": OUT},
+        "2020-01-01T10:00:00.000Z",
+    ),
+    "mailchimp_cleaned": ("MAILCHIMP", {"frank": B}, "2020-05-05T05:05:05.000Z"),
+    "kit": (
+        "KIT",
+        {"ada": C, "bob": OUT, "carol": B, "dan": X, "erin": U, "frank": U},
+        "2021-03-04T05:06:07.000Z",
+    ),
+    "buttondown": (
+        "BUTTONDOWN",
+        {"ada": C, "bob": OUT, "carol": B, "dan": U, "erin": C},
+        "2021-03-04T05:06:07.123Z",
+    ),
+    "emailoctopus": (
+        "EMAILOCTOPUS",
+        {"ada": C, "bob": OUT, "carol": U, "dan": B},
+        "2021-03-04T05:06:07.000Z",
+    ),
+    "substack": ("SUBSTACK", {"ada": C, "bob": OUT, "carol": U}, "2021-03-04T05:06:07.000Z"),
+    "beehiiv": (
+        "BEEHIIV",
+        {"ada": C, "bob": OUT, "carol": U, "dan": B},
+        "2021-03-04T05:06:07.000Z",
+    ),
+    "listmonk": ("LISTMONK", {"ada": C, "bob": OUT, "carol": OUT}, "2021-03-04T05:06:07.123Z"),
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_export_of_another_service_is_detected_and_keeps_statuses_and_times(
+    account: Account, name: str
+) -> None:
+    preset, expected, created_at = EXPORTS[name]
+
+    summary = import_file(account, name)
+
+    assert summary["preset"] == preset
+    assert statuses(account) == expected
+    counts = {status: list(expected.values()).count(status) for status in expected.values()}
+    assert summary["statuses"] == counts
+    first = stored(account)[next(iter(expected))]
+    assert first["createdAt"] == created_at
+
+
+@pytest.mark.parametrize("name", ["kit", "buttondown", "emailoctopus", "beehiiv"])
+def test_tags_of_another_service_are_separated(account: Account, name: str) -> None:
+    import_file(account, name)
+
+    assert stored(account)["ada"]["tags"] == ["press", "vip"]
+
+
+def test_mailchimp_export_has_tags_without_quotes_and_consent(account: Account) -> None:
+    summary = import_file(account, "mailchimp_subscribed")
+
+    ada, bob = stored(account)["ada"], stored(account)["bob"]
+    assert (ada["firstName"], ada["lastName"]) == ("Ada", "Lovelace")
+    assert ada["tags"] == ["Customer, loyal", "vip"]
+    assert ada["consent"] == {"ip": "192.0.2.11", "at": "2021-03-04T05:10:00.000Z"}
+    assert ada["confirmedAt"] == "2021-03-04T05:10:00.000Z"
+    # Without the time of a form, the person was added at the time of the confirmation.
+    assert bob["createdAt"] == "2022-02-02T02:02:02.000Z"
+    assert {"LATITUDE", "NOTES", "Address"} <= set(summary["ignoredColumns"])
+    assert (summary["unclear"], summary["createdFields"]) == ([], [])
+
+
+def test_mailchimp_opt_outs_keep_their_times_and_unclear_dates_are_reported(
+    account: Account,
+) -> None:
+    summary = import_file(account, "mailchimp_unsubscribed")
+
+    carol = stored(account)["carol"]
+    assert carol["unsubscribedAt"] == carol["statusChangedAt"] == "2023-06-07T08:09:10.000Z"
+    assert "unsubscribedAt" not in stored(account)["dan"]
+    assert sorted(summary["unclear"], key=lambda unclear: unclear["column"]) == [
+        {"column": "CONFIRM_TIME", "rows": 1, "example": "sometime"},
+        {"column": "UNSUB_TIME", "rows": 1, "example": "last June"},
+    ]
+
+
+def test_merged_mailchimp_file_takes_the_status_of_each_row(account: Account) -> None:
+    send_table(
+        account,
+        "Email Address,UNSUB_TIME,CLEAN_TIME,LEID,EUID\n"
+        "a@b.io,2023-06-07 08:09:10,,1,a\nb@b.io,,2023-06-07 08:09:10,2,b\nc@b.io,,,3,c\n",
+    )
+
+    assert statuses(account) == {"a": OUT, "b": B, "c": C}
+
+
+def test_unknown_status_word_is_reported_and_makes_a_person_less_mailable(
+    account: Account,
+) -> None:
+    summary = import_file(account, "kit")
+
+    assert summary["unclear"] == [{"column": "State", "rows": 1, "example": "hibernating"}]
+
+
+def test_export_never_resubscribes_an_existing_subscriber(account: Account) -> None:
+    create_subscriber(account, email="ada@example.com")
+    account.ok("ChangeSubscriberStatus", id="ada@example.com", status=OUT)
+    create_subscriber(account, email="bob@example.com", isConfirmed=True)
+
+    streamed = send_table(account, text_of("kit"), onConflict="UPDATE")
+
+    assert [result.get("statusKept", False) for result in streamed.records[:2]] == [True, False]
+    assert statuses(account)["ada"] == statuses(account)["bob"] == OUT
+
+
+def test_preset_can_be_named(account: Account) -> None:
+    text = "Email,Status\na@b.io,inactive\nb@b.io,active\n"
+
+    summary = send_table(account, text, preset="BEEHIIV").summary
+
+    assert summary is not None
+    assert summary["preset"] == "BEEHIIV"
+    assert statuses(account) == {"a": OUT, "b": C}
+
+
+def test_word_of_a_service_is_invalid_without_its_preset(account: Account) -> None:
+    streamed = send_table(account, "Email,Status\na@b.io,inactive\n")
+
+    assert rejections(streamed.records) == [("INVALID_FIELD", "status")]
+    assert streamed.summary is not None
+    assert "preset" not in streamed.summary
+
+
+def test_own_export_is_detected_and_unknown_columns_fail(account: Account) -> None:
+    header = "id,email,firstName,lastName,status,tags,createdAt"
+
+    summary = send_table(account, f"{header}\n").summary
+    error = send_table(account, f"{header},town\n").error
+
+    assert summary is not None
+    assert summary["preset"] == "ROSTER"
+    assert error is not None
+    assert error.violations == [("town", "UNKNOWN_FIELD")]
