@@ -360,15 +360,19 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
         await database.close()
 
 
-def response_of_handler(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, front: str, handler: Any
-) -> Response:
-    """Returns the response of a front to ListTags with another handler."""
+def responses_of_handler(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, handler: Any, calls: int = 1
+) -> list[Response]:
+    """Returns the responses of each front to ListTags with another handler."""
     monkeypatch.setattr(TagService, "ListTags", handler)
 
-    async def main() -> Response:
+    async def main() -> list[Response]:
         async with serving(folder) as (fronts, key):
-            return await asyncio.to_thread(fronts[front].call, "ListTags", key, {})
+            return [
+                await asyncio.to_thread(fronts[name].call, "ListTags", key, {})
+                for name in FRONTS
+                for _ in range(calls)
+            ]
 
     return asyncio.run(main())
 
@@ -377,35 +381,32 @@ class UnexpectedError(Exception):
     pass
 
 
-@pytest.mark.parametrize("front", FRONTS)
-@pytest.mark.parametrize(
-    "kind", [UnexpectedError, TimeoutError, LookupError, StopAsyncIteration, grpc.RpcError]
-)
 def test_unexpected_error_is_described_only_in_the_log(
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    tmp_path: Path,
-    front: str,
-    kind: type[Exception],
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
+    kinds = [UnexpectedError, TimeoutError, LookupError, StopAsyncIteration, grpc.RpcError]
+    raised = kinds * len(FRONTS)
+    remaining = iter(raised)
+
     async def list_tags(self: TagService, request: Any, context: Any) -> Any:
-        raise kind("SELECT rose FROM /etc/garden")
+        raise next(remaining)("SELECT rose FROM /etc/garden")
 
-    response = response_of_handler(monkeypatch, tmp_path, front, list_tags)
+    responses = responses_of_handler(monkeypatch, tmp_path, list_tags, calls=len(kinds))
 
-    assert (response.status, response.code) == (500, "Internal")
-    assert response.body["error"]["details"] == []
-    for secret in ("rose", "garden", kind.__name__, "Traceback"):
-        assert secret not in str(response.body)
-    (record,) = [r for r in caplog.records if r.levelno >= logging.ERROR]
-    assert vars(record)["requestId"] == response.body["error"]["requestId"] != ""
-    for text in ("SELECT rose FROM /etc/garden", kind.__name__, "Traceback", "list_tags"):
-        assert text in caplog.text
+    records = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    for response, record, kind in zip(responses, records, raised, strict=True):
+        assert (response.status, response.code) == (500, "Internal"), kind
+        assert response.body["error"]["details"] == []
+        for secret in ("rose", "garden", kind.__name__, "Traceback"):
+            assert secret not in str(response.body)
+        assert vars(record)["requestId"] == response.body["error"]["requestId"] != ""
+        logged = caplog.handler.format(record)
+        for text in ("SELECT rose FROM /etc/garden", kind.__name__, "Traceback", "list_tags"):
+            assert text in logged, kind
 
 
-@pytest.mark.parametrize("front", FRONTS)
 def test_long_deadline_is_reduced_to_the_server_maximum(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, front: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(deadlines, "DEADLINE_SECONDS", 0.05)
     cancelled = []
@@ -417,10 +418,11 @@ def test_long_deadline_is_reduced_to_the_server_maximum(
             cancelled.append(True)
             raise
 
-    response = response_of_handler(monkeypatch, tmp_path, front, list_tags)
+    responses = responses_of_handler(monkeypatch, tmp_path, list_tags)
 
-    assert (response.status, response.code) == (504, "DeadlineExceeded")
-    assert cancelled == [True]
+    expected = (504, "DeadlineExceeded")
+    assert [(response.status, response.code) for response in responses] == [expected] * len(FRONTS)
+    assert cancelled == [True] * len(FRONTS)
 
 
 def test_call_without_a_deadline_gets_the_server_maximum(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ..cases import each
 from ..conftest import Account
 from ..fronts import HttpFront
 from ..observability.helpers import lines_of
@@ -69,55 +70,49 @@ POST = "POST /api/tags HTTP/1.1\r\nHost: x\r\n"
 GET = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
 
 
-@both_http
-@pytest.mark.parametrize(
-    "request_text",
-    [
-        pytest.param(
-            f"{POST}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n",
-            id="Content-Length with Transfer-Encoding",
-        ),
-        pytest.param(
-            f"{POST}Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n",
-            id="Transfer-Encoding with Content-Length",
-        ),
-        pytest.param(
-            f"{POST}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}} ", id="two lengths"
-        ),
-        pytest.param(f"{POST}Content-Length: 2, 3\r\n\r\n{{}} ", id="a list of lengths"),
-        pytest.param(f"{POST}Content-Length: -1\r\n\r\n", id="negative length"),
-        pytest.param(f"{POST}Content-Length: +2\r\n\r\n{{}}", id="signed length"),
-        pytest.param(f"{POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n", id="a chunk of no size"),
-        pytest.param(f"{POST}Transfer-Encoding: chunked, x\r\n\r\n0\r\n\r\n", id="unknown coding"),
-        pytest.param("GET /healthz HTTP/1.1\nHost: x\n\n", id="bare LF"),
-        pytest.param("GET /healthz HTTP/1.1\r\nHost: x\nA: b\r\n\r\n", id="bare LF in a header"),
-        pytest.param(f"{GET}A: b\rc\r\n\r\n", id="bare CR"),
-        pytest.param(f"{GET}A: b\0c\r\n\r\n", id="NUL"),
-        pytest.param(f"{GET}A : b\r\n\r\n", id="space before the colon"),
-        pytest.param(f"{GET}A: b\r\n c\r\n\r\n", id="folded header"),
-        pytest.param("GET /healthz HTTP/1.1\r\n\r\n", id="no Host"),
-        pytest.param(f"{GET}Host: y\r\n\r\n", id="two Hosts"),
-        pytest.param(GET + "A: b\r\n" * 128 + "\r\n", id="129 headers"),
-        pytest.param(f"{GET}A: {'b' * 9_216}\r\n\r\n", id="9 k header"),
-        pytest.param("GET /healthz?" + "b" * 9_216 + " HTTP/1.1\r\nHost: x\r\n\r\n", id="9 k line"),
-        pytest.param("hello\r\n\r\n", id="not HTTP"),
-        pytest.param("hello you there\r\n\r\n", id="three words"),
-        pytest.param("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="TLS"),
-        pytest.param("F(O /healthz HTTP/1.1\r\nHost: x\r\n\r\n", id="method is not a token"),
-        pytest.param("FOO /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n", id="no version, no method"),
-        pytest.param("GET /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n", id="no version"),
-    ],
-)
-def test_malformed_http_is_a_regular_error_without_a_traceback(
-    http_service: Service, request_text: str
-) -> None:
-    response = send_raw(http_service.http, request_text.encode())
+MALFORMED = {
+    "Content-Length with Transfer-Encoding": (
+        f"{POST}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n"
+    ),
+    "Transfer-Encoding with Content-Length": (
+        f"{POST}Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n"
+    ),
+    "two lengths": f"{POST}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}} ",
+    "a list of lengths": f"{POST}Content-Length: 2, 3\r\n\r\n{{}} ",
+    "negative length": f"{POST}Content-Length: -1\r\n\r\n",
+    "signed length": f"{POST}Content-Length: +2\r\n\r\n{{}}",
+    "a chunk of no size": f"{POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "unknown coding": f"{POST}Transfer-Encoding: chunked, x\r\n\r\n0\r\n\r\n",
+    "bare LF": "GET /healthz HTTP/1.1\nHost: x\n\n",
+    "bare LF in a header": "GET /healthz HTTP/1.1\r\nHost: x\nA: b\r\n\r\n",
+    "bare CR": f"{GET}A: b\rc\r\n\r\n",
+    "NUL": f"{GET}A: b\0c\r\n\r\n",
+    "space before the colon": f"{GET}A : b\r\n\r\n",
+    "folded header": f"{GET}A: b\r\n c\r\n\r\n",
+    "no Host": "GET /healthz HTTP/1.1\r\n\r\n",
+    "two Hosts": f"{GET}Host: y\r\n\r\n",
+    "129 headers": GET + "A: b\r\n" * 128 + "\r\n",
+    "9 k header": f"{GET}A: {'b' * 9_216}\r\n\r\n",
+    "9 k line": "GET /healthz?" + "b" * 9_216 + " HTTP/1.1\r\nHost: x\r\n\r\n",
+    "not HTTP": "hello\r\n\r\n",
+    "three words": "hello you there\r\n\r\n",
+    "TLS": "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "method is not a token": "F(O /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+    "no version, no method": "FOO /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n",
+    "no version": "GET /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n",
+}
 
-    assert (response.status, response.code) == (400, "ValidationError")
-    assert response.headers["content-type"] == "application/json"
-    assert set(response.json) == {"error"}
-    assert set(response.json["error"]) == {"code", "message", "details", "requestId"}
-    assert response.json["error"]["requestId"] == response.headers["x-request-id"]
+
+@both_http
+def test_malformed_http_is_a_regular_error_without_a_traceback(http_service: Service) -> None:
+    for case, text in MALFORMED.items():
+        response = send_raw(http_service.http, text.encode())
+
+        assert (response.status, response.code) == (400, "ValidationError"), case
+        assert response.headers["content-type"] == "application/json"
+        assert set(response.json) == {"error"}
+        assert set(response.json["error"]) == {"code", "message", "details", "requestId"}
+        assert response.json["error"]["requestId"] == response.headers["x-request-id"]
     assert http_service.traces() == []
 
 
@@ -129,7 +124,7 @@ def test_128_headers_are_accepted(http_service: Service) -> None:
 
 
 @both_http
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "/api",
@@ -159,7 +154,7 @@ def test_unknown_path_is_not_found(account: Account, path: str) -> None:
 
 
 @both_http
-@pytest.mark.parametrize(
+@each(
     ("method", "path", "allowed"),
     [
         ("PUT", "/api/tags", "GET, HEAD, OPTIONS, POST"),
@@ -185,8 +180,8 @@ def test_wrong_method_is_rejected_with_the_allowed_methods(
 
 
 @both_http
-@pytest.mark.parametrize("path", ["/api/tags", "/nothing"])
-@pytest.mark.parametrize("method", ["FOO", "get", "GETS", "DESCRIBE", "X-Y", "F'O", "F`"])
+@each("path", ["/api/tags", "/nothing"])
+@each("method", ["FOO", "get", "GETS", "DESCRIBE", "X-Y", "F'O", "F`"])
 def test_unknown_method_is_not_implemented(http_service: Service, method: str, path: str) -> None:
     head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
 
@@ -199,7 +194,7 @@ def test_unknown_method_is_not_implemented(http_service: Service, method: str, p
 
 
 @both_http
-@pytest.mark.parametrize(
+@each(
     ("path", "allowed"),
     [
         ("/api/tags", "GET, HEAD, OPTIONS, POST"),
@@ -216,9 +211,7 @@ def test_options_returns_the_allowed_methods_without_a_key(
 
 
 @both_http
-@pytest.mark.parametrize(
-    "path", ["/api/tags", "/healthz", f"/api/tags/{MISSING_ID}", "/api/tags?limit=x", "/nowhere"]
-)
+@each("path", ["/api/tags", "/healthz", f"/api/tags/{MISSING_ID}", "/api/tags?limit=x", "/nowhere"])
 def test_head_matches_get_without_a_body(account: Account, path: str) -> None:
     head = f"{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: same\r\n"
     head += f"Authorization: Bearer {account.key}\r\n\r\n"
@@ -232,8 +225,8 @@ def test_head_matches_get_without_a_body(account: Account, path: str) -> None:
 
 
 @both_http
-@pytest.mark.parametrize("sent_id", ["a", "0._-Z", "7" * 64])
-@pytest.mark.parametrize("path", ["/api/tags", "/api/tags/x", "/healthz", "/nowhere"])
+@each("sent_id", ["a", "0._-Z", "7" * 64])
+@each("path", ["/api/tags", "/api/tags/x", "/healthz", "/nowhere"])
 def test_valid_request_id_is_returned(account: Account, path: str, sent_id: str) -> None:
     assert isinstance(account.front, HttpFront)
     _, headers, body = account.front.exchange(
@@ -245,10 +238,9 @@ def test_valid_request_id_is_returned(account: Account, path: str, sent_id: str)
 
 
 @both_http
-@pytest.mark.parametrize(
+@each(
     "sent_id",
     ["", "7" * 65, "a b", "a\tb", "a;b", "<script>", 'a"b', "a%0d%0aSet-Cookie:x", "é", "١"],
-    ids=ascii,
 )
 def test_request_id_with_other_characters_or_length_is_replaced(
     account: Account, sent_id: str
@@ -277,7 +269,7 @@ def test_every_response_has_its_own_request_id(account: Account) -> None:
 
 
 @both_http
-@pytest.mark.parametrize(
+@each(
     ("method", "path", "status"),
     [("GET", "/api/nothing/ada@example.com", 404), ("PUT", "/api/tags?q=ada@example.com", 405)],
 )
@@ -312,8 +304,8 @@ BREAKS = ["%0d%0a", "\t", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"]
 
 
 @both_http
-@pytest.mark.parametrize("name", ["X-Request-Id", "Idempotency-Key", "Traceparent", "Tracestate"])
-@pytest.mark.parametrize("end", BREAKS, ids=ascii)
+@each("name", ["X-Request-Id", "Idempotency-Key", "Traceparent", "Tracestate"])
+@each("end", BREAKS)
 def test_request_header_cannot_inject_a_response_header(
     account: Account, name: str, end: str
 ) -> None:
@@ -327,16 +319,16 @@ def test_request_header_cannot_inject_a_response_header(
 
 
 @both_http
-@pytest.mark.parametrize("end", ["%0d%0a", "%0a", "%0D", "%c2%85", "%e2%80%a8"])
-def test_query_cannot_break_the_link_header(account: Account, end: str) -> None:
+def test_query_cannot_break_the_link_header(account: Account) -> None:
     for number in range(2):
         # The query below matches them, because surrounding whitespace is ignored.
         account.ok("CreateSubscriber", email=f"{number}@example.com", firstName="Set-Cookie: x")
-    head = f"GET /api/subscribers?limit=1&q={end}Set-Cookie:+x HTTP/1.1\r\nHost: x\r\n"
-    head += f"Connection: close\r\nAuthorization: Bearer {account.key}\r\n\r\n"
+    for end in ("%0d%0a", "%0a", "%0D", "%c2%85", "%e2%80%a8"):
+        head = f"GET /api/subscribers?limit=1&q={end}Set-Cookie:+x HTTP/1.1\r\nHost: x\r\n"
+        head += f"Connection: close\r\nAuthorization: Bearer {account.key}\r\n\r\n"
 
-    response = send_raw(address_of(account), head.encode())
+        response = send_raw(address_of(account), head.encode())
 
-    assert (response.status, response.json["total"]) == (200, 2)
-    assert f"q={end}Set-Cookie:+x&pageToken=" in response.headers["link"]
-    assert "set-cookie" not in response.headers
+        assert (response.status, response.json["total"]) == (200, 2), end
+        assert f"q={end}Set-Cookie:+x&pageToken=" in response.headers["link"]
+        assert "set-cookie" not in response.headers, end

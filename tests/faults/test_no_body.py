@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from http_gateway.body import MAX_BODY_BYTES
 
 from ..behavior.deliveries import create_webhook
 from ..behavior.helpers import MISSING_ID
+from ..cases import each
 from ..conftest import Account
 from ..fronts import METHODS, UNARY, HttpFront, Response, binding, path_variables
 from .test_http import address_of, both_http, send_raw
@@ -51,27 +50,25 @@ def send(
     return account.front.send(method, path, sent, body=body, headers=headers)
 
 
-@pytest.mark.parametrize("rpc", WITHOUT_BODY)
+@each("rpc", WITHOUT_BODY)
 def test_any_other_body_is_rejected_before_the_resource_is_read(account: Account, rpc: str) -> None:
     for body in INVALID.values():
         refused = send(account, rpc, body)
         assert (refused.status, refused.code) == (400, "ValidationError"), body
 
 
-@pytest.mark.parametrize("rpc", WITHOUT_BODY)
+@each("rpc", WITHOUT_BODY)
 def test_unreadable_body_is_rejected_by_its_headers(account: Account, rpc: str) -> None:
     for status, body, headers in HEADERS.values():
         assert send(account, rpc, body, headers=headers).status == status
 
 
 # Not every combination: the services throttle an address that sends many invalid keys.
-@pytest.mark.parametrize(
+@each(
     ("rpc", "body", "headers"),
-    [
-        *(pytest.param(rpc, b"garbage", {}, id=rpc) for rpc in WITHOUT_BODY),
-        *(pytest.param("ListTags", body, {}, id=name) for name, body in INVALID.items()),
-        *(pytest.param("ListTags", *rest, id=name) for name, (_, *rest) in HEADERS.items()),
-    ],
+    {rpc: (rpc, b"garbage", {}) for rpc in WITHOUT_BODY}
+    | {name: ("ListTags", body, {}) for name, body in INVALID.items()}
+    | {name: ("ListTags", *rest) for name, (_, *rest) in HEADERS.items()},
 )
 def test_missing_key_is_reported_before_the_body(
     account: Account, rpc: str, body: bytes, headers: dict[str, str]
@@ -79,16 +76,15 @@ def test_missing_key_is_reported_before_the_body(
     assert send(account, rpc, body, key=None, headers=headers).code == "Unauthorized"
 
 
-@pytest.mark.parametrize("rpc", ["TestWebhook", "RotateWebhookSecret", "DeleteTag", "ListApiKeys"])
-def test_scope_is_reported_before_errors_in_the_body(account: Account, rpc: str) -> None:
-    reader = account.new_key("read")
+def test_scope_is_reported_before_errors_in_the_body(account: Account) -> None:
+    reader, headers = account.new_key("read"), {"Content-Type": "text/plain"}
 
-    assert send(account, rpc, b"garbage", key=reader).code == "Forbidden"
-    headers = {"Content-Type": "text/plain"}
-    assert send(account, rpc, b"{}", key=reader, headers=headers).status == 415
+    for rpc in ("TestWebhook", "RotateWebhookSecret", "DeleteTag", "ListApiKeys"):
+        assert send(account, rpc, b"garbage", key=reader).code == "Forbidden", rpc
+        assert send(account, rpc, b"{}", key=reader, headers=headers).status == 415, rpc
 
 
-@pytest.mark.parametrize("rpc", sorted(set(WITHOUT_BODY) & set(UNARY)))
+@each("rpc", sorted(set(WITHOUT_BODY) & set(UNARY)))
 def test_empty_body_and_empty_object_are_equivalent(account: Account, rpc: str) -> None:
     # An empty body has no type that could be wrong.
     empty = send(account, rpc, b"", headers={"Content-Type": "text/plain"})
@@ -110,10 +106,9 @@ def test_rejected_test_and_rotation_have_no_effect(account: Account) -> None:
     assert account.ok("GetWebhook", id=created["id"])["webhook"] == created
 
 
-@pytest.mark.parametrize(
+@each(
     ("chunks", "status"),
     [([], 404), ([b"{", b"}"], 404), ([b"{", b'"a": 1}'], 400)],
-    ids=["empty", "an empty object", "a key"],
 )
 def test_chunked_body_is_read_to_its_end(
     account: Account, chunks: list[bytes], status: int

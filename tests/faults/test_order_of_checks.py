@@ -9,6 +9,7 @@ import pytest
 from http_gateway.body import MAX_BODY_BYTES
 from server.accounts.rules import make_secret
 
+from ..cases import each
 from ..conftest import Account
 from ..fronts import HttpFront, Response
 from .test_http import both_http
@@ -46,12 +47,10 @@ INVALID_BODIES = {
 # An unknown key has a test of its own.
 KEYS = {"no key": None, "malformed": "rk_x", "invalid checksum": "rk_" + "0" * 46}
 
-each_invalid_body = pytest.mark.parametrize("invalid", INVALID_BODIES.values(), ids=INVALID_BODIES)
-each_400 = pytest.mark.parametrize(
-    "invalid", [pytest.param(w, id=name) for name, w in INVALID_BODIES.items() if w.status == 400]
-)
-each_413_and_415 = pytest.mark.parametrize(
-    "invalid", [pytest.param(w, id=name) for name, w in INVALID_BODIES.items() if w.status != 400]
+each_invalid_body = each("invalid", INVALID_BODIES)
+each_400 = each("invalid", {name: w for name, w in INVALID_BODIES.items() if w.status == 400})
+each_413_and_415 = each(
+    "invalid", {name: w for name, w in INVALID_BODIES.items() if w.status != 400}
 )
 
 
@@ -61,17 +60,14 @@ def send(account: Account, method: str, path: str, invalid: InvalidBody) -> Resp
 
 
 # Not every combination: the services throttle an address that sends many invalid keys.
-@pytest.mark.parametrize(
+@each(
     ("method", "path"),
     [("POST", "/api/custom-fields"), ("PUT", f"/api/tags/{MISSING_ID}")],
-    ids=["POST", "PUT"],
 )
-@pytest.mark.parametrize(
+@each(
     ("key", "invalid"),
-    [
-        *(pytest.param("", invalid, id=name) for name, invalid in INVALID_BODIES.items()),
-        *(pytest.param(key, INVALID_BODIES["not JSON"], id=name) for name, key in KEYS.items()),
-    ],
+    {name: ("", invalid) for name, invalid in INVALID_BODIES.items()}
+    | {name: (key, INVALID_BODIES["not JSON"]) for name, key in KEYS.items()},
 )
 def test_invalid_key_is_reported_before_errors_in_the_body(
     account: Account, method: str, path: str, key: str | None, invalid: InvalidBody
@@ -91,19 +87,23 @@ def test_invalid_key_is_reported_before_errors_in_the_body(
     }
 
 
-@pytest.mark.parametrize("query", ["limit=x", "nothing=1", "limit=1&limit=1", "%ff=1"])
+@each("query", ["limit=x", "nothing=1", "limit=1&limit=1", "%ff=1"])
 def test_invalid_key_is_reported_before_errors_in_the_query(account: Account, query: str) -> None:
     assert isinstance(account.front, HttpFront)
 
     assert account.front.send("GET", f"/api/tags?{query}").code == "Unauthorized"
 
 
+@pytest.fixture
+def reader(account: Account) -> Account:
+    """The account through a key that may only read."""
+    return account.with_key(account.new_key("read"))
+
+
 @each_413_and_415
 def test_unreadable_body_is_reported_before_the_scope(
-    account: Account, invalid: InvalidBody
+    reader: Account, invalid: InvalidBody
 ) -> None:
-    reader = account.with_key(account.new_key("read"))
-
     assert send(reader, "POST", "/api/tags", invalid).status == invalid.status
 
 
@@ -115,11 +115,7 @@ def test_unreadable_body_is_reported_before_the_unverified_email(
 
 
 @each_400
-def test_scope_is_reported_before_errors_in_the_body(
-    account: Account, invalid: InvalidBody
-) -> None:
-    reader = account.with_key(account.new_key("read"))
-
+def test_scope_is_reported_before_errors_in_the_body(reader: Account, invalid: InvalidBody) -> None:
     response = send(reader, "POST", "/api/tags", invalid)
 
     assert (response.status, response.code) == (403, "Forbidden")
@@ -127,10 +123,9 @@ def test_scope_is_reported_before_errors_in_the_body(
 
 
 @each_400
-@pytest.mark.parametrize(
+@each(
     ("method", "path"),
     [("POST", "/api/custom-fields"), ("PATCH", f"/api/custom-fields/{MISSING_ID}")],
-    ids=["POST", "PATCH"],
 )
 def test_unverified_email_is_reported_before_errors_in_the_body(
     unverified_account: Account, method: str, path: str, invalid: InvalidBody
@@ -147,16 +142,13 @@ def test_scope_is_reported_before_the_unverified_email(unverified_account: Accou
     reader.fails("Forbidden", "CreateCustomField", label="")
 
 
-def test_scope_is_reported_before_errors_in_the_query(account: Account) -> None:
-    reader = account.with_key(account.new_key("read"))
+def test_scope_is_reported_before_errors_in_the_query(reader: Account) -> None:
     assert isinstance(reader.front, HttpFront)
 
     assert reader.front.send("GET", "/api/keys?limit=x", reader.key).code == "Forbidden"
 
 
-def test_scope_is_reported_before_a_missing_resource(account: Account) -> None:
-    reader = account.with_key(account.new_key("read"))
-
+def test_scope_is_reported_before_a_missing_resource(reader: Account) -> None:
     reader.fails("Forbidden", "UpdateTag", id=MISSING_ID, name="vip")
 
 
@@ -167,7 +159,7 @@ def test_errors_in_the_body_are_reported_before_a_missing_resource(
     assert send(account, "PUT", f"/api/tags/{MISSING_ID}", invalid).status == invalid.status
 
 
-@pytest.mark.parametrize(
+@each(
     ("rpc", "fields"),
     [
         ("ChangeSubscriberStatus", {}),

@@ -21,7 +21,7 @@ def lines_of(log: Path, request_id: str) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = []
 
     def found() -> bool:
-        parsed = map(json.loads, log.read_text().splitlines())
+        parsed = [json.loads(text) for text in log.read_text().splitlines() if request_id in text]
         lines[:] = [line for line in parsed if line.get("requestId") == request_id]
         return bool(lines)
 
