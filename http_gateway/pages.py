@@ -37,7 +37,7 @@ REDIRECTS = {"/": (302, "/docs"), "/docs/": (308, "/docs")}
 
 # Timeout of the health check of the server, in seconds.
 READY_SECONDS = 2.0
-# Trailing metadata of the health check: what impairs a server that accepts calls.
+# Trailing metadata of the health check: a problem of a server that accepts calls.
 DETAIL_METADATA = "roster-health-detail"
 
 

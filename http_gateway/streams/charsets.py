@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..request_errors import RequestError, single_violation
 
-# Python has further codecs, some of which are no character encodings, such as zlib.
+# Python has other codecs. Some of them, such as zlib, are not character encodings.
 CHARSETS = frozenset(
     codecs.lookup(name).name
     for name in (
@@ -28,7 +28,7 @@ _MARK_BYTES = 2
 
 def codec_name(charset: str) -> str:
     """Returns the name of a codec by the name of a charset. Raises LookupError."""
-    # A codec can have a name that is not ASCII or contains NUL, which `lookup` rejects otherwise.
+    # For NUL, `lookup` raises ValueError instead of LookupError.
     if not charset.isascii() or not charset.isprintable():
         raise LookupError(charset)
     name = codecs.lookup(charset).name
@@ -38,7 +38,7 @@ def codec_name(charset: str) -> str:
 
 
 class Converter:
-    """Converts one body to UTF-8. Text in UTF-8 is passed on without a check."""
+    """Converts one body to UTF-8. Text in UTF-8 is returned unchanged and unchecked."""
 
     def __init__(self, charset: str, field: str) -> None:
         """Raises RequestError for `field` if the charset is unknown; "" is UTF-8."""
@@ -85,7 +85,7 @@ class Converter:
             self._decoder = codecs.getincrementaldecoder(self._name)()
 
     def _count(self, text: str) -> None:
-        # UTF-16 as such would begin with a byte order mark.
+        # The codec utf-16 would add a byte order mark.
         name = self._name if self._name != "utf-16" else "utf-16-le"
         before, _, line = text.rpartition("\n")
         if len(line) < len(text):

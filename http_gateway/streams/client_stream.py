@@ -57,7 +57,7 @@ def parser_of(request: Request, fields: RequestRecords) -> RecordParser:
 
 
 def converter_of(request: Request, fields: RequestRecords, message: Any) -> Converter | None:
-    """Returns the converter of a body to UTF-8, or None if it must be in UTF-8.
+    """Returns the converter of a body to UTF-8, or None if the body must be in UTF-8.
 
     Raises RequestError if the charset that the message or the headers name is unknown.
     """

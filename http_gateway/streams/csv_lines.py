@@ -103,7 +103,7 @@ class CsvParser:
             position, in_quotes = end.end(), False
 
     def _names_delimiter(self, line: Record) -> bool:
-        """Whether a line is the first one and names the delimiter, which is then set."""
+        """Sets the delimiter if a first line names it. Returns whether it does."""
         if line.line > 1 or (named := _SEPARATOR_LINE.fullmatch(line.data)) is None:
             return False
         if named[1] not in _NAMED_DELIMITERS:

@@ -21,7 +21,7 @@ def migrate(
     allow_single_node: Annotated[
         bool,
         typer.Option(
-            "--allow-single-node", help="Distribute also over a cluster without worker nodes."
+            "--allow-single-node", help="Distribute even if the cluster has no worker nodes."
         ),
     ] = False,
     json: Json = False,
@@ -30,7 +30,7 @@ def migrate(
 
     With --distribute, the tables with data of accounts become distributed tables with the account
     as distribution column; accounts and API keys become reference tables. Stop all services first.
-    Tables that are already distributed are not changed, so an interrupted command can be repeated.
+    Tables that are already distributed are not changed, so an interrupted command can be run again.
     Later migrations distribute the tables that they add.
     """
     applied = bring_up_to_date(database_url)

@@ -13,7 +13,7 @@ from grpc_health.v1.health import aio
 
 from ..errors import ServiceNotFound, Unavailable
 
-# Trailing metadata of a health check, for /readyz of the gateway.
+# Trailing metadata of a health check: a problem of a server that accepts calls, for /readyz.
 DETAIL_METADATA = "roster-health-detail"
 
 
@@ -26,7 +26,7 @@ class WatchEnded(Unavailable):
 class HealthService(aio.HealthServicer):
     """The health service of grpcio-health, with watches that can be ended.
 
-    `nodes` returns whether the nodes of the database respond, by ID.
+    `nodes` returns whether each node of the database responds, by ID.
     """
 
     def __init__(self, nodes: Callable[[], Mapping[int, bool]] = dict) -> None:
@@ -48,7 +48,7 @@ class HealthService(aio.HealthServicer):
     async def Check(self, request: Any, context: Any) -> Any:
         """Returns the status of a service. Raises ServiceNotFound.
 
-        The trailing metadata contains what impairs a process that can take calls.
+        The trailing metadata lists the nodes of the database that do not respond.
         """
         if request.service not in self._services:
             raise ServiceNotFound

@@ -73,7 +73,7 @@ class Authenticate(Interceptor):
 
     async def _look_up(self, secret_hash: str, now: int) -> CacheEntry:
         invalidations = self._invalidations
-        # The task may have run a call of another account before.
+        # An earlier call in this task may have set another account.
         caller.enter_account(None)
         identity = await self._database.read(lambda tx: store.identify_any_account(secret_hash, tx))
         if identity is None:

@@ -49,9 +49,9 @@ def of_database(database: Measured) -> Source:
         for file, size in database.bytes_on_disk().items():
             yield Sample(metrics.SQLITE_BYTES, size, (file,))
         if nodes := database.nodes():
-            missing = len(nodes) - sum(nodes.values())
-            yield Sample(metrics.DATABASE_NODES, len(nodes) - missing, ("responding",))
-            yield Sample(metrics.DATABASE_NODES, missing, ("not_responding",))
+            responding = sum(nodes.values())
+            yield Sample(metrics.DATABASE_NODES, responding, ("responding",))
+            yield Sample(metrics.DATABASE_NODES, len(nodes) - responding, ("not_responding",))
 
     return samples
 

@@ -47,7 +47,7 @@ class MergedMetrics(Collector):
 
 
 async def gather(urls: Mapping[int, str]) -> CollectorRegistry:
-    """Fetches the metrics of workers from their URLs by number; empty for one that has ended."""
+    """Fetches the metrics of workers from their URLs. A worker that has ended has an empty URL."""
     async with aiohttp.ClientSession(timeout=TIMEOUT, trust_env=False) as session:
         pages = await asyncio.gather(*(_fetch(session, url) for url in urls.values()))
     registry = CollectorRegistry()

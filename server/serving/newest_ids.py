@@ -1,4 +1,4 @@
-"""Makes new IDs greater than all stored ones, also if a node of the database does not respond."""
+"""Starts new IDs after the stored IDs, even if a node of the database does not respond."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ RETRY_SECONDS = 1.0
 
 @asynccontextmanager
 async def starting_past_newest(database: PostgresDatabase | SqliteDatabase) -> AsyncIterator[None]:
-    """Reads the newest IDs before the block; those of missing nodes during the block.
+    """Reads the newest IDs before the block. Nodes that do not respond are read during the block.
 
-    Accounts on a missing node cannot be written to until it responds. IDs are compared within an
-    account, so only its first IDs after that could be too small, and only if the clock of this
-    machine is behind.
+    Accounts on such a node cannot be written to until it responds. IDs are compared only within
+    an account. So only the first new IDs of these accounts can be too small, and only if the
+    clock of this machine is behind.
     """
     if not await _start_past_newest(database):
         yield
@@ -39,17 +39,17 @@ async def starting_past_newest(database: PostgresDatabase | SqliteDatabase) -> A
 
 
 async def _start_past_newest(database: PostgresDatabase | SqliteDatabase) -> int:
-    """Returns the number of missing nodes."""
-    found = await database.read_nodes(newest_id)
-    database.ids.start_past(max(filter(None, found.results), default=None))
-    return found.missing
+    """Returns the number of nodes that do not respond."""
+    newest = await database.read_nodes(newest_id)
+    database.ids.start_past(max(filter(None, newest.results), default=None))
+    return newest.not_responding
 
 
 async def _retry(database: PostgresDatabase | SqliteDatabase) -> None:
-    missing = True
-    while missing:
+    is_incomplete = True
+    while is_incomplete:
         await asyncio.sleep(RETRY_SECONDS)
         try:
-            missing = bool(await _start_past_newest(database))
+            is_incomplete = bool(await _start_past_newest(database))
         except Unavailable:
             log.debug("newest IDs not read: database not available")

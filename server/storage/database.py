@@ -19,10 +19,10 @@ Work = Callable[["Transaction"], Result]
 
 
 class NodeResults(NamedTuple, Generic[Result]):
-    """The results of the available nodes, and the number of the other nodes."""
+    """The results of the nodes that respond, and the number of the other nodes."""
 
     results: list[Result]
-    missing: int = 0
+    not_responding: int = 0
 
 
 class Database(Protocol):
@@ -44,10 +44,10 @@ class Database(Protocol):
         """Runs the work in one snapshot and returns its result."""
 
     async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
-        """Runs the work on each node of a distributed database, once for the accounts there.
+        """Runs the work on each node of a distributed database, for the accounts of the node.
 
         Other databases have one node. Statements without an account return the rows of each
-        shard of the node. A node that is not available is left out.
+        shard of the node.
         """
 
     async def write(self, work: Work[Result]) -> Result:

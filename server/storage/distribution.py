@@ -5,8 +5,8 @@ one node. `account`, `api_key` and `installation` are reference tables, copied t
 because authentication reads an API key before the account is known.
 
 Referenced tables come first. Each table is distributed by one statement, in its own
-transaction. After an interruption the next run continues with the remaining tables. At the
-end, the local rows that are left on the coordinator are deleted.
+transaction. After an interruption, the next run continues with the remaining tables. At the
+end, the copies of rows that remain on the coordinator are deleted.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .tables import in_dependency_order
 REFERENCE_TABLES = ("account", "api_key", "installation")
 ACCOUNT = "account_id"
 
-# Without local tables that Citus manages, which can be distributed like any other. Unlike this
-# catalog, the view citus_tables asks every node for the size of its shards.
+# Excludes local tables that Citus manages, which are distributed like other local tables. The
+# view citus_tables is not used, because it reads the size of the shards from every node.
 _DISTRIBUTED = "FROM pg_dist_partition WHERE (partmethod <> 'n' OR repmodel = 't')"
-_KNOWN = (
+_CITUS_TABLES = (
     "SELECT logicalrelid::text, CASE partmethod WHEN 'n' THEN 'reference' ELSE 'distributed' END,"
     f" column_to_column_name(logicalrelid, partkey), colocationid {_DISTRIBUTED}"
 )
@@ -62,11 +62,11 @@ class DistributedTable(NamedTuple):
 
 
 class _CitusTable(NamedTuple):
-    """A distributed table in Citus' catalog; `group` is the colocation ID."""
+    """A distributed table in the catalog of Citus."""
 
     kind: str
     column: str | None
-    group: int
+    colocation_id: int
 
 
 def remaining_tables(database: Database) -> list[str]:
@@ -80,7 +80,7 @@ def remaining_tables(database: Database) -> list[str]:
 def check_workers(database: Database, *, allow_single_node: bool) -> None:
     """Raises StorageError unless a database can be distributed over all nodes of its cluster."""
     workers = database.execute_sql(_WORKERS).fetchall()
-    if not (workers or allow_single_node or _known(database)):
+    if not (workers or allow_single_node or _citus_tables(database)):
         raise StorageError(
             "The cluster has no worker nodes, so the coordinator would store all shards. Run"
             " SELECT citus_set_coordinator_host(...) and SELECT citus_add_node(...) for each"
@@ -89,12 +89,12 @@ def check_workers(database: Database, *, allow_single_node: bool) -> None:
     for worker, success, result in workers:
         if not success:
             raise StorageError(
-                f"The worker {worker} cannot be used: {result}. Check that it is running, and has"
-                " the database and the role of the URL."
+                f"The worker node {worker} cannot be used: {result}. Check that it is running and"
+                " has the database and the role of the URL."
             )
         if not result:
             raise StorageError(
-                f"The worker {worker} does not have the Citus extension. Run CREATE EXTENSION"
+                f"The worker node {worker} does not have the Citus extension. Run CREATE EXTENSION"
                 " citus in its database as a superuser."
             )
 
@@ -105,33 +105,34 @@ def distribute_tables(database: Database) -> Iterator[DistributedTable]:
     Raises StorageError if Citus rejects a table. The caller holds the schema lock.
     """
     tables = in_dependency_order(database)
-    known = _known(database)
-    _check(tables, known)
+    existing = _citus_tables(database)
+    _check(tables, existing)
     # Any table of a colocation group identifies it. The first table creates the group.
     colocate_with = next(
-        (table for table in tables if table in known and table not in REFERENCE_TABLES), "none"
+        (table for table in tables if table in existing and table not in REFERENCE_TABLES), "none"
     )
     for table in tables:
         kind = TableKind.REFERENCE if table in REFERENCE_TABLES else TableKind.DISTRIBUTED
-        if table not in known:
+        if table not in existing:
             _distribute(database, table, kind, colocate_with)
         if kind is TableKind.DISTRIBUTED and colocate_with == "none":
             colocate_with = table
-        yield DistributedTable(table, kind, before=table in known)
-    _check(tables, _known(database))
+        yield DistributedTable(table, kind, before=table in existing)
+    _check(tables, _citus_tables(database))
     for table in tables:
-        _ask(database, table, "SELECT truncate_local_data_after_distributing_table(%s)", table)
+        _execute(database, table, "SELECT truncate_local_data_after_distributing_table(%s)", table)
 
 
 def _distribute(database: Database, table: str, kind: TableKind, colocate_with: str) -> None:
     if kind is TableKind.REFERENCE:
-        _ask(database, table, "SELECT create_reference_table(%s)", table)
+        _execute(database, table, "SELECT create_reference_table(%s)", table)
         return
     text = "SELECT create_distributed_table(%s, %s, colocate_with => %s)"
-    _ask(database, table, text, table, ACCOUNT, colocate_with)
+    _execute(database, table, text, table, ACCOUNT, colocate_with)
 
 
-def _ask(database: Database, table: str, text: str, *values: str) -> None:
+def _execute(database: Database, table: str, text: str, *values: str) -> None:
+    """Runs a statement that distributes a table. Raises StorageError."""
     try:
         database.execute_sql(text, values)
     except PeeweeException as error:
@@ -139,23 +140,24 @@ def _ask(database: Database, table: str, text: str, *values: str) -> None:
         raise StorageError(f"Citus rejected the table {table}: {reason}") from error
 
 
-def _known(database: Database) -> dict[str, _CitusTable]:
-    return {name: _CitusTable(*rest) for name, *rest in database.execute_sql(_KNOWN).fetchall()}
+def _citus_tables(database: Database) -> dict[str, _CitusTable]:
+    rows = database.execute_sql(_CITUS_TABLES).fetchall()
+    return {name: _CitusTable(*columns) for name, *columns in rows}
 
 
-def _check(tables: list[str], known: dict[str, _CitusTable]) -> None:
+def _check(tables: list[str], existing: dict[str, _CitusTable]) -> None:
     """Raises StorageError if a table is distributed in a different layout."""
     groups = set()
-    for table in filter(known.__contains__, tables):
-        found = known[table]
+    for table in filter(existing.__contains__, tables):
+        kind, column, colocation_id = existing[table]
         if table in REFERENCE_TABLES:
-            is_right = found.kind == TableKind.REFERENCE
+            matches = kind == TableKind.REFERENCE
         else:
-            is_right = (found.kind, found.column) == (TableKind.DISTRIBUTED, ACCOUNT)
-            groups.add(found.group)
-        if not is_right:
+            matches = (kind, column) == (TableKind.DISTRIBUTED, ACCOUNT)
+            groups.add(colocation_id)
+        if not matches:
             raise StorageError(
-                f"The table {table} is already a {found.kind} table that does not match Roster's"
+                f"The table {table} is already a {kind} table that does not match Roster's"
                 f" layout. Run {_undistribute(table)} first."
             )
     if len(groups) > 1:

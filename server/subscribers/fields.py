@@ -32,7 +32,7 @@ class Returned(NamedTuple):
     """Marks an attribute of a row that the API returns.
 
     `to_json` converts the stored value. `max_length` marks text that clients set. `full` marks
-    what only the view FULL has; None is left out.
+    an attribute that only the view FULL has, absent if it is None.
     """
 
     to_json: Callable[[Any], Any] = str

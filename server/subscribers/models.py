@@ -18,8 +18,7 @@ class Subscriber(Model):
     `name_key` and `last_name_key` are for searches by name, see `rules.SearchKeys`.
     `email_unicode_key` is the email key with its domain in Unicode, or null if that is equal.
     `revision` is explained in `store_revisions.py`. `origin` is the first entry of the history,
-    stored here because a row of its own would make creation slower; null in rows of earlier
-    versions.
+    stored here so that a creation inserts one row; null in rows of earlier versions.
     """
 
     account_id = TextField()

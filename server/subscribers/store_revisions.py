@@ -1,11 +1,11 @@
-"""Numbers the changes of an account, so that a client can read all changes after one.
+"""Numbers the changes of an account, so that a client can read all later changes.
 
 A change of a subscriber sets its `revision` to a number that is greater than every earlier one
 of the account, in the order of the commits: the account has one writer at a time. A client that
 has read all subscribers up to a revision finds every later change after it. A revision is the
-time of the change in microseconds, or the last revision plus one if the clock is behind it.
+time of the change in microseconds, or the last revision plus one if that is greater.
 Subscribers that one statement changes share a revision. The greatest revision of deleted
-subscribers is kept, so that none is used twice.
+subscribers is kept, so that no revision is used twice.
 """
 
 from __future__ import annotations
@@ -46,5 +46,5 @@ def next_revision(account_id: str, tx: Transaction, created_at: int = 0) -> int:
 
 
 def keep_deleted(account_id: str, revision: int, tx: Transaction) -> None:
-    """Keeps the revision of a deleted subscriber from being used again."""
+    """Stores the revision of a deleted subscriber, so that it is not used again."""
     tx.run(_KEEP, account_id=account_id, revision=revision)

@@ -1,4 +1,4 @@
-"""What the tests of distribution share: databases with data, and Citus' catalog."""
+"""Creates databases with data for tests, and reads the catalog of Citus."""
 
 from __future__ import annotations
 

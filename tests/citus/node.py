@@ -83,7 +83,7 @@ class Node:
         self._run("pg_ctl", "-w", *arguments)
 
     def freeze(self) -> None:
-        """Suspends all processes of the node. Its connections stay open and do not answer."""
+        """Suspends all processes of the node. Its connections stay open without a response."""
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:

@@ -47,7 +47,7 @@ def test_node_that_stops_or_freezes_serves_again_afterwards(citus: Cluster, url:
         assert connection.execute(COUNT).fetchone() == (100,)
 
 
-# A test process with a cluster, a worker of which is suspended.
+# A test process with a cluster that has a suspended worker node.
 STARTS = """
 from tests import reaper
 from tests.citus.cluster import installation, running

@@ -183,7 +183,7 @@ def test_worker_without_the_role_is_named(citus: Cluster, url: str) -> None:
     finally:
         worker.run(f"ALTER ROLE other RENAME TO {ROLE}")
 
-    assert f"The worker 127.0.0.1:{worker.port} cannot be used" in line
+    assert f"The worker node 127.0.0.1:{worker.port} cannot be used" in line
     assert rows(url, LISTED) == []
 
 
@@ -191,7 +191,7 @@ def test_worker_without_the_database_is_named(citus: Cluster, url: str) -> None:
     worker = citus.workers[1]
     worker.run(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
 
-    assert f"The worker 127.0.0.1:{worker.port} cannot be used" in refusal(url)
+    assert f"The worker node 127.0.0.1:{worker.port} cannot be used" in refusal(url)
     assert rows(url, LISTED) == []
 
 

@@ -1,4 +1,4 @@
-"""A service on a cluster, a node of which stops or freezes, or moves shards."""
+"""Calls while a node of the cluster is stopped or frozen, or moves shards."""
 
 from __future__ import annotations
 
@@ -125,10 +125,10 @@ def test_search_for_accounts_with_work_omits_only_the_stopped_node(
         assert sorted(chain(*found.results)) == sorted([*here, *there])
         with stopped(citus.workers[0]):
             found = await database.read_nodes(search)
-            assert [sorted(each) for each in found.results] == [there]
-            assert found.missing == 1
+            assert [sorted(accounts) for accounts in found.results] == [there]
+            assert found.not_responding == 1
             newest = await database.read_nodes(newest_id)
-            assert (len(newest.results), newest.missing) == (1, 1)
+            assert (len(newest.results), newest.not_responding) == (1, 1)
 
     run(url, scenario)
 
@@ -166,11 +166,11 @@ def test_service_starts_without_a_node_and_names_it(
     with stopped(worker):
         service = start(tmp_path, **settings)
         try:
-            wait_until(lambda: "details" in readiness(service), "it is not named")
+            wait_until(lambda: "details" in readiness(service), "the node is not named")
             (node,) = readiness(service)["details"]
             assert re.fullmatch(r"database node \d does not respond", node)
             worker.start()
-            wait_until(lambda: readiness(service) == {"status": "ok"}, "it is missing")
+            wait_until(lambda: readiness(service) == {"status": "ok"}, "the node is still named")
             worker.stop()
         finally:
             service.stop()
@@ -238,7 +238,7 @@ def test_accounts_of_other_shards_are_served_while_writes_to_a_shard_wait(
 
 
 def failing(attempts: list[int], *, times: int) -> Work[int]:
-    """Returns work whose first attempts fail with an internal error of the server."""
+    """Returns work that fails with an internal error of the server at first."""
 
     def work(tx: object) -> int:
         attempts.append(1)

@@ -85,7 +85,7 @@ pytestmark = pytest.mark.verify
 
 @pytest.fixture
 def url(citus: Cluster) -> str:
-    """A distributed database with data, whose Citus uses many connections for small tables."""
+    """A distributed database with data. Citus uses many connections even for small tables."""
     url = citus.new_roster()
     create_accounts(url)
     name = url.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""The documented backup of a cluster, its restoration, and the way back to one server."""
+"""The documented backup of a cluster, its restoration, and the return to a single server."""
 
 from __future__ import annotations
 

@@ -47,13 +47,15 @@ def export(
         str, typer.Option(metavar="TIMESTAMP", help="Only subscribers created before this.")
     ] = "",
     updated_after: Annotated[
-        str, typer.Option(metavar="TIMESTAMP", help="Only subscribers changed after this.")
+        str,
+        typer.Option(metavar="TIMESTAMP", help="Only subscribers with a last change after this."),
     ] = "",
     updated_before: Annotated[
-        str, typer.Option(metavar="TIMESTAMP", help="Only subscribers changed before this.")
+        str,
+        typer.Option(metavar="TIMESTAMP", help="Only subscribers with a last change before this."),
     ] = "",
     full: Annotated[
-        bool, typer.Option("--full", help="Add the times of changes and the consent.")
+        bool, typer.Option("--full", help="Also export the times of changes and the consent.")
     ] = False,
     no_resume: Annotated[
         bool, typer.Option("--no-resume", help="Start over instead of resuming.")

@@ -31,7 +31,7 @@ class UnknownColumns(StrEnum):
 def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     """Returns what a summary reports besides the counts by outcome and reason."""
     lines = []
-    if summary.get("preset"):
+    if summary.get("preset", "ROSTER") != "ROSTER":
         lines.append(f"Preset: {summary['preset'].lower()}.")
     statuses = summary.get("statuses") or {}
     if statuses:

@@ -49,8 +49,8 @@ class BatchExecutor(Generic[Work]):
     `start` and `stop` run in each thread, at its beginning and end. `run_batch` sets
     `result` or `error` of every item that it can claim, at most `max_batch` of them. With
     `abandons`, a canceled caller does not wait for a claimed item. With `queue_timeout`, an
-    item that is not claimed within that many seconds is rejected. If `fair`, the groups of items
-    have a share of the threads, see `FairQueue`.
+    item that is not claimed within that many seconds is rejected. `fair` limits the number of
+    threads of a group of items, see `FairQueue`.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class BatchExecutor(Generic[Work]):
         while batch := self._queue.take():
             dequeued_at = self._queue_delay.dequeued()
             self._run_guarded(batch)
-            # A batch that waited for an unavailable node says nothing about the others.
+            # The time spent waiting for a node that does not respond is not typical.
             if not isinstance(batch[0].error, Unavailable):
                 self._queue_delay.done(len(batch), dequeued_at)
             self._loop.call_soon_threadsafe(self._settle_all, batch)

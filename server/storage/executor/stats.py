@@ -69,4 +69,4 @@ class Measured(Protocol):
         """Returns file sizes by content; empty for a database server."""
 
     def nodes(self) -> Mapping[int, bool]:
-        """Returns whether the nodes of a distributed database respond, by ID; else empty."""
+        """Returns whether each node of a distributed database responds, by ID."""

@@ -27,7 +27,7 @@ Shares = tuple[Share, ...]
 
 
 class WorkItem(Generic[Work]):
-    """The work of one caller, the groups that it belongs to, and the future for its outcome."""
+    """The work of one caller, its groups, and the future for its outcome."""
 
     __slots__ = (
         "_claimed",

@@ -21,7 +21,7 @@ class WorkQueue(Protocol):
         """Adds an item."""
 
     def take(self) -> Batch:
-        """Waits for items and returns a batch; an empty one if the thread must stop."""
+        """Waits for items and returns a batch, which is empty if the thread must stop."""
 
     def done(self, batch: Batch) -> None:
         """Records that a thread has run a batch."""
@@ -55,7 +55,7 @@ class FifoQueue:
             except Empty:
                 return batch
         if batch:
-            # The end mark is for the next call.
+            # The next call returns the empty batch.
             self._items.put(None)
         return batch
 
@@ -68,11 +68,11 @@ class FifoQueue:
 
 
 class FairQueue:
-    """Limits how many batches of one group are run or ready to run at a time.
+    """Limits the number of batches of a group that run or are ready to run at the same time.
 
-    So accounts that wait for a lock, or for a node that does not respond, leave threads to the
-    others. Further items wait, those with equal groups together, and take turns. All items of a
-    batch have the same groups.
+    Accounts that wait for a lock, or for a node that does not respond, therefore leave threads
+    for other accounts. All items of a batch have the same groups. Items above a limit wait, and
+    the waiting combinations of groups take turns.
     """
 
     def __init__(self, max_batch: int) -> None:
@@ -81,7 +81,7 @@ class FairQueue:
         self._in_use: Counter[Hashable] = Counter()
         self._waiting: dict[Shares, deque[WorkItem[Any]]] = {}
         self._length = 0
-        # The number of threads to stop when nothing waits anymore.
+        # The number of threads to stop when no item waits.
         self._to_stop = 0
 
     def __len__(self) -> int:

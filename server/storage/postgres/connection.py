@@ -4,11 +4,11 @@ Every connection requires UTF-8, timeouts, and commits that are durable before t
 acknowledged. A server without these is rejected. Text columns have the collation "C", so
 that texts compare byte by byte as in SQLite.
 
-Locks belong to one node: account locks, the schema lock and the service lock. Processes on
-different nodes of a Citus cluster would not exclude each other, so all use the coordinator.
+Advisory locks belong to one node: account locks, the schema lock and the service lock. In a
+Citus cluster, all processes therefore connect to the coordinator.
 
-Every connection holds the service lock in shared mode until it is closed. Work that must not
-run beside a service takes it in exclusive mode.
+Every connection holds the service lock in shared mode until it is closed. The distribution of
+a database takes it in exclusive mode, so that no service runs at the same time.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
     def __init__(self, url: str) -> None:
         super().__init__("roster")
         self._url = url
-        # Whether the database has the Citus extension; known once a connection is open.
+        # Whether the database has the Citus extension; set when a connection is opened.
         self.has_citus = False
 
     def create_tables(self, models: Sequence[type[Model]], **options: Any) -> None:
@@ -102,7 +102,7 @@ def parameters(url: str) -> dict[str, Any]:
         f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
         # A generic plan that suits a typical account can be very slow for a large one.
         " -c plan_cache_mode=force_custom_plan"
-        # From Citus's coordinator to another node. Has no effect without Citus.
+        # For connections between the nodes of a Citus cluster. Has no effect without Citus.
         f" -c citus.node_connection_timeout={CONNECT_SECONDS}s"
     )
     return {
@@ -123,7 +123,7 @@ def _check(connection: psycopg.Connection[Any]) -> bool:
     """Returns whether the database has Citus. Raises StorageError if it cannot be used safely."""
     row = connection.execute(_SETTINGS, prepare=False).fetchone()
     assert row is not None
-    version, encoding, synchronous_commit, is_standby, has_citus, is_available = row
+    version, encoding, synchronous_commit, is_standby, has_citus, has_service_lock = row
     if version < OLDEST_VERSION:
         raise StorageError(
             f"The database is PostgreSQL {version}. Use version {OLDEST_VERSION} or later."
@@ -139,15 +139,15 @@ def _check(connection: psycopg.Connection[Any]) -> bool:
         )
     if is_standby:
         raise StorageError("The database is a read-only standby. Use the URL of the primary.")
-    if not is_available:
+    if not has_service_lock:
         raise StorageError(
             "The database is being distributed over a Citus cluster. Start again when `roster"
             " migrate --distribute` has finished."
         )
     if has_citus and connection.execute(_GROUP, prepare=False).fetchone() != (0,):
         raise StorageError(
-            "The database is on a worker node of a Citus cluster. Use the URL of the coordinator:"
-            " its locks coordinate all processes."
+            "The database is on a worker node of a Citus cluster. Use the URL of the coordinator,"
+            " which holds the locks of all processes."
         )
     return bool(has_citus)
 

@@ -1,6 +1,6 @@
 """Runs transactions on PostgreSQL: a thread for each connection, a transaction for each write.
 
-Several processes can serve one database. Each has a fixed number of threads with one
+Several processes can serve one database. Each process has a fixed number of threads with one
 connection each. Work waits for a free thread in a queue with a maximum length and a
 timeout. Reads and writes have separate threads, so that reads continue while writes wait
 for locks. A batch of reads shares one snapshot, taken after the last of them was queued.
@@ -35,7 +35,7 @@ from ..transaction import Transaction
 from .connection import connect, open_database, unusable, warn_of_danger
 from .listen import NotificationBridge
 from .nodes import Nodes
-from .placement import Node, NodeReading, read_placement
+from .placement import Node, NodeTransaction, read_placement
 from .running import RunningTransactions
 from .schema import bring_up_to_date
 from .transaction import (
@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 QUEUE_TIMEOUT_SECONDS = 5.0
 # The maximum number of reads that share a snapshot and its round trips.
 READS_AT_ONCE = 8
-# A write that failed later than this, in seconds, is not retried: its caller has waited enough.
+# The time in seconds after which a failed write is not retried.
 RETRY_SECONDS = 2.0
 _UNTRACKED = nullcontext()
 
@@ -142,7 +142,7 @@ class PostgresDatabase:
             return NodeResults([await self.read(work)])
 
         def run(node: Node, _tx: Transaction) -> Result:
-            return work(NodeReading(self._connections, self._clock, self.ids, placement, node))
+            return work(NodeTransaction(self._connections, self._clock, self.ids, placement, node))
 
         async def read(node: Node) -> Result | Unavailable:
             try:
@@ -151,9 +151,9 @@ class PostgresDatabase:
             except Unavailable as error:
                 return error
 
-        found = await asyncio.gather(*map(read, placement.nodes))
-        results = [each for each in found if not isinstance(each, Unavailable)]
-        return NodeResults(results, len(found) - len(results))
+        outcomes = await asyncio.gather(*map(read, placement.nodes))
+        results = [outcome for outcome in outcomes if not isinstance(outcome, Unavailable)]
+        return NodeResults(results, len(outcomes) - len(results))
 
     async def write(self, work: Work[Result]) -> Result:
         shares = self._nodes.write_shares(self._writers)
@@ -269,7 +269,7 @@ class PostgresDatabase:
         if self._nodes.failed(shares):
             raise Unavailable
         try:
-            # Without groups, no node is waited for.
+            # A read without groups does not wait for a node.
             with (
                 self._running.track(self._connections.connection(), shares)
                 if shares

@@ -1,9 +1,9 @@
-"""Observes the nodes of a Citus cluster, so that a failing node affects its own accounts only.
+"""Observes the nodes of a Citus cluster, so that a failing node affects only its own accounts.
 
 Each node is probed once a second, over a connection to the coordinator. If a probe fails or takes
-two seconds, calls for accounts on the node fail at once, and transactions that wait for the node
-are disconnected, until a probe succeeds. The server's timeouts are not sufficient: Citus cancels a
-statement on a frozen node by a connection to that node, and waits for it without limit.
+two seconds, calls for accounts on the node fail immediately, and transactions that wait for the
+node are disconnected, until a probe succeeds. Statement timeouts are not sufficient: to cancel a
+statement on a frozen node, Citus opens a connection to that node, and waits for it without limit.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ... import caller
 from ...errors import Unavailable
 from ..executor.work_item import Share, Shares
 from .connection import CONNECT_SECONDS, STATEMENT_SECONDS, parameters
-from .placement import Node, Placement, refreshed
+from .placement import Node, Placement, current_placement
 from .running import RunningTransactions, disconnect
 
 log = logging.getLogger(__name__)
 
-# Seconds between probes, for a probe, and between reads of the catalog.
+# The interval of probes, the timeout of a probe, and the interval of catalog reads, in seconds.
 PROBE_INTERVAL = 1.0
 PROBE_SECONDS = 2.0
 CATALOG_SECONDS = 5.0
@@ -97,7 +97,7 @@ class Nodes:
     async def _refresh(self) -> None:
         try:
             async with await self._connected() as connection:
-                self.placement = await refreshed(connection) or self.placement
+                self.placement = await current_placement(connection) or self.placement
         except (psycopg.Error, OSError) as error:
             log.warning("cannot read the shards of the database: %s", error)
 
@@ -107,7 +107,7 @@ class Nodes:
     async def _probe(self, node: Node) -> None:
         """Probes a node until canceled."""
         while True:
-            # Without the coordinator, the nodes cannot be judged.
+            # If the coordinator does not respond, the state of the other nodes is unknown.
             with suppress(psycopg.Error, OSError):
                 connection = await self._connected()
                 try:
@@ -118,7 +118,7 @@ class Nodes:
 
     async def _probe_over(self, connection: psycopg.AsyncConnection[Any], node: Node) -> None:
         """Probes a node over a connection until it fails."""
-        # The first probe includes a connection of the coordinator to the node.
+        # For the first probe, the coordinator connects to the node.
         seconds = PROBE_SECONDS + CONNECT_SECONDS
         while (placement := self.placement) is not None:
             overdue = asyncio.Event()
@@ -138,11 +138,11 @@ class Nodes:
             await asyncio.sleep(PROBE_INTERVAL)
 
     def _fail(self, node: Node, reason: object) -> None:
-        """Disconnects the transactions on a node. Those that commit get their usual time."""
+        """Disconnects the transactions on a node, except those that are being committed."""
         if node not in self.not_responding:
             log.error("database node %s does not respond: %s", node, " ".join(str(reason).split()))
         self.not_responding.add(node)
-        # A write to a reference table waits for all nodes.
+        # Older transactions also wait for the node: a write to a reference table uses all nodes.
         self._running.disconnect(node, older_than=STATEMENT_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""Reads from Citus's catalog which node stores an account, and runs statements on one node.
+"""Reads the nodes of accounts from the catalog of Citus, and runs statements on one node.
 
 Citus divides the range of `text_hash` among shards. Shards of co-located tables with the same
 range are on the same node. The catalog is on the coordinator, so reading it needs no other node.
@@ -34,7 +34,7 @@ JOIN pg_dist_node AS node ON node.groupid = placement.groupid AND node.noderole 
 WHERE shard.shardminvalue IS NOT NULL
 ORDER BY 1, 3
 """
-# Each statement returns one value. An error is returned, not raised.
+# Returns the error of a failed statement instead of raising it.
 _RUN_ON_NODE = """
 SELECT success, result FROM master_run_on_worker(%s::text[], %s::int[], %s::text[], false)
 """
@@ -52,7 +52,7 @@ class Node(NamedTuple):
 
 
 class Placement:
-    """The nodes of all shards. `tables` maps a table to its shards, in the order of hashes."""
+    """The nodes of all shards. `tables` has the shards of each table in the order of hashes."""
 
     def __init__(self, rows: Sequence[tuple[str, str, int, int, str, int]]) -> None:
         self.tables: dict[str, list[str]] = {}
@@ -75,8 +75,7 @@ class Placement:
 
     def probe(self, node: Node) -> tuple[str, list[str]]:
         """Returns a minimal statement that Citus runs on a node, and its values."""
-        ids = map(str, count())
-        account_id = next(each for each in ids if self.node_of(each) == node)
+        account_id = next(text for text in map(str, count()) if self.node_of(text) == node)
         table = next(iter(self.tables))
         return f"SELECT 1 FROM {table} WHERE account_id = %s LIMIT 1", [account_id]  # noqa: S608 - a table of the catalog
 
@@ -88,8 +87,8 @@ class Placement:
         pattern = re.compile("|".join(f'"{table}"' for table in tables))
         parts = [
             pattern.sub(partial(self._shard_in_statement, index), sql)
-            for index, place in enumerate(self._nodes)
-            if place == node
+            for index, shard_node in enumerate(self._nodes)
+            if shard_node == node
         ]
         return " UNION ALL ".join(f"({part})" for part in parts)
 
@@ -105,8 +104,8 @@ def read_placement(database: Database) -> Placement | None:
     return Placement(rows) if rows else None
 
 
-async def refreshed(connection: psycopg.AsyncConnection[Any]) -> Placement | None:
-    """Returns the current placement, or None if the database is no longer distributed."""
+async def current_placement(connection: psycopg.AsyncConnection[Any]) -> Placement | None:
+    """Returns the placement, or None if the database is no longer distributed."""
     rows = await (await connection.execute(_SHARDS)).fetchall()
     return Placement(rows) if rows else None
 
@@ -115,11 +114,11 @@ class NodeFailed(psycopg.OperationalError):
     """A node did not run a statement."""
 
 
-class NodeReading(Transaction):
+class NodeTransaction(Transaction):
     """Runs statements without an account on the shards of one node.
 
-    A statement returns the rows of each shard, for example one minimum per shard. Statements of
-    an account and of reference tables run as in other transactions.
+    A statement returns the rows of each shard, for example one minimum per shard. Statements for
+    one account, or on reference tables only, run as in other transactions.
     """
 
     __slots__ = ("_node", "_placement")

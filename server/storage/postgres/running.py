@@ -4,7 +4,7 @@ statement_timeout does not apply to a commit: with synchronous replication, it w
 standby without limit. A canceled commit is durable on the primary, but possibly not on
 the standby; PostgreSQL reports that as a warning.
 
-Citus may not react to a cancellation while a node does not respond. Then the connection ends.
+Citus can ignore a cancellation while a node does not respond. Its connection is then ended.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RunningTransactions:
 
     def __init__(self) -> None:
         self._running: dict[int, _Running] = {}
-        # Held to end a connection, which must not be closed meanwhile.
+        # Held while a connection is shut down, so that its thread does not close it.
         self._lock = threading.Lock()
 
     @contextmanager
@@ -65,9 +65,9 @@ class RunningTransactions:
         self._running[threading.get_ident()].commit_by = time.monotonic() + COMMIT_SECONDS
 
     def disconnect(self, group: Hashable, older_than: float) -> None:
-        """Ends the connections of the transactions of a group, and of all older ones.
+        """Ends the connections of transactions of a group or older than this, in seconds.
 
-        Those that commit get the usual time.
+        Transactions that are being committed keep the commit timeout.
         """
         oldest = time.monotonic() - older_than
         with self._lock:

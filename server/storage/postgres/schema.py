@@ -1,7 +1,7 @@
 """Migrates a PostgreSQL database, and distributes it over a Citus cluster.
 
 Both hold the schema lock. The tables that migrations add to a distributed database are
-distributed after the last migration, or by the next start if that was interrupted.
+distributed after the last migration; after an interruption, the next start distributes them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def bring_up_to_date(database: Psycopg3Database, folder: Path | None = None) -> 
     """Migrates an open database, and returns the applied migrations.
 
     If several processes start at the same time, one migrates and the others wait. `folder`
-    has the migrations, by default those of this version.
+    contains the migrations; the default is those of this version.
     """
     if not pending(database, folder) and not _remaining(database):
         return []

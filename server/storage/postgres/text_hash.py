@@ -1,4 +1,4 @@
-"""Computes PostgreSQL's hash of a text, by which Citus assigns accounts to shards.
+"""Computes PostgreSQL's hash of a text, which Citus uses to assign accounts to shards.
 
 It is `hashtext` of a text with the collation "C": Bob Jenkins' lookup3 with PostgreSQL's initial
 value. A server on a big-endian machine computes different values.

@@ -159,7 +159,7 @@ def is_transient(error: psycopg.Error) -> bool:
 
 
 def is_node_failure(error: psycopg.Error) -> bool:
-    """Whether a statement of a distributed database failed because of a node or a moved shard.
+    """Whether a statement failed because of a node of a Citus cluster or a moved shard.
 
     Citus reports many of these failures as internal errors.
     """

@@ -104,7 +104,7 @@ class Dispatcher:
         search = partial(ids_of_any_account_with_work, POLL_LIMIT)
         while True:
             try:
-                # A node that does not respond delays its own accounts only.
+                # A node that does not respond delays only its own accounts.
                 for account_ids in (await self._database.read_nodes(search)).results:
                     self.notify(account_ids)
             except _TEMPORARY_ERRORS:

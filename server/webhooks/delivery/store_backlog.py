@@ -46,7 +46,7 @@ def backlog_of_any_account(tx: Transaction) -> Backlog:
 
 
 def total(backlogs: Iterable[Backlog]) -> Backlog:
-    """Returns the backlog of several parts of the database."""
+    """Returns the sum of backlogs, such as those of several nodes."""
     known = list(backlogs)
     return Backlog(
         sum(each.deliveries for each in known), max((each.oldest for each in known), default=0)
