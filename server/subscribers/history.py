@@ -21,7 +21,7 @@ from .fields import PROFILE, Status, SubscriberRow
 
 
 class Source(StrEnum):
-    """How a change was made; the names of HistoryEntry.Source."""
+    """The source of a change, with the names of SubscriberHistoryEntry.Source."""
 
     API = "API"
     IMPORT = "IMPORT"
@@ -42,7 +42,7 @@ API = Actor()
 
 
 class EntryType(StrEnum):
-    """What an entry records; the names of HistoryEntry.Type."""
+    """The type of an entry, with the names of SubscriberHistoryEntry.Type."""
 
     CREATED = "CREATED"
     FIELDS_CHANGED = "FIELDS_CHANGED"

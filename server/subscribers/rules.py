@@ -42,9 +42,9 @@ NO_VALUES: Mapping[str, Any] = {}
 
 
 class Past(NamedTuple):
-    """The times and the consent of a subscriber before it was stored here; None is unknown.
+    """The times and the consent of a subscriber that an import states; None is unknown.
 
-    Times are in milliseconds. One of creation that is not in the past counts as now.
+    Times are in milliseconds. A time of creation in the future is replaced by the current time.
     """
 
     created_at: int | None = None

@@ -1,4 +1,4 @@
-"""The methods of SubscriberService for what is stored about one person."""
+"""The methods of SubscriberService that return the stored data of one person."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PersonalEvents(Protocol):
 
 
 class HistoryMethods:
-    """Returns what is stored about subscribers of the caller's account."""
+    """Returns the history and the personal data of subscribers of the caller's account."""
 
     def __init__(self, database: Database, events: PersonalEvents) -> None:
         self._database = database
@@ -57,10 +57,10 @@ class HistoryMethods:
             reply = pb.GetSubscriberPersonalDataResponse()
             fill(reply.subscriber, row, full=True)
             size = 0
-            for place, record in self._fill(reply, account, row.id, start, tx):
+            for end, record in self._fill(reply, account, row.id, start, tx):
                 size += record.ByteSize()
                 if size > MAX_STREAMED_BYTES:
-                    reply.next_page_token = place.text(list_key)
+                    reply.next_page_token = end.text(list_key)
                     break
             return reply
 
@@ -76,7 +76,7 @@ class HistoryMethods:
     ) -> Iterator[tuple[PageToken, Message]]:
         """Adds records one by one, and yields each with the position after it.
 
-        Among events, the revision of a position is a sequence number.
+        In a position among events, the revision is a sequence number.
         """
         number = start.page + 1
         if not start.revision:

@@ -106,7 +106,7 @@ def test_mailchimp_export_has_tags_without_quotes_and_consent(account: Account) 
     # Without the time of a form, the person was added at the time of the confirmation.
     assert bob["createdAt"] == "2022-02-02T02:02:02.000Z"
     assert {"LATITUDE", "NOTES", "Address"} <= set(summary["ignoredColumns"])
-    assert (summary["unclear"], summary["createdFields"]) == ([], [])
+    assert (summary["unrecognizedCells"], summary["createdFields"]) == ([], [])
 
 
 def test_mailchimp_opt_outs_keep_their_times_and_unclear_dates_are_reported(
@@ -117,7 +117,7 @@ def test_mailchimp_opt_outs_keep_their_times_and_unclear_dates_are_reported(
     carol = stored(account)["carol"]
     assert carol["unsubscribedAt"] == carol["statusChangedAt"] == "2023-06-07T08:09:10.000Z"
     assert "unsubscribedAt" not in stored(account)["dan"]
-    assert sorted(summary["unclear"], key=lambda unclear: unclear["column"]) == [
+    assert sorted(summary["unrecognizedCells"], key=lambda cells: cells["column"]) == [
         {"column": "CONFIRM_TIME", "rows": 1, "example": "sometime"},
         {"column": "UNSUB_TIME", "rows": 1, "example": "last June"},
     ]
@@ -138,7 +138,9 @@ def test_unknown_status_word_is_reported_and_makes_a_person_less_mailable(
 ) -> None:
     summary = import_file(account, "kit")
 
-    assert summary["unclear"] == [{"column": "State", "rows": 1, "example": "hibernating"}]
+    assert summary["unrecognizedCells"] == [
+        {"column": "State", "rows": 1, "example": "hibernating"}
+    ]
 
 
 def test_export_never_resubscribes_an_existing_subscriber(account: Account) -> None:

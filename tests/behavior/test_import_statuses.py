@@ -183,7 +183,7 @@ def test_summary_counts_outcomes_reasons_and_statuses(account: Account) -> None:
         "statusesKept": 1,
         "ignoredColumns": [],
         "createdFields": [],
-        "unclear": [],
+        "unrecognizedCells": [],
         "dryRun": False,
     }
 

@@ -32,7 +32,7 @@ def import_(
         OnConflict,
         typer.Option(
             case_sensitive=False,
-            help="Action for a row whose address is already taken. A status only becomes stricter.",
+            help="Action for a row with an existing address. Its status can only become stricter.",
         ),
     ] = OnConflict.FAIL,
     file_format: Annotated[
@@ -80,7 +80,10 @@ def import_(
         ),
     ] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Validate and report everything, store nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Validate all rows and report the results, but store nothing."
+        ),
     ] = False,
     failures: Annotated[
         str,
@@ -99,8 +102,8 @@ def import_(
 
     Files that are compressed with gzip or Zstandard are detected by their content. The file for
     failed rows is replaced when the import is complete and a row failed. Run the same command again
-    to resume an incomplete import of the same file. A resumed import skips rows whose address is
-    taken unless it updates them, because the interrupted import may have stored them.
+    to resume an incomplete import of the same file. A resumed import skips rows with an
+    existing address, or updates them, because the interrupted import may have stored them.
     Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the
     service cannot be reached, 7 if it rejects the request, 8 if the import
     is incomplete, and 130 if the command was interrupted.
@@ -188,7 +191,7 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
     if run.resumed:
         outcome = "updated" if run.on_conflict is OnConflict.UPDATE else "skipped"
         lines.append(
-            "The import was resumed: rows that were stored before the interruption without a"
+            "The import was resumed. Rows that were stored before the interruption without a"
             f" received result are counted as {outcome}."
         )
     lines += summary_lines(run.summary)

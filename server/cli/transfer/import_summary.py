@@ -1,4 +1,4 @@
-"""Describes the summary of an import to people."""
+"""Formats the summary of an import for the terminal."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
         lines.append(f"Custom fields created: {', '.join(summary['createdFields'])}.")
     if summary.get("ignoredColumns"):
         lines.append(f"Columns ignored: {', '.join(summary['ignoredColumns'])}.")
-    for unclear in summary.get("unclear") or ():
+    for cells in summary.get("unrecognizedCells") or ():
         lines.append(
-            f"Not understood in column {unclear['column']}: {unclear['rows']:,} cells,"
-            f" such as {unclear['example']!r}."
+            f"Values not recognized in column {cells['column']}: {cells['rows']:,},"
+            f" such as {cells['example']!r}."
         )
     if summary.get("dryRun"):
         lines.append("This was a dry run. Nothing was stored.")

@@ -1,7 +1,8 @@
 """Determines the fields that the columns of a CSV file set.
 
-`columnMap` precedes the preset, which precedes the names of fields. A built-in field precedes a
-custom field with the same name, and the key of a custom field precedes a label.
+`columnMap` takes precedence over the preset, and the preset over the names of fields. A built-in
+field takes precedence over a custom field with the same name, and the key of a custom field over
+a label.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from .cells import FIELD_NAMES, REVERSED_NAME
 from .names import normalized
 from .presets import Preset, detect
 
-# The maximum length of the list of unknown columns in an error, which gRPC metadata limits.
+# The maximum length of the list of unknown columns in an error. The size of gRPC metadata is
+# limited.
 MAX_LISTED = 2_000
 # Fields that clients do not set are ignored, so that an export can be imported.
 _READ_ONLY = ("id", "updatedAt")
@@ -37,7 +39,7 @@ _TAGS = "tags"
 
 
 class UnknownColumns(IntEnum):
-    """What happens to unknown columns; the numbers of UnknownColumns.Action."""
+    """Actions for unknown columns, with the numbers of UnknownColumns.Action."""
 
     FAIL = 1
     IGNORE = 2
@@ -55,7 +57,7 @@ class ColumnOptions(NamedTuple):
 class Column(NamedTuple):
     """The name of a column, and the fields that it sets.
 
-    Of columns with the same field, the one with the lowest rank counts.
+    Of several columns for one field, the one with the lowest rank is used.
     """
 
     position: int

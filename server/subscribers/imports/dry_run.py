@@ -1,8 +1,8 @@
 """Runs an import without storing anything.
 
 Each transaction of the import is run and rolled back, so that its results are those of the
-import. The addresses that it would have created are kept, because a later row can have the same
-one.
+import. The addresses of created subscribers are stored, because a later row can have the same
+address.
 """
 
 from __future__ import annotations

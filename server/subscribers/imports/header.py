@@ -15,7 +15,7 @@ from .columns import Column, ColumnOptions, Columns
 from .csv_row import CsvRow, RowFault
 from .names import normalized
 from .presets import Preset
-from .unclear import UnclearCells
+from .unrecognized import UnrecognizedCells
 
 _DEFAULTS = ColumnOptions()
 # From the most mailable to the strictest.
@@ -50,7 +50,7 @@ class Header:
         fields = list(fields)
         self._cells = cells
         self.columns = Columns(cells, fields, options)
-        self.unclear = UnclearCells()
+        self.unrecognized = UnrecognizedCells()
         self._rejected: tuple[CsvRow | None, int] = (None, 0)
         preset = self.preset = self.columns.preset
         parsers = field_parsers(
@@ -91,7 +91,7 @@ class Header:
         return row
 
     def _reject(self, row: CsvRow, index: int, field: str, cell: str) -> None:
-        """Handles a cell that could not be parsed: an unclear one is ignored with a preset."""
+        """Handles a cell that could not be parsed. A lenient preset reports and ignores it."""
         if not self._is_lenient:
             row.faults.append(RowFault(field))
             return
@@ -99,12 +99,12 @@ class Header:
         rejected, column = self._rejected
         if rejected is not row or column != index:
             self._rejected = row, index
-            self.unclear.add(self._cells[index], cell)
+            self.unrecognized.add(self._cells[index], cell)
         if field == "status":
             row.status = Status.UNCONFIRMED
 
     def _derive_status(self, row: CsvRow, cells: Sequence[str]) -> None:
-        """Sets the status of a row of another service, the strictest one that its cells state."""
+        """Sets the strictest status that the cells of a row of another service state."""
         if row.status is None:
             row.status = self._marks.default
         if "unsubscribed_at" in row.past and not self._marks.has_statuses:

@@ -1,4 +1,4 @@
-"""Validates what a row states about the past of a subscriber."""
+"""Validates the times and the consent in a row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DAY = 24 * 3600 * 1000
 
 
 def is_valid_time(milliseconds: int, now: int) -> bool:
-    """Whether a time is since 1970 and at most a day in the future, by clocks that differ."""
+    """Whether a time is since 1970 and at most a day in the future, because clocks differ."""
     return 0 <= milliseconds <= now + _DAY
 
 

@@ -163,6 +163,6 @@ class ImportPipeline:
         message.ignored_columns.extend(header.columns.unknown)
         if self._new_fields is not None:
             message.created_fields.extend(field.key for field in self._new_fields.columns)
-        for column, (count, example) in header.unclear.by_column.items():
-            message.unclear.add(column=column, rows=count, example=example)
+        for column, (count, example) in header.unrecognized.by_column.items():
+            message.unrecognized_cells.add(column=column, rows=count, example=example)
         return message

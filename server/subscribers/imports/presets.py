@@ -16,11 +16,11 @@ BOUNCED, COMPLAINED = Status.BOUNCED, Status.COMPLAINED
 
 @dataclass(frozen=True)
 class Preset:
-    """The columns of a service, and what they mean.
+    """The columns of the exports of a service, and their fields.
 
     `number` is that of the proto. The preset is detected if a header has all columns of one of
     its `signatures`. `columns` are the fields that a column sets, joined by plus signs. Of
-    several columns for one field, the first in the table that has a value counts. `statuses`
+    several columns for one field, the first one with a value is used. `statuses`
     are status words. A column of `marks` gives its status to each row with a value, and to all
     rows if it is the only one of them in the file. `status` is that of rows without a column of
     statuses. If `tags_are_quoted`, tags are cells of CSV.
@@ -169,7 +169,7 @@ SUBSTACK = Preset(
     columns={
         "email": "email",
         "name": "name",
-        # Whether the person receives no mail. A paid subscription says nothing about that.
+        # True if the person receives no mail. The paid subscription is independent of that.
         "emaildisabled": "status",
         "createdat": "createdAt",
     },

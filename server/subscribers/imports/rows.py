@@ -20,7 +20,7 @@ from ..rules import (
 
 
 class ImportRow(NamedTuple):
-    """A row as it was sent, its line, and what it states besides a row of a bulk."""
+    """A row as it was sent, with its line, status, times and consent."""
 
     line: int
     row: Row

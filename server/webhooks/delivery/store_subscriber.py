@@ -44,7 +44,7 @@ def deliveries_of(
 
 
 def remove_responses(account_id: str, sequence: int, tx: Transaction) -> None:
-    """Removes what endpoints responded to the deliveries of an event."""
+    """Removes the responses of endpoints to the deliveries of an event."""
     ids = [row.id for row in deliveries_of(account_id, sequence, tx)]
     if ids:
         tx.run(_REMOVE_RESPONSES, account_id=account_id, ids=ids, answer="")

@@ -94,7 +94,7 @@ class Subscriber(_message.Message):
 
     @_typing.final
     class Consent(_message.Message):
-        """How the person agreed to receive mail. Absent if nothing is known."""
+        """Consent of the person to receive mail. Absent if unknown."""
 
         DESCRIPTOR: _descriptor.Descriptor
 
@@ -102,14 +102,14 @@ class Subscriber(_message.Message):
         IP_FIELD_NUMBER: _builtins.int
         AT_FIELD_NUMBER: _builtins.int
         source: _builtins.str
-        """Where the person agreed, for example the name of a form. At most 200 characters.
+        """Origin of the consent, for example the name of a form. At most 200 characters.
         Absent if unknown.
         """
         ip: _builtins.str
         """IP address of the person. Absent if unknown."""
         @_builtins.property
         def at(self) -> _timestamp_pb2.Timestamp:
-            """When the person agreed. Absent if unknown."""
+            """Time of the consent. Absent if unknown."""
 
         def __init__(
             self,
@@ -191,7 +191,7 @@ class Subscriber(_message.Message):
 
     @_builtins.property
     def consent(self) -> Global___Subscriber.Consent:
-        """How the person agreed to receive mail; only in view FULL."""
+        """Consent of the person to receive mail; only in view FULL."""
 
     def __init__(
         self,
@@ -617,9 +617,9 @@ class ListSubscribersRequest(_message.Message):
     order_by: _builtins.str
     """Order of the list: "createdAt" or "updatedAt". Default: "createdAt".
 
-    The order of updatedAt is that in which changes became visible, so a client can
-    follow all changes without missing one: read all pages with page tokens, remember the
-    updated_at of the last subscriber (view FULL), and later start again with it as
+    With updatedAt, subscribers are in the order in which their last changes were
+    committed, so a client can follow all changes: read all pages with page tokens, store
+    the updated_at of the last subscriber (view FULL), and later start again with it as
     updated_after. A subscriber that changes while the pages are read is returned again
     on a later page. Deleted subscribers are not returned.
     """
@@ -635,9 +635,9 @@ class ListSubscribersRequest(_message.Message):
 
     @_builtins.property
     def updated_after(self) -> _timestamp_pb2.Timestamp:
-        """Returns only subscribers whose last change was after this time. Changes are compared
-        with microsecond precision, although updated_at has milliseconds: a later change in
-        the same millisecond is after its updated_at.
+        """Returns only subscribers whose last change was after this time. Times of changes
+        have microsecond precision, and updated_at is rounded down to milliseconds. A change
+        later in the same millisecond is therefore returned.
         """
 
     @_builtins.property
@@ -1246,7 +1246,7 @@ class PersonalDelivery(_message.Message):
 
     @_builtins.property
     def attempts(self) -> _containers.RepeatedCompositeFieldContainer[_webhooks_pb2.WebhookAttempt]:
-        """Its attempts, oldest first, with what the endpoint responded."""
+        """Its attempts, oldest first, with the responses of the endpoint."""
 
     def __init__(
         self,
@@ -1292,7 +1292,7 @@ Global___GetSubscriberPersonalDataRequest: _TypeAlias = GetSubscriberPersonalDat
 
 @_typing.final
 class GetSubscriberPersonalDataResponse(_message.Message):
-    """What is stored about a person. Each page continues the lists of the previous one."""
+    """Stored data about a person. Each page continues the lists of the previous one."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1341,9 +1341,9 @@ class ImportSubscriber(_message.Message):
     """One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
     one fails with a reason and does not fail the import.
 
-    The status and the times are those of the service from which the subscriber moves. They
-    apply to a new subscriber. Of an existing one, onConflict UPDATE changes the status only
-    to a stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED.
+    The status and the times are those of the previous service, and apply to a new
+    subscriber. For an existing subscriber, onConflict UPDATE changes the status only to a
+    stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1377,9 +1377,9 @@ class ImportSubscriber(_message.Message):
     status: Global___Subscriber.Status.ValueType
     """Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED."""
     consent_source: _builtins.str
-    """How the person consented, such as the name of a form. At most 200 characters."""
+    """Origin of the consent, such as the name of a form. At most 200 characters."""
     consent_ip: _builtins.str
-    """The IP address from which the person consented."""
+    """IP address of the person at the time of the consent."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Tag names."""
@@ -1390,29 +1390,29 @@ class ImportSubscriber(_message.Message):
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
-        """When the subscriber was created, with millisecond precision: since 1970, and at most a
+        """Time of creation, with millisecond precision: since 1970, and at most a
         day in the future. Default: the time of the import.
         """
 
     @_builtins.property
     def status_changed_at(self) -> _timestamp_pb2.Timestamp:
-        """When the status changed last."""
+        """Time of the last change of the status."""
 
     @_builtins.property
     def confirmed_at(self) -> _timestamp_pb2.Timestamp:
-        """When the subscription was confirmed."""
+        """Time of the confirmation."""
 
     @_builtins.property
     def unsubscribed_at(self) -> _timestamp_pb2.Timestamp:
-        """When the person unsubscribed."""
+        """Time of the opt-out."""
 
     @_builtins.property
     def consent_at(self) -> _timestamp_pb2.Timestamp:
-        """When the person consented."""
+        """Time of the consent."""
 
     @_builtins.property
     def consent(self) -> Global___Subscriber.Consent:
-        """The consent as an export returns it. consentSource, consentIp and consentAt precede it."""
+        """Consent as returned by an export. consentSource, consentIp and consentAt take precedence."""
 
     @_builtins.property
     def faults(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.Row.Fault]:
@@ -1451,7 +1451,7 @@ Global___ImportSubscriber: _TypeAlias = ImportSubscriber  # noqa: Y015
 
 @_typing.final
 class UnknownColumns(_message.Message):
-    """The columns of a CSV file that have no meaning."""
+    """Columns of a CSV file that set no field."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1473,7 +1473,7 @@ class UnknownColumns(_message.Message):
         """
 
     class Action(_Action, metaclass=_ActionEnumTypeWrapper):
-        """What happens to an import with such columns."""
+        """Action for unknown columns."""
 
     ACTION_UNSPECIFIED: UnknownColumns.Action.ValueType  # 0
     """IGNORE if a preset other than ROSTER applies, otherwise FAIL."""
@@ -1546,10 +1546,10 @@ class ImportSubscribersRequest(_message.Message):
         PRESET_UNSPECIFIED: ImportSubscribersRequest._Preset.ValueType  # 0
         """Detected from the header, if only one preset has such columns."""
         ROSTER: ImportSubscribersRequest._Preset.ValueType  # 1
-        """An export of Roster: only the names of the fields are known."""
+        """An export of Roster. The names of the fields are the column names."""
         MAILCHIMP: ImportSubscribersRequest._Preset.ValueType  # 2
-        """Mailchimp. A file with UNSUB_TIME has people who unsubscribed, a file with CLEAN_TIME
-        addresses that bounced.
+        """Mailchimp. In a file with the column UNSUB_TIME, all rows are UNSUBSCRIBED. In a file
+        with CLEAN_TIME, all rows are BOUNCED.
         """
         KIT: ImportSubscribersRequest._Preset.ValueType  # 3
         """Kit, formerly ConvertKit."""
@@ -1565,17 +1565,17 @@ class ImportSubscribersRequest(_message.Message):
         """listmonk."""
 
     class Preset(_Preset, metaclass=_PresetEnumTypeWrapper):
-        """The service from which a CSV file comes. A preset knows its column names, status words,
+        """The service that exported a CSV file. A preset defines its column names, status words,
         dates and tags.
         """
 
     PRESET_UNSPECIFIED: ImportSubscribersRequest.Preset.ValueType  # 0
     """Detected from the header, if only one preset has such columns."""
     ROSTER: ImportSubscribersRequest.Preset.ValueType  # 1
-    """An export of Roster: only the names of the fields are known."""
+    """An export of Roster. The names of the fields are the column names."""
     MAILCHIMP: ImportSubscribersRequest.Preset.ValueType  # 2
-    """Mailchimp. A file with UNSUB_TIME has people who unsubscribed, a file with CLEAN_TIME
-    addresses that bounced.
+    """Mailchimp. In a file with the column UNSUB_TIME, all rows are UNSUBSCRIBED. In a file
+    with CLEAN_TIME, all rows are BOUNCED.
     """
     KIT: ImportSubscribersRequest.Preset.ValueType  # 3
     """Kit, formerly ConvertKit."""
@@ -1613,12 +1613,12 @@ class ImportSubscribersRequest(_message.Message):
     mark is detected. Ignored on gRPC, where all text is Unicode.
     """
     preset: Global___ImportSubscribersRequest.Preset.ValueType
-    """The service from which the CSV file comes. Default: detected from the header. Ignored,
-    as column_map and unknown_columns are, if the rows are not lines of CSV.
+    """The service that exported the CSV file. Default: detected from the header. Like
+    column_map and unknown_columns, ignored if the rows are not lines of CSV.
     """
     unknown_columns: Global___UnknownColumns.Action.ValueType
-    """What happens to columns of the CSV file that have no meaning. Default: FAIL, but IGNORE
-    if a preset other than ROSTER applies.
+    """Action for unknown columns of the CSV file. Default: FAIL, but IGNORE if a preset other
+    than ROSTER applies.
     """
     dry_run: _builtins.bool
     """Validates all rows and returns the results and the summary of the import, but stores
@@ -1659,8 +1659,8 @@ class ImportSubscribersRequest(_message.Message):
 
     @_builtins.property
     def column_map(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Meanings of columns of the CSV file, each as COLUMN=FIELD. They precede those of the
-        preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
+        """Fields of columns of the CSV file, each as COLUMN=FIELD. They take precedence over those
+        of the preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
         statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt, or
         customFields.KEY. "firstName+lastName" is a full name, as name; "lastName+firstName" is
         one that begins with the last name. Other fields can be combined with a plus sign too:
@@ -1714,8 +1714,8 @@ class ImportResult(_message.Message):
         UPDATED: ImportResult._Outcome.ValueType  # 2
         """An existing subscriber was updated, or already had all values of the row."""
         SKIPPED: ImportResult._Outcome.ValueType  # 3
-        """The address already has a subscriber, and the row was skipped. Or it is suppressed,
-        and the status of the row is UNSUBSCRIBED, BOUNCED or COMPLAINED.
+        """The address already has a subscriber, or it is suppressed and the status of the row is
+        UNSUBSCRIBED, BOUNCED or COMPLAINED.
         """
         FAILED: ImportResult._Outcome.ValueType  # 4
         """The row was rejected; see reason."""
@@ -1730,8 +1730,8 @@ class ImportResult(_message.Message):
     UPDATED: ImportResult.Outcome.ValueType  # 2
     """An existing subscriber was updated, or already had all values of the row."""
     SKIPPED: ImportResult.Outcome.ValueType  # 3
-    """The address already has a subscriber, and the row was skipped. Or it is suppressed,
-    and the status of the row is UNSUBSCRIBED, BOUNCED or COMPLAINED.
+    """The address already has a subscriber, or it is suppressed and the status of the row is
+    UNSUBSCRIBED, BOUNCED or COMPLAINED.
     """
     FAILED: ImportResult.Outcome.ValueType  # 4
     """The row was rejected; see reason."""
@@ -1764,8 +1764,8 @@ class ImportResult(_message.Message):
     no single field is invalid.
     """
     status_kept: _builtins.bool
-    """True if the row has a status that an existing subscriber did not take, because its own
-    is as strict or stricter. Otherwise absent.
+    """True if the existing subscriber kept its status, because the status of the row is
+    different but not stricter. Otherwise absent.
     """
     def __init__(
         self,
@@ -1799,13 +1799,13 @@ Global___ImportResult: _TypeAlias = ImportResult  # noqa: Y015
 
 @_typing.final
 class ImportSummary(_message.Message):
-    """What an import did."""
+    """Summary of an import."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     @_typing.final
-    class Unclear(_message.Message):
-        """Cells of a column that a preset did not understand."""
+    class UnrecognizedCells(_message.Message):
+        """Cells of a column with a value that the preset does not define."""
 
         DESCRIPTOR: _descriptor.Descriptor
 
@@ -1881,7 +1881,7 @@ class ImportSummary(_message.Message):
     PRESET_FIELD_NUMBER: _builtins.int
     IGNORED_COLUMNS_FIELD_NUMBER: _builtins.int
     CREATED_FIELDS_FIELD_NUMBER: _builtins.int
-    UNCLEAR_FIELD_NUMBER: _builtins.int
+    UNRECOGNIZED_CELLS_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     created: _builtins.int
     """Number of rows that created a subscriber."""
@@ -1914,9 +1914,9 @@ class ImportSummary(_message.Message):
         """Keys of the custom fields that were created."""
 
     @_builtins.property
-    def unclear(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportSummary.Unclear]:
-        """What the preset did not understand. Such a date is not stored. A subscriber with such a
-        status is UNCONFIRMED.
+    def unrecognized_cells(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportSummary.UnrecognizedCells]:
+        """Cells with a value that the preset does not define. Such a date is not stored. A
+        subscriber with such a status is UNCONFIRMED.
         """
 
     def __init__(
@@ -1932,12 +1932,12 @@ class ImportSummary(_message.Message):
         preset: Global___ImportSubscribersRequest.Preset.ValueType | None = ...,
         ignored_columns: _abc.Iterable[_builtins.str] | None = ...,
         created_fields: _abc.Iterable[_builtins.str] | None = ...,
-        unclear: _abc.Iterable[Global___ImportSummary.Unclear] | None = ...,
+        unrecognized_cells: _abc.Iterable[Global___ImportSummary.UnrecognizedCells] | None = ...,
         dry_run: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "preset", b"preset"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "created", b"created", "created_fields", b"created_fields", "dry_run", b"dry_run", "failed", b"failed", "ignored_columns", b"ignored_columns", "preset", b"preset", "reasons", b"reasons", "skipped", b"skipped", "statuses", b"statuses", "statuses_kept", b"statuses_kept", "unclear", b"unclear", "updated", b"updated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "created", b"created", "created_fields", b"created_fields", "dry_run", b"dry_run", "failed", b"failed", "ignored_columns", b"ignored_columns", "preset", b"preset", "reasons", b"reasons", "skipped", b"skipped", "statuses", b"statuses", "statuses_kept", b"statuses_kept", "unrecognized_cells", b"unrecognized_cells", "updated", b"updated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__preset: _TypeAlias = _typing.Literal["preset"]  # noqa: Y015
     _WhichOneofArgType__preset: _TypeAlias = _typing.Literal["_preset", b"_preset"]  # noqa: Y015

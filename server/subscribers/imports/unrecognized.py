@@ -1,11 +1,11 @@
-"""Collects the cells that a preset did not understand."""
+"""Collects cells with values that a preset does not define."""
 
 from __future__ import annotations
 
 MAX_EXAMPLE = 100
 
 
-class UnclearCells:
+class UnrecognizedCells:
     """The number of such cells, and the first one, by column."""
 
     def __init__(self) -> None:
