@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from itertools import chain, combinations, product
 from pathlib import Path
@@ -147,6 +148,7 @@ def delivery_page_statements() -> dict[str, Statement]:
 STATEMENTS = {**statements_named(), **subscriber_page_statements(), **delivery_page_statements()}
 
 
+@cache
 def numbered(statement: Statement) -> tuple[str, tuple[str, ...]]:
     """Returns a statement as PostgreSQL prepares it, and its parameter names by number."""
     prepared = statement.prepared(DIALECT, DATABASE)
@@ -157,21 +159,24 @@ def numbered(statement: Statement) -> tuple[str, tuple[str, ...]]:
     ), prepared.names
 
 
-def parse(statement: Statement) -> tuple[Any, tuple[str, ...]]:
-    """Returns the syntax tree of a statement, and its parameter names by number."""
-    text, names = numbered(statement)
+# Many statements have the same text, and parsing one takes a millisecond.
+@cache
+def parse(text: str) -> Any:
+    """Returns the syntax tree of a statement."""
     (raw,) = parse_sql(text)
-    return raw.stmt, names
+    return raw.stmt
 
 
 def walk(node: Any) -> Iterator[Any]:
-    if isinstance(node, tuple):
-        for item in node:
-            yield from walk(item)
-    elif isinstance(node, tree.Node):
-        yield node
-        for name in node:
-            yield from walk(getattr(node, name))
+    """Yields a node and all its descendants."""
+    remaining = [node]
+    while remaining:
+        node = remaining.pop()
+        if isinstance(node, tuple):
+            remaining += node
+        elif isinstance(node, tree.Node):
+            yield node
+            remaining += [getattr(node, name) for name in node]
 
 
 def tables_in_from(item: Any) -> tuple[list[Any], list[Any]]:
@@ -260,14 +265,19 @@ def is_unbound_insert(node: Any, names: tuple[str, ...]) -> list[str]:
 
 
 def tables_of(statement: Statement) -> set[str]:
-    stmt, _ = parse(statement)
-    return {node.relname for node in walk(stmt) if isinstance(node, tree.RangeVar)}
+    tree_of_statement = parse(numbered(statement)[0])
+    return {node.relname for node in walk(tree_of_statement) if isinstance(node, tree.RangeVar)}
 
 
 def unbound(statement: Statement) -> list[str]:
     """Returns the account tables that a statement does not bind to the account."""
-    stmt, names = parse(statement)
-    return [table for node in walk(stmt) for table in unbound_tables(node, names)]
+    return unbound_in(*numbered(statement))
+
+
+@cache
+def unbound_in(text: str, names: tuple[str, ...]) -> list[str]:
+    """Returns the account tables that a text with these parameters does not bind."""
+    return [table for node in walk(parse(text)) for table in unbound_tables(node, names)]
 
 
 # One test covers hundreds of statements, because parsing one takes a millisecond.
@@ -279,7 +289,7 @@ def test_every_account_table_in_a_statement_is_bound_to_the_account() -> None:
 
 
 def test_unbound_statements_are_listed() -> None:
-    nameless = {name for name, it in STATEMENTS.items() if "account_id" not in parse(it)[1]}
+    nameless = {name for name, it in STATEMENTS.items() if "account_id" not in numbered(it)[1]}
 
     assert nameless == set(UNBOUND)
 

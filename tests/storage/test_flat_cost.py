@@ -5,8 +5,6 @@ computer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -90,21 +88,25 @@ def purge(webhook_id: str, tx: Transaction) -> None:
         assert store_retention.purge(OURS, tx, PurgeLimits(events=2, rows=2))
 
 
-def steps(path: Path, rows: int, work: Callable[[str, Transaction], None]) -> int:
-    """Returns the steps of an operation in an account with this number of rows."""
+WORKS = [record_event, ensure_tags, begin_test_delivery, replay, find_startup_leases, purge]
+
+
+def steps(path: Path, rows: int) -> dict[str, int]:
+    """Returns the steps of each operation in an account with this number of rows."""
+    found = {}
     with unit_of_work(f"sqlite:///{path}/{rows}.db") as tx:
         webhook_id = account_with_history(rows, tx)
-        recording = RecordingTransaction(tx)
-        work(webhook_id, recording)
-        return sum(step.machine_steps for step in recording.recorded)
+        for work in WORKS:
+            recording = RecordingTransaction(tx)
+            # Filling the account takes longer than all operations, so each is undone.
+            with tx._database.savepoint() as savepoint:
+                work(webhook_id, recording)
+                savepoint.rollback()
+            found[work.__name__] = sum(step.machine_steps for step in recording.recorded)
+    return found
 
 
-@pytest.mark.parametrize(
-    "work", [record_event, ensure_tags, begin_test_delivery, replay, find_startup_leases, purge]
-)
-def test_cost_is_independent_of_the_number_of_rows(
-    tmp_path: Path, work: Callable[[str, Transaction], None]
-) -> None:
-    few, many = map(partial(steps, tmp_path, work=work), (FEW, MANY))
+def test_cost_of_each_operation_is_independent_of_the_number_of_rows(tmp_path: Path) -> None:
+    few, many = steps(tmp_path, FEW), steps(tmp_path, MANY)
 
-    assert many < 1.5 * few
+    assert {name: (few[name], many[name]) for name in few if many[name] >= 1.5 * few[name]} == {}

@@ -26,6 +26,7 @@ from server.subscribers.rules import NewSubscriber
 from server.subscribers.store_paging import Filter, Order, PagePosition, page
 from server.subscribers.store_reading import ONE
 
+from ..cases import each
 from .helpers import (
     OURS,
     SUBSCRIBERS,
@@ -121,8 +122,8 @@ def named(names: tuple[str, ...]) -> str:
     return " and ".join(names) or "no filter"
 
 
-each_filter = pytest.mark.parametrize("names", ALL, ids=named)
-each_ordered_filter = pytest.mark.parametrize("names", IN_ORDER, ids=named)
+each_filter = each("names", {named(names): names for names in ALL})
+each_ordered_filter = each("names", {named(names): names for names in IN_ORDER})
 each_order = pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
 each_pagination = pytest.mark.parametrize("seeks", [False, True], ids=["offset", "seek"])
 
@@ -198,7 +199,7 @@ PREFIX = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "expected"),
     [
         ("status", [STATUS]),
@@ -208,7 +209,6 @@ PREFIX = (
         ("first id", ["PRIMARY KEY (account_id=? AND id>?"]),
         ("end id", ["PRIMARY KEY (account_id=? AND id"]),
     ],
-    ids=list(FILTERS),
 )
 @each_order
 @each_pagination
@@ -257,7 +257,7 @@ def test_cost_of_a_page_by_cursor_is_independent_of_its_position(
     assert max(costs) < min(costs) * 1.2, costs
 
 
-@pytest.mark.parametrize("bounds", BY_REVISION.values(), ids=BY_REVISION)
+@each("bounds", BY_REVISION)
 @each_order
 def test_cost_of_a_page_in_order_of_changes_is_independent_of_its_position(
     tx: Transaction, bounds: dict[str, int], descending: bool

@@ -23,6 +23,7 @@ from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
 from server.subscribers.store_paging import Filter, Order, PagePosition, page
 
+from ..cases import each
 from ..postgres import Postgres
 from .helpers import OURS, SUBSCRIBERS, field
 from .test_plans import (
@@ -42,7 +43,7 @@ from .test_plans import (
     small_buckets,
 )
 
-OTHER_ACCOUNTS = 20
+OTHER_ACCOUNTS = 6
 BIG = {"subscriber", "subscriber_block", "subscriber_tag", "custom_value"}
 COPIES = {
     "tag": "id, name, name_key, description, created_at",
@@ -169,7 +170,7 @@ INDEXES = {
 }
 
 
-@pytest.mark.parametrize("name", INDEXES)
+@each("name", INDEXES.keys())
 @each_order
 @each_pagination
 def test_each_filter_uses_its_index(
@@ -199,7 +200,7 @@ def test_blocks_read_for_a_page_by_cursor_are_independent_of_its_position(
     assert max(costs) < min(costs) * 1.5, costs
 
 
-@pytest.mark.parametrize("bounds", BY_REVISION.values(), ids=BY_REVISION)
+@each("bounds", BY_REVISION)
 @each_order
 def test_page_in_order_of_changes_reads_few_blocks_at_every_position(
     tx: RecordingTransaction, bounds: dict[str, int], descending: bool

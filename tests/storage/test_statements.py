@@ -29,6 +29,7 @@ from server.tags.models import Tag
 from server.tags.rules import distinct
 from server.webhooks.endpoints import store_reading as webhooks
 
+from ..cases import each
 from .helpers import (
     OURS,
     SUBSCRIBERS,
@@ -258,7 +259,7 @@ class ArgumentRecorder(dict[str, list[Any]]):
         return self.setdefault(name, [])
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
+@each("name", STATEMENTS.keys())
 def test_every_query_of_account_data_binds_the_account(name: str) -> None:
     prepared, arguments = (
         STATEMENTS[name].prepared(SqliteDialect(), SqliteDatabase(None)),
