@@ -28,7 +28,7 @@ from server.storage.transaction import Transaction
 
 from . import fork_server, reaper
 from .citus import cluster
-from .distribution import FRONTS, pytest_collection_modifyitems  # noqa: F401 - a hook
+from .front_selection import FRONTS, pytest_collection_modifyitems  # noqa: F401 - a hook
 from .fronts import Front, GrpcFront, HttpFront, Response, close_idle_connections
 from .memory import copied
 from .memory import folder as memory_folder

@@ -231,8 +231,8 @@ class SubscriberStore:
     ) -> SubscriberRow:
         """Changes a subscriber to values that were checked against the custom fields.
 
-        A different address resets the status as `status_at_new_address` says; the same
-        address in another spelling does not. Raises SubscriberAlreadyExists if another
+        A different address resets the status, see `status_at_new_address`; the same address in
+        another spelling does not. Raises SubscriberAlreadyExists if another
         subscriber has the address, or SubscriberSuppressed.
         """
         address = self._new_address(account_id, before, changes.email, tx) if changes.email else {}
@@ -314,7 +314,8 @@ def change_status(
 ) -> SubscriberRow:
     """Changes the status of a subscriber and returns it.
 
-    `past` can state when that happened. Raises SubscriberNotFound or InvalidStatusTransition.
+    `past` can contain the times of the change. Raises SubscriberNotFound or
+    InvalidStatusTransition.
     """
     before = find(account_id, reference, tx)
     check_transition(Status(before.status), status, by_admin=by_admin)
@@ -372,7 +373,7 @@ def _store_change(
     event_type: EventType = EventType.SUBSCRIBER_UPDATED,
     past: Past = NO_PAST,
 ) -> SubscriberRow:
-    """Stores and records a change, whose tags and values are stored, and returns the row.
+    """Stores a change with its history and event, except tags and values. Returns the row.
 
     Does nothing if the rows are equal.
     """
@@ -448,8 +449,8 @@ def _new_row(
 def _stated(subscriber_id: str, new: NewSubscriber, by: Actor) -> Sequence[Any]:
     """Returns the values of STATED.
 
-    A subscriber that is created with a confirmation was confirmed at that time. Of an imported
-    one, only what the row states is known.
+    A subscriber that is created as CONFIRMED was confirmed at that time. For an imported
+    subscriber, only the values in the row are stored.
     """
     past = new.past
     if new.status is Status.CONFIRMED and by.source is not Source.IMPORT:

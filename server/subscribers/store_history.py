@@ -111,7 +111,7 @@ def page(
 def record_lifted(account_id: str, email_key: str, key_id: str, tx: Transaction) -> None:
     """Adds an entry to the subscriber with the address of a lifted suppression, if there is one.
 
-    The service of suppressions receives it as a function, because subscribers depend on them.
+    `suppressions` cannot import this package, so its service receives this function.
     """
     for subscriber_id in ids_by_address(account_id, [email_key], tx).values():
         add_history(account_id, subscriber_id, [lifted(Actor(Source.API, key_id))], tx)

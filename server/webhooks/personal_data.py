@@ -29,12 +29,10 @@ class PersonalEvents:
             after = delivery_id if row.sequence == sequence else ""
             if row.sequence > sequence:
                 yield row.sequence, "", event(row.envelope)
-            for found in deliveries_of(account_id, row.sequence, tx, after):
-                message = pb.PersonalDelivery(
-                    delivery=delivery(found),
-                    attempts=[attempt(each) for each in attempts_of(account_id, found.id, tx)],
-                )
-                yield row.sequence, found.id, message
+            for stored in deliveries_of(account_id, row.sequence, tx, after):
+                attempts = map(attempt, attempts_of(account_id, stored.id, tx))
+                message = pb.PersonalDelivery(delivery=delivery(stored), attempts=attempts)
+                yield row.sequence, stored.id, message
 
     def remove(self, account_id: str, subscriber_id: str, tx: Transaction) -> None:
         """Removes personal data from all stored events about a subscriber and their deliveries."""

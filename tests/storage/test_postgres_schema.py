@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -35,8 +34,6 @@ LINKS = """
 SELECT conrelid::regclass::text, pg_get_constraintdef(oid) FROM pg_constraint
 WHERE contype = 'f' AND conrelid::regclass::text <> %s
 """
-
-OF_REFERENCE_TABLES = re.compile(rf" ON public\.({'|'.join(REFERENCE_TABLES)}) ")
 
 
 @pytest.fixture

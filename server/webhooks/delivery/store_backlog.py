@@ -47,7 +47,7 @@ def backlog_of_any_account(tx: Transaction) -> Backlog:
 
 def total(backlogs: Iterable[Backlog]) -> Backlog:
     """Returns the sum of backlogs, such as those of several nodes."""
-    known = list(backlogs)
+    parts = list(backlogs)
     return Backlog(
-        sum(each.deliveries for each in known), max((each.oldest for each in known), default=0)
+        sum(part.deliveries for part in parts), max((part.oldest for part in parts), default=0)
     )

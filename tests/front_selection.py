@@ -1,4 +1,4 @@
-"""Distributes tests over the fronts and databases.
+"""Selects the fronts and databases that each test runs over.
 
 `make test` runs each test that uses the fixture `account` on PostgreSQL, and on SQLite over one of
 its two fronts, alternately. The test over the other front has the marker `verify`.
