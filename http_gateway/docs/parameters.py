@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,9 @@ def parameters_of(
     for reference in operation.get("parameters", ()):
         content = document.resolved(reference)
         field = _field(fields, content["name"], content)
-        yield Parameter(field, content["in"], str(content.get("example", "")))
+        example = content.get("example", "")
+        text = example if isinstance(example, str) else json.dumps(example)
+        yield Parameter(field, content["in"], text)
 
 
 def shared_headers(document: Document) -> tuple[list[Field], list[Field]]:

@@ -19,7 +19,7 @@ from roster.v1 import webhooks_pb2 as webhooks
 
 from server.custom_fields.rules import MAX_FIELDS, MAX_VALUES_BYTES, check_size
 from server.merge_tags.rules import MAX_INSERTED
-from server.messages import MAX_MESSAGE_BYTES
+from server.messages import MAX_MESSAGE_BYTES, MAX_STREAMED_BYTES
 from server.paging import DEFAULT_LIMIT, MAX_LIMIT
 from server.subscribers.rules import MAX_REPEATED, MAX_TAGS
 from server.webhooks.delivery.store_deliveries import MAX_ATTEMPTS
@@ -148,6 +148,31 @@ def custom_field() -> custom_fields_pb2.CustomField:
     )
 
 
+def history_entry() -> subscribers.SubscriberHistoryEntry:
+    entry = subscribers.SubscriberHistoryEntry(
+        id=ID,
+        type=subscribers.SubscriberHistoryEntry.FIELDS_CHANGED,
+        created_at=TIMESTAMP,
+        source=subscribers.SubscriberHistoryEntry.EMAIL_CHANGED,
+        key_id=ID,
+    )
+    fields = {"email": wide(254), "firstName": wide(100), "lastName": wide(100)}
+    for changed in (entry.before, entry.after):
+        changed.update({**fields, "customFields": values()})
+    return entry
+
+
+def personal_data() -> subscribers.GetSubscriberPersonalDataResponse:
+    """Returns a page, which ends with the first record beyond the size of streamed messages."""
+    response = subscribers.GetSubscriberPersonalDataResponse(
+        subscriber=subscriber([wide(100)] * MAX_TAGS), next_page_token=TOKEN
+    )
+    while sum(entry.ByteSize() for entry in response.history) <= MAX_STREAMED_BYTES:
+        response.history.append(history_entry())
+    response.events.append(event())
+    return response
+
+
 def failure() -> subscribers.BulkFailure:
     reason = subscribers.BulkFailure.INVALID_CUSTOM_FIELD
     return subscribers.BulkFailure(index=100, email=wide(MAX_REPEATED), reason=reason)
@@ -195,6 +220,10 @@ LARGEST: dict[str, Callable[[], Any]] = {
     ),
     # The default limit; `check_page` rejects a larger page.
     "ListEvents": lambda: webhooks.ListEventsResponse(events=[event()] * DEFAULT_LIMIT),
+    "ListSubscriberHistory": lambda: subscribers.ListSubscriberHistoryResponse(
+        history=[history_entry()] * DEFAULT_LIMIT, next_page_token=TOKEN
+    ),
+    "GetSubscriberPersonalData": personal_data,
 }
 
 

@@ -121,6 +121,6 @@ def test_python_sample_succeeds(name: str, printed: str, html: str, account: Acc
     assert output([sys.executable, "-c", text], account).startswith(printed)
 
 
-@each("name", OPERATIONS)
+@each("name", list(OPERATIONS))
 def test_python_sample_compiles(name: str, html: str) -> None:
     compile(sample(html, name, "python"), name, "exec")

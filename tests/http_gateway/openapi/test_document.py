@@ -140,7 +140,7 @@ def test_every_binding_is_documented_once() -> None:
     assert set(names) >= METHODS.keys()
 
 
-@each("operation", OPERATIONS)
+@each("operation", list(OPERATIONS))
 def test_every_documented_operation_is_served(operation: tuple[str, str]) -> None:
     method, path = operation
 
@@ -159,7 +159,7 @@ def test_every_operation_is_described(operation: dict[str, Any]) -> None:
         assert "$ref" in parameter or parameter["description"]
 
 
-@each("name", DOCUMENT["components"]["schemas"])
+@each("name", list(DOCUMENT["components"]["schemas"]))
 def test_every_schema_and_property_is_described(name: str) -> None:
     schema = DOCUMENT["components"]["schemas"][name]
 
@@ -244,7 +244,7 @@ def test_every_error_response_has_the_error_schema_and_headers() -> None:
     ("operation", "absent"),
     [
         (("GET", "/api/tags"), {"403", "404", "409", "422"}),
-        (("POST", "/api/subscribers/import"), {"404", "409", "422"}),
+        (("POST", "/api/subscribers/import"), {"404", "422"}),
         (("POST", "/api/merge-tags/render"), {"403", "409", "422"}),
     ],
 )

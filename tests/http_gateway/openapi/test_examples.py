@@ -46,7 +46,7 @@ def contents(operation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [pair for body in resolved for pair in body.get("content", {}).items()]
 
 
-@each("name", OPERATIONS)
+@each("name", list(OPERATIONS))
 def test_every_content_has_examples_that_match_its_schema(name: str) -> None:
     for media_type, content in contents(OPERATIONS[name][2]):
         values = [example["value"] for example in content.get("examples", {}).values()]
@@ -70,7 +70,7 @@ def test_record_examples_match_their_schema(name: str) -> None:
         assert violations(schema, json.loads(example)) == []
 
 
-@each("name", OPERATIONS)
+@each("name", list(OPERATIONS))
 def test_every_parameter_has_an_example_that_matches_its_schema(name: str) -> None:
     for parameter in OPERATIONS[name][2]["parameters"]:
         if "$ref" in parameter:
@@ -79,7 +79,7 @@ def test_every_parameter_has_an_example_that_matches_its_schema(name: str) -> No
             assert violations(parameter["schema"], parameter["example"]) == []
 
 
-@each("name", DOCUMENT["components"]["schemas"])
+@each("name", list(DOCUMENT["components"]["schemas"]))
 def test_every_property_example_matches_its_schema(name: str) -> None:
     for schema in DOCUMENT["components"]["schemas"][name].get("properties", {}).values():
         for example in schema.get("examples", []):
@@ -162,7 +162,7 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
             yield from objects(inner)
 
 
-@each("name", OPERATIONS)
+@each("name", list(OPERATIONS))
 def test_response_example_is_consistent(name: str) -> None:
     _, _, operation = OPERATIONS[name]
     contents = [response.get("content", {}) for response in operation["responses"].values()]

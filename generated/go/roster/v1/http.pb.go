@@ -347,6 +347,30 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50011,
+		Name:          "roster.v1.body_charset",
+		Tag:           "varint,50011,opt,name=body_charset",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50012,
+		Name:          "roster.v1.any_case",
+		Tag:           "varint,50012,opt,name=any_case",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50013,
+		Name:          "roster.v1.date_like",
+		Tag:           "varint,50013,opt,name=date_like",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
 		ExtensionType: (*string)(nil),
 		Field:         50002,
@@ -448,6 +472,21 @@ var (
 	//
 	// optional bool multiline = 50010;
 	E_Multiline = &file_roster_v1_http_proto_extTypes[14]
+	// For text that names a character encoding, such as "windows-1252": HTTP converts the
+	// body of the stream from it to UTF-8. It is set from the charset parameter of the
+	// Content-Type header if it is empty. A body that starts with the byte order mark of
+	// UTF-16 is always converted.
+	//
+	// optional bool body_charset = 50011;
+	E_BodyCharset = &file_roster_v1_http_proto_extTypes[15]
+	// For an enum: JSON ignores the letter case of its names.
+	//
+	// optional bool any_case = 50012;
+	E_AnyCase = &file_roster_v1_http_proto_extTypes[16]
+	// For a Timestamp: JSON also accepts a date, which means midnight UTC.
+	//
+	// optional bool date_like = 50013;
+	E_DateLike = &file_roster_v1_http_proto_extTypes[17]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -458,7 +497,7 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[15]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[18]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -495,6 +534,9 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"nullClears:5\n" +
 	"\x05whole\x12\x1d.google.protobuf.FieldOptions\x18ن\x03 \x01(\bR\x05whole:=\n" +
 	"\tmultiline\x12\x1d.google.protobuf.FieldOptions\x18چ\x03 \x01(\bR\tmultiline:B\n" +
+	"\fbody_charset\x12\x1d.google.protobuf.FieldOptions\x18ۆ\x03 \x01(\bR\vbodyCharset::\n" +
+	"\bany_case\x12\x1d.google.protobuf.FieldOptions\x18܆\x03 \x01(\bR\aanyCase:<\n" +
+	"\tdate_like\x12\x1d.google.protobuf.FieldOptions\x18݆\x03 \x01(\bR\bdateLike:B\n" +
 	"\n" +
 	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
@@ -539,13 +581,16 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	7,  // 12: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
 	7,  // 13: roster.v1.whole:extendee -> google.protobuf.FieldOptions
 	7,  // 14: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
-	8,  // 15: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 16: roster.v1.access:type_name -> roster.v1.Access
-	9,  // 17: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	16, // [16:18] is the sub-list for extension type_name
-	0,  // [0:16] is the sub-list for extension extendee
+	7,  // 15: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
+	7,  // 16: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
+	7,  // 17: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
+	8,  // 18: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 19: roster.v1.access:type_name -> roster.v1.Access
+	9,  // 20: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	19, // [19:21] is the sub-list for extension type_name
+	0,  // [0:19] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -562,7 +607,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
-			NumExtensions: 16,
+			NumExtensions: 19,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

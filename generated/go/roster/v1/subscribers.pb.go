@@ -93,6 +93,60 @@ func (Subscriber_Status) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{0, 0}
 }
 
+// Which fields of a subscriber are returned (AIP-157).
+type Subscriber_View int32
+
+const (
+	// The same as BASIC.
+	Subscriber_VIEW_UNSPECIFIED Subscriber_View = 0
+	// All fields except those that only FULL returns.
+	Subscriber_BASIC Subscriber_View = 1
+	// Also updated_at, status_changed_at, confirmed_at, unsubscribed_at and consent. Each
+	// is absent if it is unknown.
+	Subscriber_FULL Subscriber_View = 2
+)
+
+// Enum value maps for Subscriber_View.
+var (
+	Subscriber_View_name = map[int32]string{
+		0: "VIEW_UNSPECIFIED",
+		1: "BASIC",
+		2: "FULL",
+	}
+	Subscriber_View_value = map[string]int32{
+		"VIEW_UNSPECIFIED": 0,
+		"BASIC":            1,
+		"FULL":             2,
+	}
+)
+
+func (x Subscriber_View) Enum() *Subscriber_View {
+	p := new(Subscriber_View)
+	*p = x
+	return p
+}
+
+func (x Subscriber_View) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Subscriber_View) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_subscribers_proto_enumTypes[1].Descriptor()
+}
+
+func (Subscriber_View) Type() protoreflect.EnumType {
+	return &file_roster_v1_subscribers_proto_enumTypes[1]
+}
+
+func (x Subscriber_View) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Subscriber_View.Descriptor instead.
+func (Subscriber_View) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{0, 1}
+}
+
 // Why a row was rejected.
 type BulkFailure_Reason int32
 
@@ -166,11 +220,11 @@ func (x BulkFailure_Reason) String() string {
 }
 
 func (BulkFailure_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[1].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[2].Descriptor()
 }
 
 func (BulkFailure_Reason) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[1]
+	return &file_roster_v1_subscribers_proto_enumTypes[2]
 }
 
 func (x BulkFailure_Reason) Number() protoreflect.EnumNumber {
@@ -180,6 +234,190 @@ func (x BulkFailure_Reason) Number() protoreflect.EnumNumber {
 // Deprecated: Use BulkFailure_Reason.Descriptor instead.
 func (BulkFailure_Reason) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{5, 0}
+}
+
+// What changed.
+type SubscriberHistoryEntry_Type int32
+
+const (
+	// Never returned.
+	SubscriberHistoryEntry_TYPE_UNSPECIFIED SubscriberHistoryEntry_Type = 0
+	// The subscriber was created.
+	SubscriberHistoryEntry_CREATED SubscriberHistoryEntry_Type = 1
+	// The email address, a name or a custom field value changed.
+	SubscriberHistoryEntry_FIELDS_CHANGED SubscriberHistoryEntry_Type = 2
+	// Tags were added or removed. Renaming or deleting a tag adds no entry.
+	SubscriberHistoryEntry_TAGS_CHANGED SubscriberHistoryEntry_Type = 3
+	// The status changed.
+	SubscriberHistoryEntry_STATUS_CHANGED SubscriberHistoryEntry_Type = 4
+	// The suppression of the address was lifted.
+	SubscriberHistoryEntry_SUPPRESSION_LIFTED SubscriberHistoryEntry_Type = 5
+)
+
+// Enum value maps for SubscriberHistoryEntry_Type.
+var (
+	SubscriberHistoryEntry_Type_name = map[int32]string{
+		0: "TYPE_UNSPECIFIED",
+		1: "CREATED",
+		2: "FIELDS_CHANGED",
+		3: "TAGS_CHANGED",
+		4: "STATUS_CHANGED",
+		5: "SUPPRESSION_LIFTED",
+	}
+	SubscriberHistoryEntry_Type_value = map[string]int32{
+		"TYPE_UNSPECIFIED":   0,
+		"CREATED":            1,
+		"FIELDS_CHANGED":     2,
+		"TAGS_CHANGED":       3,
+		"STATUS_CHANGED":     4,
+		"SUPPRESSION_LIFTED": 5,
+	}
+)
+
+func (x SubscriberHistoryEntry_Type) Enum() *SubscriberHistoryEntry_Type {
+	p := new(SubscriberHistoryEntry_Type)
+	*p = x
+	return p
+}
+
+func (x SubscriberHistoryEntry_Type) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SubscriberHistoryEntry_Type) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_subscribers_proto_enumTypes[3].Descriptor()
+}
+
+func (SubscriberHistoryEntry_Type) Type() protoreflect.EnumType {
+	return &file_roster_v1_subscribers_proto_enumTypes[3]
+}
+
+func (x SubscriberHistoryEntry_Type) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SubscriberHistoryEntry_Type.Descriptor instead.
+func (SubscriberHistoryEntry_Type) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 0}
+}
+
+// How a change was made.
+type SubscriberHistoryEntry_Source int32
+
+const (
+	// Never returned.
+	SubscriberHistoryEntry_SOURCE_UNSPECIFIED SubscriberHistoryEntry_Source = 0
+	// By a call of the API.
+	SubscriberHistoryEntry_API SubscriberHistoryEntry_Source = 1
+	// By an import.
+	SubscriberHistoryEntry_IMPORT SubscriberHistoryEntry_Source = 2
+	// By the person, with a link or a form.
+	SubscriberHistoryEntry_SELF_SERVICE SubscriberHistoryEntry_Source = 3
+	// The status was reset because the email address changed.
+	SubscriberHistoryEntry_EMAIL_CHANGED SubscriberHistoryEntry_Source = 4
+)
+
+// Enum value maps for SubscriberHistoryEntry_Source.
+var (
+	SubscriberHistoryEntry_Source_name = map[int32]string{
+		0: "SOURCE_UNSPECIFIED",
+		1: "API",
+		2: "IMPORT",
+		3: "SELF_SERVICE",
+		4: "EMAIL_CHANGED",
+	}
+	SubscriberHistoryEntry_Source_value = map[string]int32{
+		"SOURCE_UNSPECIFIED": 0,
+		"API":                1,
+		"IMPORT":             2,
+		"SELF_SERVICE":       3,
+		"EMAIL_CHANGED":      4,
+	}
+)
+
+func (x SubscriberHistoryEntry_Source) Enum() *SubscriberHistoryEntry_Source {
+	p := new(SubscriberHistoryEntry_Source)
+	*p = x
+	return p
+}
+
+func (x SubscriberHistoryEntry_Source) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SubscriberHistoryEntry_Source) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_subscribers_proto_enumTypes[4].Descriptor()
+}
+
+func (SubscriberHistoryEntry_Source) Type() protoreflect.EnumType {
+	return &file_roster_v1_subscribers_proto_enumTypes[4]
+}
+
+func (x SubscriberHistoryEntry_Source) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SubscriberHistoryEntry_Source.Descriptor instead.
+func (SubscriberHistoryEntry_Source) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 1}
+}
+
+// What happens to an import with such columns.
+type UnknownColumns_Action int32
+
+const (
+	// IGNORE if a preset other than ROSTER applies, otherwise FAIL.
+	UnknownColumns_ACTION_UNSPECIFIED UnknownColumns_Action = 0
+	// The import fails, and the error names all unknown columns.
+	UnknownColumns_FAIL UnknownColumns_Action = 1
+	// They are ignored. The summary names them.
+	UnknownColumns_IGNORE UnknownColumns_Action = 2
+	// For each column, a custom field of type TEXT is created, with the name of the column
+	// as its label. The email address of the account must be verified.
+	UnknownColumns_CREATE_FIELDS UnknownColumns_Action = 3
+)
+
+// Enum value maps for UnknownColumns_Action.
+var (
+	UnknownColumns_Action_name = map[int32]string{
+		0: "ACTION_UNSPECIFIED",
+		1: "FAIL",
+		2: "IGNORE",
+		3: "CREATE_FIELDS",
+	}
+	UnknownColumns_Action_value = map[string]int32{
+		"ACTION_UNSPECIFIED": 0,
+		"FAIL":               1,
+		"IGNORE":             2,
+		"CREATE_FIELDS":      3,
+	}
+)
+
+func (x UnknownColumns_Action) Enum() *UnknownColumns_Action {
+	p := new(UnknownColumns_Action)
+	*p = x
+	return p
+}
+
+func (x UnknownColumns_Action) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UnknownColumns_Action) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_subscribers_proto_enumTypes[5].Descriptor()
+}
+
+func (UnknownColumns_Action) Type() protoreflect.EnumType {
+	return &file_roster_v1_subscribers_proto_enumTypes[5]
+}
+
+func (x UnknownColumns_Action) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UnknownColumns_Action.Descriptor instead.
+func (UnknownColumns_Action) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{26, 0}
 }
 
 // What happens to a row whose email address already has a subscriber.
@@ -193,7 +431,7 @@ const (
 	// The row is skipped.
 	ImportSubscribersRequest_SKIP ImportSubscribersRequest_OnConflict = 2
 	// The subscriber is updated: names in the row replace its names, tags are added,
-	// custom field values are merged. The status never changes.
+	// custom field values are merged. The status changes only to a stricter one.
 	ImportSubscribersRequest_UPDATE ImportSubscribersRequest_OnConflict = 3
 )
 
@@ -224,11 +462,11 @@ func (x ImportSubscribersRequest_OnConflict) String() string {
 }
 
 func (ImportSubscribersRequest_OnConflict) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[2].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[6].Descriptor()
 }
 
 func (ImportSubscribersRequest_OnConflict) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[2]
+	return &file_roster_v1_subscribers_proto_enumTypes[6]
 }
 
 func (x ImportSubscribersRequest_OnConflict) Number() protoreflect.EnumNumber {
@@ -237,7 +475,86 @@ func (x ImportSubscribersRequest_OnConflict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportSubscribersRequest_OnConflict.Descriptor instead.
 func (ImportSubscribersRequest_OnConflict) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27, 0}
+}
+
+// The service from which a CSV file comes. A preset knows its column names, status words,
+// dates and tags.
+type ImportSubscribersRequest_Preset int32
+
+const (
+	// Detected from the header, if only one preset has such columns.
+	ImportSubscribersRequest_PRESET_UNSPECIFIED ImportSubscribersRequest_Preset = 0
+	// An export of Roster: only the names of the fields are known.
+	ImportSubscribersRequest_ROSTER ImportSubscribersRequest_Preset = 1
+	// Mailchimp. A file with UNSUB_TIME has people who unsubscribed, a file with CLEAN_TIME
+	// addresses that bounced.
+	ImportSubscribersRequest_MAILCHIMP ImportSubscribersRequest_Preset = 2
+	// Kit, formerly ConvertKit.
+	ImportSubscribersRequest_KIT ImportSubscribersRequest_Preset = 3
+	// Buttondown.
+	ImportSubscribersRequest_BUTTONDOWN ImportSubscribersRequest_Preset = 4
+	// EmailOctopus.
+	ImportSubscribersRequest_EMAILOCTOPUS ImportSubscribersRequest_Preset = 5
+	// Substack.
+	ImportSubscribersRequest_SUBSTACK ImportSubscribersRequest_Preset = 6
+	// beehiiv.
+	ImportSubscribersRequest_BEEHIIV ImportSubscribersRequest_Preset = 7
+	// listmonk.
+	ImportSubscribersRequest_LISTMONK ImportSubscribersRequest_Preset = 8
+)
+
+// Enum value maps for ImportSubscribersRequest_Preset.
+var (
+	ImportSubscribersRequest_Preset_name = map[int32]string{
+		0: "PRESET_UNSPECIFIED",
+		1: "ROSTER",
+		2: "MAILCHIMP",
+		3: "KIT",
+		4: "BUTTONDOWN",
+		5: "EMAILOCTOPUS",
+		6: "SUBSTACK",
+		7: "BEEHIIV",
+		8: "LISTMONK",
+	}
+	ImportSubscribersRequest_Preset_value = map[string]int32{
+		"PRESET_UNSPECIFIED": 0,
+		"ROSTER":             1,
+		"MAILCHIMP":          2,
+		"KIT":                3,
+		"BUTTONDOWN":         4,
+		"EMAILOCTOPUS":       5,
+		"SUBSTACK":           6,
+		"BEEHIIV":            7,
+		"LISTMONK":           8,
+	}
+)
+
+func (x ImportSubscribersRequest_Preset) Enum() *ImportSubscribersRequest_Preset {
+	p := new(ImportSubscribersRequest_Preset)
+	*p = x
+	return p
+}
+
+func (x ImportSubscribersRequest_Preset) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ImportSubscribersRequest_Preset) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_subscribers_proto_enumTypes[7].Descriptor()
+}
+
+func (ImportSubscribersRequest_Preset) Type() protoreflect.EnumType {
+	return &file_roster_v1_subscribers_proto_enumTypes[7]
+}
+
+func (x ImportSubscribersRequest_Preset) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ImportSubscribersRequest_Preset.Descriptor instead.
+func (ImportSubscribersRequest_Preset) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27, 1}
 }
 
 // The outcome of one row.
@@ -250,7 +567,8 @@ const (
 	ImportResult_CREATED ImportResult_Outcome = 1
 	// An existing subscriber was updated, or already had all values of the row.
 	ImportResult_UPDATED ImportResult_Outcome = 2
-	// The address already has a subscriber, and the row was skipped.
+	// The address already has a subscriber, and the row was skipped. Or it is suppressed,
+	// and the status of the row is UNSUBSCRIBED, BOUNCED or COMPLAINED.
 	ImportResult_SKIPPED ImportResult_Outcome = 3
 	// The row was rejected; see reason.
 	ImportResult_FAILED ImportResult_Outcome = 4
@@ -285,11 +603,11 @@ func (x ImportResult_Outcome) String() string {
 }
 
 func (ImportResult_Outcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[3].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[8].Descriptor()
 }
 
 func (ImportResult_Outcome) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[3]
+	return &file_roster_v1_subscribers_proto_enumTypes[8]
 }
 
 func (x ImportResult_Outcome) Number() protoreflect.EnumNumber {
@@ -298,7 +616,7 @@ func (x ImportResult_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportResult_Outcome.Descriptor instead.
 func (ImportResult_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28, 0}
 }
 
 // The format of an export.
@@ -340,11 +658,11 @@ func (x ExportSubscribersRequest_Format) String() string {
 }
 
 func (ExportSubscribersRequest_Format) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[4].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[9].Descriptor()
 }
 
 func (ExportSubscribersRequest_Format) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[4]
+	return &file_roster_v1_subscribers_proto_enumTypes[9]
 }
 
 func (x ExportSubscribersRequest_Format) Number() protoreflect.EnumNumber {
@@ -353,7 +671,7 @@ func (x ExportSubscribersRequest_Format) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExportSubscribersRequest_Format.Descriptor instead.
 func (ExportSubscribersRequest_Format) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31, 0}
 }
 
 // A recipient of the account's email.
@@ -374,7 +692,21 @@ type Subscriber struct {
 	// Time of creation, the same as the timestamp in the identifier.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Custom field values by key. Absent if there are none.
-	CustomFields  *structpb.Struct `protobuf:"bytes,8,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
+	CustomFields *structpb.Struct `protobuf:"bytes,8,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
+	// Time of the last change of a field, the tags or the status; only in view FULL. If a
+	// tag is renamed, its subscribers do not change. Neither do they if a tag or a custom
+	// field is deleted.
+	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	// Time of the last change of the status; only in view FULL. Absent if it is unchanged
+	// since creation, or unknown.
+	StatusChangedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=status_changed_at,json=statusChangedAt,proto3" json:"status_changed_at,omitempty"`
+	// Time of the confirmation; only in view FULL. Absent if the current address was never
+	// confirmed, or at an unknown time.
+	ConfirmedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=confirmed_at,json=confirmedAt,proto3" json:"confirmed_at,omitempty"`
+	// Time of the last opt-out; only in view FULL. Kept if the person opts in again.
+	UnsubscribedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=unsubscribed_at,json=unsubscribedAt,proto3" json:"unsubscribed_at,omitempty"`
+	// How the person agreed to receive mail; only in view FULL.
+	Consent       *Subscriber_Consent `protobuf:"bytes,13,opt,name=consent,proto3" json:"consent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -461,6 +793,41 @@ func (x *Subscriber) GetCreatedAt() *timestamppb.Timestamp {
 func (x *Subscriber) GetCustomFields() *structpb.Struct {
 	if x != nil {
 		return x.CustomFields
+	}
+	return nil
+}
+
+func (x *Subscriber) GetUpdatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdatedAt
+	}
+	return nil
+}
+
+func (x *Subscriber) GetStatusChangedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StatusChangedAt
+	}
+	return nil
+}
+
+func (x *Subscriber) GetConfirmedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ConfirmedAt
+	}
+	return nil
+}
+
+func (x *Subscriber) GetUnsubscribedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UnsubscribedAt
+	}
+	return nil
+}
+
+func (x *Subscriber) GetConsent() *Subscriber_Consent {
+	if x != nil {
+		return x.Consent
 	}
 	return nil
 }
@@ -878,7 +1245,9 @@ func (x *BulkCreateSubscribersResponse) GetFailed() []*BulkFailure {
 type GetSubscriberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier or email address of the subscriber.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Which fields are returned. Default: BASIC.
+	View          Subscriber_View `protobuf:"varint,2,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -918,6 +1287,13 @@ func (x *GetSubscriberRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *GetSubscriberRequest) GetView() Subscriber_View {
+	if x != nil {
+		return x.View
+	}
+	return Subscriber_VIEW_UNSPECIFIED
 }
 
 // The requested subscriber.
@@ -992,13 +1368,29 @@ type ListSubscribersRequest struct {
 	CreatedAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_after,json=createdAfter,proto3" json:"created_after,omitempty"`
 	// Returns only subscribers created before this time.
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
-	// Order of creation: "asc" returns the oldest first, "desc" the newest first. Default:
-	// "asc".
+	// Direction of order_by: "asc" returns the oldest first, "desc" the newest first.
+	// Default: "asc".
 	Order string `protobuf:"bytes,9,opt,name=order,proto3" json:"order,omitempty"`
 	// Token of the next page from the previous response (AIP-158). Over HTTP it is in the
 	// Link header. The filters and the order must be the same as in the previous request.
 	// The cost of a page does not depend on its position in the list.
-	PageToken     string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Returns only subscribers whose last change was after this time. Changes are compared
+	// with microsecond precision, although updated_at has milliseconds: a later change in
+	// the same millisecond is after its updated_at.
+	UpdatedAfter *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=updated_after,json=updatedAfter,proto3" json:"updated_after,omitempty"`
+	// Returns only subscribers whose last change was before this time.
+	UpdatedBefore *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=updated_before,json=updatedBefore,proto3" json:"updated_before,omitempty"`
+	// Order of the list: "createdAt" or "updatedAt". Default: "createdAt".
+	//
+	// The order of updatedAt is that in which changes became visible, so a client can
+	// follow all changes without missing one: read all pages with page tokens, remember the
+	// updated_at of the last subscriber (view FULL), and later start again with it as
+	// updated_after. A subscriber that changes while the pages are read is returned again
+	// on a later page. Deleted subscribers are not returned.
+	OrderBy string `protobuf:"bytes,13,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// Which fields are returned. Default: BASIC.
+	View          Subscriber_View `protobuf:"varint,14,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1101,6 +1493,34 @@ func (x *ListSubscribersRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListSubscribersRequest) GetUpdatedAfter() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdatedAfter
+	}
+	return nil
+}
+
+func (x *ListSubscribersRequest) GetUpdatedBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdatedBefore
+	}
+	return nil
+}
+
+func (x *ListSubscribersRequest) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
+func (x *ListSubscribersRequest) GetView() Subscriber_View {
+	if x != nil {
+		return x.View
+	}
+	return Subscriber_VIEW_UNSPECIFIED
 }
 
 // One page of subscribers.
@@ -1642,21 +2062,730 @@ func (x *RemoveSubscriberTagsResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
-// Request message for ImportSubscribers. A part of the import: either rows or lines. Each
-// message holds at most 2,000 of them.
+// A change of a subscriber.
+type SubscriberHistoryEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the entry: a ULID. That of a creation is the identifier of the
+	// subscriber.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// What changed.
+	Type SubscriberHistoryEntry_Type `protobuf:"varint,2,opt,name=type,proto3,enum=roster.v1.SubscriberHistoryEntry_Type" json:"type,omitempty"`
+	// Time at which the change was stored.
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// How the change was made.
+	Source SubscriberHistoryEntry_Source `protobuf:"varint,4,opt,name=source,proto3,enum=roster.v1.SubscriberHistoryEntry_Source" json:"source,omitempty"`
+	// Identifier of the API key of the call or the import. Absent if there was none.
+	KeyId *string `protobuf:"bytes,5,opt,name=key_id,json=keyId,proto3,oneof" json:"key_id,omitempty"`
+	// IP address of the person. Absent unless the person made the change.
+	Ip *string `protobuf:"bytes,6,opt,name=ip,proto3,oneof" json:"ip,omitempty"`
+	// Values of the changed fields before a FIELDS_CHANGED, by field, such as firstName or
+	// customFields.city; null if there was no value. Absent for other types.
+	Before *structpb.Struct `protobuf:"bytes,7,opt,name=before,proto3" json:"before,omitempty"`
+	// Values of the changed fields after a FIELDS_CHANGED; null if there is no value.
+	After *structpb.Struct `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
+	// Changed tags of a TAGS_CHANGED. Absent for other types.
+	Tags *SubscriberHistoryEntry_TagChange `protobuf:"bytes,9,opt,name=tags,proto3" json:"tags,omitempty"`
+	// Statuses of a STATUS_CHANGED, and the first status of a CREATED. Absent for other
+	// types.
+	Status        *SubscriberHistoryEntry_StatusChange `protobuf:"bytes,10,opt,name=status,proto3" json:"status,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubscriberHistoryEntry) Reset() {
+	*x = SubscriberHistoryEntry{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubscriberHistoryEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubscriberHistoryEntry) ProtoMessage() {}
+
+func (x *SubscriberHistoryEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubscriberHistoryEntry.ProtoReflect.Descriptor instead.
+func (*SubscriberHistoryEntry) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *SubscriberHistoryEntry) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SubscriberHistoryEntry) GetType() SubscriberHistoryEntry_Type {
+	if x != nil {
+		return x.Type
+	}
+	return SubscriberHistoryEntry_TYPE_UNSPECIFIED
+}
+
+func (x *SubscriberHistoryEntry) GetCreatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return nil
+}
+
+func (x *SubscriberHistoryEntry) GetSource() SubscriberHistoryEntry_Source {
+	if x != nil {
+		return x.Source
+	}
+	return SubscriberHistoryEntry_SOURCE_UNSPECIFIED
+}
+
+func (x *SubscriberHistoryEntry) GetKeyId() string {
+	if x != nil && x.KeyId != nil {
+		return *x.KeyId
+	}
+	return ""
+}
+
+func (x *SubscriberHistoryEntry) GetIp() string {
+	if x != nil && x.Ip != nil {
+		return *x.Ip
+	}
+	return ""
+}
+
+func (x *SubscriberHistoryEntry) GetBefore() *structpb.Struct {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *SubscriberHistoryEntry) GetAfter() *structpb.Struct {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *SubscriberHistoryEntry) GetTags() *SubscriberHistoryEntry_TagChange {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *SubscriberHistoryEntry) GetStatus() *SubscriberHistoryEntry_StatusChange {
+	if x != nil {
+		return x.Status
+	}
+	return nil
+}
+
+// Request message for ListSubscriberHistory.
+type ListSubscriberHistoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier or email address of the subscriber.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Maximum number of entries to return. Default: 20, also used for 0. Values above 100
+	// are reduced to 100. A page larger than 4 MiB is rejected; use a lower limit.
+	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+	// set.
+	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
+	// Token of the next page from the previous response (AIP-158). Over HTTP it is in the
+	// Link header.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSubscriberHistoryRequest) Reset() {
+	*x = ListSubscriberHistoryRequest{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSubscriberHistoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSubscriberHistoryRequest) ProtoMessage() {}
+
+func (x *ListSubscriberHistoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSubscriberHistoryRequest.ProtoReflect.Descriptor instead.
+func (*ListSubscriberHistoryRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ListSubscriberHistoryRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListSubscriberHistoryRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListSubscriberHistoryRequest) GetPage() int32 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
+func (x *ListSubscriberHistoryRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// One page of the history of a subscriber.
+type ListSubscriberHistoryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Entries on this page, newest first. Empty beyond the last page.
+	History []*SubscriberHistoryEntry `protobuf:"bytes,1,rep,name=history,proto3" json:"history,omitempty"`
+	// Number of entries of the subscriber.
+	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	// Page number used.
+	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
+	// Limit used.
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the next page. Empty on the last page.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSubscriberHistoryResponse) Reset() {
+	*x = ListSubscriberHistoryResponse{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSubscriberHistoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSubscriberHistoryResponse) ProtoMessage() {}
+
+func (x *ListSubscriberHistoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSubscriberHistoryResponse.ProtoReflect.Descriptor instead.
+func (*ListSubscriberHistoryResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ListSubscriberHistoryResponse) GetHistory() []*SubscriberHistoryEntry {
+	if x != nil {
+		return x.History
+	}
+	return nil
+}
+
+func (x *ListSubscriberHistoryResponse) GetTotal() int32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *ListSubscriberHistoryResponse) GetPage() int32 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
+func (x *ListSubscriberHistoryResponse) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListSubscriberHistoryResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// A delivery of an event about a person.
+type PersonalDelivery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The delivery.
+	Delivery *WebhookDelivery `protobuf:"bytes,1,opt,name=delivery,proto3" json:"delivery,omitempty"`
+	// Its attempts, oldest first, with what the endpoint responded.
+	Attempts      []*WebhookAttempt `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PersonalDelivery) Reset() {
+	*x = PersonalDelivery{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PersonalDelivery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PersonalDelivery) ProtoMessage() {}
+
+func (x *PersonalDelivery) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PersonalDelivery.ProtoReflect.Descriptor instead.
+func (*PersonalDelivery) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *PersonalDelivery) GetDelivery() *WebhookDelivery {
+	if x != nil {
+		return x.Delivery
+	}
+	return nil
+}
+
+func (x *PersonalDelivery) GetAttempts() []*WebhookAttempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+// Request message for GetSubscriberPersonalData.
+type GetSubscriberPersonalDataRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier or email address of the subscriber.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Token of the next page from the previous response (AIP-158). Over HTTP it is in the
+	// Link header.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSubscriberPersonalDataRequest) Reset() {
+	*x = GetSubscriberPersonalDataRequest{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSubscriberPersonalDataRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSubscriberPersonalDataRequest) ProtoMessage() {}
+
+func (x *GetSubscriberPersonalDataRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSubscriberPersonalDataRequest.ProtoReflect.Descriptor instead.
+func (*GetSubscriberPersonalDataRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *GetSubscriberPersonalDataRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *GetSubscriberPersonalDataRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// What is stored about a person. Each page continues the lists of the previous one.
+type GetSubscriberPersonalDataResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The subscriber in view FULL, on every page.
+	Subscriber *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	// Its history, newest first.
+	History []*SubscriberHistoryEntry `protobuf:"bytes,2,rep,name=history,proto3" json:"history,omitempty"`
+	// Events about the subscriber, oldest first. They are stored for 30 days.
+	Events []*Event `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
+	// Deliveries of these events.
+	Deliveries []*PersonalDelivery `protobuf:"bytes,4,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
+	// Token of the next page. Empty on the last page.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSubscriberPersonalDataResponse) Reset() {
+	*x = GetSubscriberPersonalDataResponse{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSubscriberPersonalDataResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSubscriberPersonalDataResponse) ProtoMessage() {}
+
+func (x *GetSubscriberPersonalDataResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSubscriberPersonalDataResponse.ProtoReflect.Descriptor instead.
+func (*GetSubscriberPersonalDataResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *GetSubscriberPersonalDataResponse) GetSubscriber() *Subscriber {
+	if x != nil {
+		return x.Subscriber
+	}
+	return nil
+}
+
+func (x *GetSubscriberPersonalDataResponse) GetHistory() []*SubscriberHistoryEntry {
+	if x != nil {
+		return x.History
+	}
+	return nil
+}
+
+func (x *GetSubscriberPersonalDataResponse) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *GetSubscriberPersonalDataResponse) GetDeliveries() []*PersonalDelivery {
+	if x != nil {
+		return x.Deliveries
+	}
+	return nil
+}
+
+func (x *GetSubscriberPersonalDataResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
+// one fails with a reason and does not fail the import.
+//
+// The status and the times are those of the service from which the subscriber moves. They
+// apply to a new subscriber. Of an existing one, onConflict UPDATE changes the status only
+// to a stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED.
+type ImportSubscriber struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Email address.
+	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
+	// First name.
+	FirstName string `protobuf:"bytes,2,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
+	// Last name.
+	LastName string `protobuf:"bytes,3,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
+	// Whether the owner of the address has confirmed the subscription. Ignored if the row has
+	// a status.
+	IsConfirmed bool `protobuf:"varint,4,opt,name=is_confirmed,json=isConfirmed,proto3" json:"is_confirmed,omitempty"`
+	// Tag names.
+	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Custom field values by key.
+	CustomFields *structpb.Struct `protobuf:"bytes,6,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
+	// Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED.
+	Status Subscriber_Status `protobuf:"varint,7,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
+	// When the subscriber was created, with millisecond precision: since 1970, and at most a
+	// day in the future. Default: the time of the import.
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// When the status changed last.
+	StatusChangedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=status_changed_at,json=statusChangedAt,proto3" json:"status_changed_at,omitempty"`
+	// When the subscription was confirmed.
+	ConfirmedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=confirmed_at,json=confirmedAt,proto3" json:"confirmed_at,omitempty"`
+	// When the person unsubscribed.
+	UnsubscribedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=unsubscribed_at,json=unsubscribedAt,proto3" json:"unsubscribed_at,omitempty"`
+	// How the person consented, such as the name of a form. At most 200 characters.
+	ConsentSource string `protobuf:"bytes,12,opt,name=consent_source,json=consentSource,proto3" json:"consent_source,omitempty"`
+	// The IP address from which the person consented.
+	ConsentIp string `protobuf:"bytes,13,opt,name=consent_ip,json=consentIp,proto3" json:"consent_ip,omitempty"`
+	// When the person consented.
+	ConsentAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=consent_at,json=consentAt,proto3" json:"consent_at,omitempty"`
+	// The consent as an export returns it. consentSource, consentIp and consentAt precede it.
+	Consent *Subscriber_Consent `protobuf:"bytes,16,opt,name=consent,proto3" json:"consent,omitempty"`
+	// The parts of the row that could not be parsed from JSON. Set by the gateway. A row
+	// with a fault fails with INVALID_FIELD, or with INVALID_ROW if the row is not an
+	// object.
+	Faults        []*Row_Fault `protobuf:"bytes,15,rep,name=faults,proto3" json:"faults,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportSubscriber) Reset() {
+	*x = ImportSubscriber{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSubscriber) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSubscriber) ProtoMessage() {}
+
+func (x *ImportSubscriber) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSubscriber.ProtoReflect.Descriptor instead.
+func (*ImportSubscriber) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ImportSubscriber) GetEmail() string {
+	if x != nil {
+		return x.Email
+	}
+	return ""
+}
+
+func (x *ImportSubscriber) GetFirstName() string {
+	if x != nil {
+		return x.FirstName
+	}
+	return ""
+}
+
+func (x *ImportSubscriber) GetLastName() string {
+	if x != nil {
+		return x.LastName
+	}
+	return ""
+}
+
+func (x *ImportSubscriber) GetIsConfirmed() bool {
+	if x != nil {
+		return x.IsConfirmed
+	}
+	return false
+}
+
+func (x *ImportSubscriber) GetTags() []string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *ImportSubscriber) GetCustomFields() *structpb.Struct {
+	if x != nil {
+		return x.CustomFields
+	}
+	return nil
+}
+
+func (x *ImportSubscriber) GetStatus() Subscriber_Status {
+	if x != nil {
+		return x.Status
+	}
+	return Subscriber_STATUS_UNSPECIFIED
+}
+
+func (x *ImportSubscriber) GetCreatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return nil
+}
+
+func (x *ImportSubscriber) GetStatusChangedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StatusChangedAt
+	}
+	return nil
+}
+
+func (x *ImportSubscriber) GetConfirmedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ConfirmedAt
+	}
+	return nil
+}
+
+func (x *ImportSubscriber) GetUnsubscribedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UnsubscribedAt
+	}
+	return nil
+}
+
+func (x *ImportSubscriber) GetConsentSource() string {
+	if x != nil {
+		return x.ConsentSource
+	}
+	return ""
+}
+
+func (x *ImportSubscriber) GetConsentIp() string {
+	if x != nil {
+		return x.ConsentIp
+	}
+	return ""
+}
+
+func (x *ImportSubscriber) GetConsentAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ConsentAt
+	}
+	return nil
+}
+
+func (x *ImportSubscriber) GetConsent() *Subscriber_Consent {
+	if x != nil {
+		return x.Consent
+	}
+	return nil
+}
+
+func (x *ImportSubscriber) GetFaults() []*Row_Fault {
+	if x != nil {
+		return x.Faults
+	}
+	return nil
+}
+
+// The columns of a CSV file that have no meaning.
+type UnknownColumns struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnknownColumns) Reset() {
+	*x = UnknownColumns{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnknownColumns) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnknownColumns) ProtoMessage() {}
+
+func (x *UnknownColumns) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnknownColumns.ProtoReflect.Descriptor instead.
+func (*UnknownColumns) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{26}
+}
+
+// Request message for ImportSubscribers. A part of the import: either subscribers or lines.
+// Each message holds at most 2,000 of them. On gRPC, the options in the first message apply
+// to the whole import.
 type ImportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What happens to a row whose email address already has a subscriber. Default: FAIL. On
-	// gRPC only the value in the first message is used.
+	// What happens to a row whose email address already has a subscriber. Default: FAIL.
 	OnConflict ImportSubscribersRequest_OnConflict `protobuf:"varint,1,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.ImportSubscribersRequest_OnConflict" json:"on_conflict,omitempty"`
-	// Rows, with the bounds of a bulk creation. At most 2,000.
+	// Rows without a status and times, for clients of earlier versions. At most 2,000. Use
+	// subscribers instead.
 	Rows []*BulkSubscriber `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`
 	// Lines of CSV, at most 2,000. The first line of the import is the header. Column names
-	// ignore case, whitespace and underscores. The columns are email, firstName, lastName,
-	// name, isConfirmed, tags (separated by commas, semicolons or vertical bars, or a JSON
-	// array), and custom fields by key or label, with or without the prefix
-	// "customFields.". The columns id, status and createdAt are ignored. Any other column
-	// fails the import.
+	// ignore case, whitespace, hyphens and underscores. The columns are those of
+	// ImportSubscriber, name, and custom fields by key or label, with or without the prefix
+	// "customFields.". The columns id and updatedAt are ignored. Tags are separated by commas,
+	// semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
+	// 2026-01-02T03:04:05.000Z or 2026-01-02; without an offset, they are in UTC.
 	//
 	// An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
 	// stored verbatim, including surrounding whitespace. An apostrophe is removed before a
@@ -1672,16 +2801,40 @@ type ImportSubscribersRequest struct {
 	// no other name.
 	Lines []*CsvLine `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
 	// Skips all rows up to this line, without a result. To resume an interrupted import,
-	// set it to the line of the last result received. Default: 0. On gRPC only the value in
-	// the first message is used.
-	AfterLine     int32 `protobuf:"varint,4,opt,name=after_line,json=afterLine,proto3" json:"after_line,omitempty"`
+	// set it to the line of the last result received. Default: 0.
+	AfterLine int32 `protobuf:"varint,4,opt,name=after_line,json=afterLine,proto3" json:"after_line,omitempty"`
+	// Over HTTP, the character encoding of the body, such as windows-1252 or iso-8859-1.
+	// Default: that of the Content-Type header, otherwise UTF-8. UTF-16 with a byte order
+	// mark is detected. Ignored on gRPC, where all text is Unicode.
+	Charset string `protobuf:"bytes,5,opt,name=charset,proto3" json:"charset,omitempty"`
+	// Rows, at most 2,000.
+	Subscribers []*ImportSubscriber `protobuf:"bytes,6,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
+	// The service from which the CSV file comes. Default: detected from the header. Ignored,
+	// as column_map and unknown_columns are, if the rows are not lines of CSV.
+	Preset ImportSubscribersRequest_Preset `protobuf:"varint,7,opt,name=preset,proto3,enum=roster.v1.ImportSubscribersRequest_Preset" json:"preset,omitempty"`
+	// Meanings of columns of the CSV file, each as COLUMN=FIELD. They precede those of the
+	// preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
+	// statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt, or
+	// customFields.KEY. "firstName+lastName" is a full name, as name; "lastName+firstName" is
+	// one that begins with the last name. Other fields can be combined with a plus sign too:
+	// the cell sets all of them. An empty FIELD ignores the column. Several columns can be
+	// mapped to tags. At most 200.
+	ColumnMap []string `protobuf:"bytes,8,rep,name=column_map,json=columnMap,proto3" json:"column_map,omitempty"`
+	// What happens to columns of the CSV file that have no meaning. Default: FAIL, but IGNORE
+	// if a preset other than ROSTER applies.
+	UnknownColumns UnknownColumns_Action `protobuf:"varint,9,opt,name=unknown_columns,json=unknownColumns,proto3,enum=roster.v1.UnknownColumns_Action" json:"unknown_columns,omitempty"`
+	// Tags to add to every subscriber that is created or updated. At most 100.
+	AddTags []string `protobuf:"bytes,10,rep,name=add_tags,json=addTags,proto3" json:"add_tags,omitempty"`
+	// Validates all rows and returns the results and the summary of the import, but stores
+	// nothing. Created subscribers have no identifier.
+	DryRun        bool `protobuf:"varint,11,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ImportSubscribersRequest) Reset() {
 	*x = ImportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +2846,7 @@ func (x *ImportSubscribersRequest) String() string {
 func (*ImportSubscribersRequest) ProtoMessage() {}
 
 func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +2859,7 @@ func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ImportSubscribersRequest) GetOnConflict() ImportSubscribersRequest_OnConflict {
@@ -1737,6 +2890,55 @@ func (x *ImportSubscribersRequest) GetAfterLine() int32 {
 	return 0
 }
 
+func (x *ImportSubscribersRequest) GetCharset() string {
+	if x != nil {
+		return x.Charset
+	}
+	return ""
+}
+
+func (x *ImportSubscribersRequest) GetSubscribers() []*ImportSubscriber {
+	if x != nil {
+		return x.Subscribers
+	}
+	return nil
+}
+
+func (x *ImportSubscribersRequest) GetPreset() ImportSubscribersRequest_Preset {
+	if x != nil {
+		return x.Preset
+	}
+	return ImportSubscribersRequest_PRESET_UNSPECIFIED
+}
+
+func (x *ImportSubscribersRequest) GetColumnMap() []string {
+	if x != nil {
+		return x.ColumnMap
+	}
+	return nil
+}
+
+func (x *ImportSubscribersRequest) GetUnknownColumns() UnknownColumns_Action {
+	if x != nil {
+		return x.UnknownColumns
+	}
+	return UnknownColumns_ACTION_UNSPECIFIED
+}
+
+func (x *ImportSubscribersRequest) GetAddTags() []string {
+	if x != nil {
+		return x.AddTags
+	}
+	return nil
+}
+
+func (x *ImportSubscribersRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
 // The result of one row.
 type ImportResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1745,7 +2947,8 @@ type ImportResult struct {
 	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
 	// Outcome of the row.
 	Outcome ImportResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportResult_Outcome" json:"outcome,omitempty"`
-	// Identifier of the subscriber. Empty if the row failed.
+	// Identifier of the subscriber. Empty if the row failed, if the address is suppressed, and
+	// of a subscriber that a dry run would create.
 	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	// Email address of the row as sent, truncated to 320 characters. Empty if it was not a
 	// string.
@@ -1754,14 +2957,17 @@ type ImportResult struct {
 	Reason *BulkFailure_Reason `protobuf:"varint,5,opt,name=reason,proto3,enum=roster.v1.BulkFailure_Reason,oneof" json:"reason,omitempty"`
 	// The invalid field, such as customFields.age, truncated to 320 characters. Absent if
 	// no single field is invalid.
-	Field         *string `protobuf:"bytes,6,opt,name=field,proto3,oneof" json:"field,omitempty"`
+	Field *string `protobuf:"bytes,6,opt,name=field,proto3,oneof" json:"field,omitempty"`
+	// True if the row has a status that an existing subscriber did not take, because its own
+	// is as strict or stricter. Otherwise absent.
+	StatusKept    *bool `protobuf:"varint,7,opt,name=status_kept,json=statusKept,proto3,oneof" json:"status_kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ImportResult) Reset() {
 	*x = ImportResult{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +2979,7 @@ func (x *ImportResult) String() string {
 func (*ImportResult) ProtoMessage() {}
 
 func (x *ImportResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +2992,7 @@ func (x *ImportResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResult.ProtoReflect.Descriptor instead.
 func (*ImportResult) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ImportResult) GetLine() int32 {
@@ -1831,18 +3037,174 @@ func (x *ImportResult) GetField() string {
 	return ""
 }
 
+func (x *ImportResult) GetStatusKept() bool {
+	if x != nil && x.StatusKept != nil {
+		return *x.StatusKept
+	}
+	return false
+}
+
+// What an import did.
+type ImportSummary struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of rows that created a subscriber.
+	Created int32 `protobuf:"varint,1,opt,name=created,proto3" json:"created,omitempty"`
+	// Number of rows that updated a subscriber.
+	Updated int32 `protobuf:"varint,2,opt,name=updated,proto3" json:"updated,omitempty"`
+	// Number of rows that were skipped.
+	Skipped int32 `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// Number of rows that failed.
+	Failed int32 `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Number of failed rows by reason.
+	Reasons map[string]int32 `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Number of rows by the status that they gave to a subscriber that was created or updated.
+	Statuses map[string]int32 `protobuf:"bytes,6,rep,name=statuses,proto3" json:"statuses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Number of rows with statusKept.
+	StatusesKept int32 `protobuf:"varint,7,opt,name=statuses_kept,json=statusesKept,proto3" json:"statuses_kept,omitempty"`
+	// The preset that was applied. Absent without one.
+	Preset *ImportSubscribersRequest_Preset `protobuf:"varint,8,opt,name=preset,proto3,enum=roster.v1.ImportSubscribersRequest_Preset,oneof" json:"preset,omitempty"`
+	// Names of the columns that were ignored.
+	IgnoredColumns []string `protobuf:"bytes,9,rep,name=ignored_columns,json=ignoredColumns,proto3" json:"ignored_columns,omitempty"`
+	// Keys of the custom fields that were created.
+	CreatedFields []string `protobuf:"bytes,10,rep,name=created_fields,json=createdFields,proto3" json:"created_fields,omitempty"`
+	// What the preset did not understand. Such a date is not stored. A subscriber with such a
+	// status is UNCONFIRMED.
+	Unclear []*ImportSummary_Unclear `protobuf:"bytes,11,rep,name=unclear,proto3" json:"unclear,omitempty"`
+	// Whether this was a dry run, which stores nothing.
+	DryRun        bool `protobuf:"varint,12,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportSummary) Reset() {
+	*x = ImportSummary{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSummary) ProtoMessage() {}
+
+func (x *ImportSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSummary.ProtoReflect.Descriptor instead.
+func (*ImportSummary) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ImportSummary) GetCreated() int32 {
+	if x != nil {
+		return x.Created
+	}
+	return 0
+}
+
+func (x *ImportSummary) GetUpdated() int32 {
+	if x != nil {
+		return x.Updated
+	}
+	return 0
+}
+
+func (x *ImportSummary) GetSkipped() int32 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
+func (x *ImportSummary) GetFailed() int32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *ImportSummary) GetReasons() map[string]int32 {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *ImportSummary) GetStatuses() map[string]int32 {
+	if x != nil {
+		return x.Statuses
+	}
+	return nil
+}
+
+func (x *ImportSummary) GetStatusesKept() int32 {
+	if x != nil {
+		return x.StatusesKept
+	}
+	return 0
+}
+
+func (x *ImportSummary) GetPreset() ImportSubscribersRequest_Preset {
+	if x != nil && x.Preset != nil {
+		return *x.Preset
+	}
+	return ImportSubscribersRequest_PRESET_UNSPECIFIED
+}
+
+func (x *ImportSummary) GetIgnoredColumns() []string {
+	if x != nil {
+		return x.IgnoredColumns
+	}
+	return nil
+}
+
+func (x *ImportSummary) GetCreatedFields() []string {
+	if x != nil {
+		return x.CreatedFields
+	}
+	return nil
+}
+
+func (x *ImportSummary) GetUnclear() []*ImportSummary_Unclear {
+	if x != nil {
+		return x.Unclear
+	}
+	return nil
+}
+
+func (x *ImportSummary) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
 // Results of rows, in the order of the rows.
 type ImportSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Results, one per row.
-	Results       []*ImportResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	Results []*ImportResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// The summary, in the last message of an import that did not fail. Over HTTP it is the last
+	// record, {"summary": {...}}.
+	Summary       *ImportSummary `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ImportSubscribersResponse) Reset() {
 	*x = ImportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +3216,7 @@ func (x *ImportSubscribersResponse) String() string {
 func (*ImportSubscribersResponse) ProtoMessage() {}
 
 func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,12 +3229,19 @@ func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ImportSubscribersResponse) GetResults() []*ImportResult {
 	if x != nil {
 		return x.Results
+	}
+	return nil
+}
+
+func (x *ImportSubscribersResponse) GetSummary() *ImportSummary {
+	if x != nil {
+		return x.Summary
 	}
 	return nil
 }
@@ -1894,14 +3263,22 @@ type ExportSubscribersRequest struct {
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
 	// Returns only subscribers with an identifier greater than this one. To resume an
 	// interrupted export, set it to the last identifier received.
-	AfterId       string `protobuf:"bytes,6,opt,name=after_id,json=afterId,proto3" json:"after_id,omitempty"`
+	AfterId string `protobuf:"bytes,6,opt,name=after_id,json=afterId,proto3" json:"after_id,omitempty"`
+	// Returns only subscribers whose last change was after this time, compared as in
+	// ListSubscribersRequest.
+	UpdatedAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=updated_after,json=updatedAfter,proto3" json:"updated_after,omitempty"`
+	// Returns only subscribers whose last change was before this time.
+	UpdatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=updated_before,json=updatedBefore,proto3" json:"updated_before,omitempty"`
+	// Which fields are returned. In CSV, FULL adds the columns updatedAt, statusChangedAt,
+	// confirmedAt, unsubscribedAt, consentSource, consentIp and consentAt. Default: BASIC.
+	View          Subscriber_View `protobuf:"varint,9,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExportSubscribersRequest) Reset() {
 	*x = ExportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +3290,7 @@ func (x *ExportSubscribersRequest) String() string {
 func (*ExportSubscribersRequest) ProtoMessage() {}
 
 func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +3303,7 @@ func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ExportSubscribersRequest) GetFormat() ExportSubscribersRequest_Format {
@@ -1971,6 +3348,27 @@ func (x *ExportSubscribersRequest) GetAfterId() string {
 	return ""
 }
 
+func (x *ExportSubscribersRequest) GetUpdatedAfter() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdatedAfter
+	}
+	return nil
+}
+
+func (x *ExportSubscribersRequest) GetUpdatedBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdatedBefore
+	}
+	return nil
+}
+
+func (x *ExportSubscribersRequest) GetView() Subscriber_View {
+	if x != nil {
+		return x.View
+	}
+	return Subscriber_VIEW_UNSPECIFIED
+}
+
 // Exported subscribers, as records or as lines of CSV.
 type ExportSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1984,7 +3382,7 @@ type ExportSubscribersResponse struct {
 
 func (x *ExportSubscribersResponse) Reset() {
 	*x = ExportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +3394,7 @@ func (x *ExportSubscribersResponse) String() string {
 func (*ExportSubscribersResponse) ProtoMessage() {}
 
 func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +3407,7 @@ func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{23}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExportSubscribersResponse) GetSubscribers() []*Subscriber {
@@ -2030,14 +3428,20 @@ func (x *ExportSubscribersResponse) GetLines() []*CsvLine {
 type DeleteSubscriberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier or email address of the subscriber.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Also removes personal data from all stored events about the subscriber, including the
+	// event of this deletion, and from the stored responses of webhook endpoints. Of the
+	// subscriber, the events keep only id, status and createdAt; other members are empty.
+	// Their identifiers and sequence stay. Later attempts and replays send the events
+	// without the data. Requests that are being sent cannot be recalled. Default: false.
+	Erase         bool `protobuf:"varint,2,opt,name=erase,proto3" json:"erase,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeleteSubscriberRequest) Reset() {
 	*x = DeleteSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +3453,7 @@ func (x *DeleteSubscriberRequest) String() string {
 func (*DeleteSubscriberRequest) ProtoMessage() {}
 
 func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +3466,7 @@ func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{24}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DeleteSubscriberRequest) GetId() string {
@@ -2070,6 +3474,13 @@ func (x *DeleteSubscriberRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *DeleteSubscriberRequest) GetErase() bool {
+	if x != nil {
+		return x.Erase
+	}
+	return false
 }
 
 // Empty: the subscriber was deleted.
@@ -2081,7 +3492,7 @@ type DeleteSubscriberResponse struct {
 
 func (x *DeleteSubscriberResponse) Reset() {
 	*x = DeleteSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2093,7 +3504,7 @@ func (x *DeleteSubscriberResponse) String() string {
 func (*DeleteSubscriberResponse) ProtoMessage() {}
 
 func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2106,14 +3517,253 @@ func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{25}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
+}
+
+// How the person agreed to receive mail. Absent if nothing is known.
+type Subscriber_Consent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where the person agreed, for example the name of a form. At most 200 characters.
+	// Absent if unknown.
+	Source *string `protobuf:"bytes,1,opt,name=source,proto3,oneof" json:"source,omitempty"`
+	// IP address of the person. Absent if unknown.
+	Ip *string `protobuf:"bytes,2,opt,name=ip,proto3,oneof" json:"ip,omitempty"`
+	// When the person agreed. Absent if unknown.
+	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Subscriber_Consent) Reset() {
+	*x = Subscriber_Consent{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Subscriber_Consent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Subscriber_Consent) ProtoMessage() {}
+
+func (x *Subscriber_Consent) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Subscriber_Consent.ProtoReflect.Descriptor instead.
+func (*Subscriber_Consent) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{0, 0}
+}
+
+func (x *Subscriber_Consent) GetSource() string {
+	if x != nil && x.Source != nil {
+		return *x.Source
+	}
+	return ""
+}
+
+func (x *Subscriber_Consent) GetIp() string {
+	if x != nil && x.Ip != nil {
+		return *x.Ip
+	}
+	return ""
+}
+
+func (x *Subscriber_Consent) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// Tags that were added or removed.
+type SubscriberHistoryEntry_TagChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names of the added tags.
+	Added []string `protobuf:"bytes,1,rep,name=added,proto3" json:"added,omitempty"`
+	// Names of the removed tags.
+	Removed       []string `protobuf:"bytes,2,rep,name=removed,proto3" json:"removed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubscriberHistoryEntry_TagChange) Reset() {
+	*x = SubscriberHistoryEntry_TagChange{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubscriberHistoryEntry_TagChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubscriberHistoryEntry_TagChange) ProtoMessage() {}
+
+func (x *SubscriberHistoryEntry_TagChange) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubscriberHistoryEntry_TagChange.ProtoReflect.Descriptor instead.
+func (*SubscriberHistoryEntry_TagChange) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 0}
+}
+
+func (x *SubscriberHistoryEntry_TagChange) GetAdded() []string {
+	if x != nil {
+		return x.Added
+	}
+	return nil
+}
+
+func (x *SubscriberHistoryEntry_TagChange) GetRemoved() []string {
+	if x != nil {
+		return x.Removed
+	}
+	return nil
+}
+
+// A change of the status.
+type SubscriberHistoryEntry_StatusChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Status before the change. Absent for a creation.
+	From *Subscriber_Status `protobuf:"varint,1,opt,name=from,proto3,enum=roster.v1.Subscriber_Status,oneof" json:"from,omitempty"`
+	// Status after the change.
+	To            Subscriber_Status `protobuf:"varint,2,opt,name=to,proto3,enum=roster.v1.Subscriber_Status" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubscriberHistoryEntry_StatusChange) Reset() {
+	*x = SubscriberHistoryEntry_StatusChange{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubscriberHistoryEntry_StatusChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubscriberHistoryEntry_StatusChange) ProtoMessage() {}
+
+func (x *SubscriberHistoryEntry_StatusChange) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubscriberHistoryEntry_StatusChange.ProtoReflect.Descriptor instead.
+func (*SubscriberHistoryEntry_StatusChange) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 1}
+}
+
+func (x *SubscriberHistoryEntry_StatusChange) GetFrom() Subscriber_Status {
+	if x != nil && x.From != nil {
+		return *x.From
+	}
+	return Subscriber_STATUS_UNSPECIFIED
+}
+
+func (x *SubscriberHistoryEntry_StatusChange) GetTo() Subscriber_Status {
+	if x != nil {
+		return x.To
+	}
+	return Subscriber_STATUS_UNSPECIFIED
+}
+
+// Cells of a column that a preset did not understand.
+type ImportSummary_Unclear struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the column.
+	Column string `protobuf:"bytes,1,opt,name=column,proto3" json:"column,omitempty"`
+	// Number of rows.
+	Rows int32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	// The first such cell, truncated to 100 characters.
+	Example       string `protobuf:"bytes,3,opt,name=example,proto3" json:"example,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportSummary_Unclear) Reset() {
+	*x = ImportSummary_Unclear{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSummary_Unclear) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSummary_Unclear) ProtoMessage() {}
+
+func (x *ImportSummary_Unclear) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSummary_Unclear.ProtoReflect.Descriptor instead.
+func (*ImportSummary_Unclear) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29, 0}
+}
+
+func (x *ImportSummary_Unclear) GetColumn() string {
+	if x != nil {
+		return x.Column
+	}
+	return ""
+}
+
+func (x *ImportSummary_Unclear) GetRows() int32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *ImportSummary_Unclear) GetExample() string {
+	if x != nil {
+		return x.Example
+	}
+	return ""
 }
 
 var File_roster_v1_subscribers_proto protoreflect.FileDescriptor
 
 const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
-	"\x1broster/v1/subscribers.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xd9\x04\n" +
+	"\x1broster/v1/subscribers.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x18roster/v1/webhooks.proto\"\x86\t\n" +
 	"\n" +
 	"Subscriber\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12)\n" +
@@ -2124,8 +3774,21 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x06status\x18\x05 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDR\x06status\x12(\n" +
 	"\x04tags\x18\x06 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12]\n" +
 	"\n" +
-	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12^\n" +
-	"\rcustom_fields\x18\b \x01(\v2\x17.google.protobuf.StructB \xaa\xb5\x18\x1c{\"favourite_colour\": \"blue\"}R\fcustomFields\"o\n" +
+	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12\\\n" +
+	"\rcustom_fields\x18\b \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x129\n" +
+	"\n" +
+	"updated_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12F\n" +
+	"\x11status_changed_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x0fstatusChangedAt\x12=\n" +
+	"\fconfirmed_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\vconfirmedAt\x12C\n" +
+	"\x0funsubscribed_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x0eunsubscribedAt\x127\n" +
+	"\aconsent\x18\r \x01(\v2\x1d.roster.v1.Subscriber.ConsentR\aconsent\x1a\xb9\x01\n" +
+	"\aConsent\x12.\n" +
+	"\x06source\x18\x01 \x01(\tB\x11\xaa\xb5\x18\rcheckout formH\x00R\x06source\x88\x01\x01\x12\"\n" +
+	"\x02ip\x18\x02 \x01(\tB\r\xaa\xb5\x18\t192.0.2.1H\x01R\x02ip\x88\x01\x01\x12H\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\x02atB\t\n" +
+	"\a_sourceB\x05\n" +
+	"\x03_ip\"o\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vUNCONFIRMED\x10\x01\x12\r\n" +
@@ -2133,7 +3796,11 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\fUNSUBSCRIBED\x10\x03\x12\v\n" +
 	"\aBOUNCED\x10\x04\x12\x0e\n" +
 	"\n" +
-	"COMPLAINED\x10\x05\"\xaf\x03\n" +
+	"COMPLAINED\x10\x05\"1\n" +
+	"\x04View\x12\x14\n" +
+	"\x10VIEW_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05BASIC\x10\x01\x12\b\n" +
+	"\x04FULL\x10\x02\"\xf9\x03\n" +
 	"\x17CreateSubscriberRequest\x12=\n" +
 	"\x05email\x18\x01 \x01(\tB'\xbaH\b\xc8\x01\x01r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x121\n" +
 	"\n" +
@@ -2141,20 +3808,20 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\tlast_name\x18\x03 \x01(\tB\x17\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelaceе\x18\x01R\blastName\x12/\n" +
 	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12<\n" +
 	"\x04tags\x18\x05 \x03(\tB(\xbaH\r\x92\x01\n" +
-	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12^\n" +
-	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB \xaa\xb5\x18\x1c{\"favourite_colour\": \"blue\"}R\fcustomFields:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\"Y\n" +
+	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
+	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields:i\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x0fstatusChangedAt\x8a\xb5\x18\vconfirmedAt\x8a\xb5\x18\x0eunsubscribedAt\x8a\xb5\x18\aconsent\"Y\n" +
 	"\x18CreateSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\xad\x03\n" +
+	"subscriber\"\xab\x03\n" +
 	"\x0eBulkSubscriber\x122\n" +
 	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12*\n" +
 	"\n" +
 	"first_name\x18\x02 \x01(\tB\v\xaa\xb5\x18\x03Adaе\x18\x01R\tfirstName\x12-\n" +
 	"\tlast_name\x18\x03 \x01(\tB\x10\xaa\xb5\x18\bLovelaceе\x18\x01R\blastName\x12/\n" +
 	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12(\n" +
-	"\x04tags\x18\x05 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12^\n" +
-	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB \xaa\xb5\x18\x1c{\"favourite_colour\": \"blue\"}R\fcustomFields\x122\n" +
+	"\x04tags\x18\x05 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
+	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x122\n" +
 	"\x06faults\x18\x0f \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\"g\n" +
 	"\x1cBulkCreateSubscribersRequest\x12G\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x19.roster.v1.BulkSubscriberB\n" +
@@ -2178,13 +3845,14 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"SUPPRESSED\x10\n" +
 	"\"O\n" +
 	"\x1dBulkCreateSubscribersResponse\x12.\n" +
-	"\x06failed\x18\x01 \x03(\v2\x16.roster.v1.BulkFailureR\x06failed\"F\n" +
+	"\x06failed\x18\x01 \x03(\v2\x16.roster.v1.BulkFailureR\x06failed\"\x88\x01\n" +
 	"\x14GetSubscriberRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"V\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12@\n" +
+	"\x04view\x18\x02 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"V\n" +
 	"\x15GetSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\xb8\x04\n" +
+	"subscriber\"\x81\a\n" +
 	"\x16ListSubscribersRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12K\n" +
@@ -2197,13 +3865,17 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05order\x18\t \x01(\tB\x1a\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04descR\x05order\x12'\n" +
 	"\n" +
 	"page_token\x18\n" +
-	" \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xd6\x01\n" +
+	" \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\x12]\n" +
+	"\rupdated_after\x18\v \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fupdatedAfter\x12_\n" +
+	"\x0eupdated_before\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12E\n" +
+	"\border_by\x18\r \x01(\tB*\xbaH\x1ar\x18R\x00R\tcreatedAtR\tupdatedAt\xaa\xb5\x18\tupdatedAtR\aorderBy\x12@\n" +
+	"\x04view\x18\x0e \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"\xd6\x01\n" +
 	"\x17ListSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xf8\x03\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xc2\x04\n" +
 	"\x17UpdateSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12>\n" +
 	"\x05email\x18\x02 \x01(\tB(\xbaH\x05r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x125\n" +
@@ -2213,8 +3885,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04tags\x18\x05 \x03(\tB,\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]\xc0\xb5\x18\x01R\x04tags\x12;\n" +
 	"\vupdate_mask\x18\x06 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\x12^\n" +
-	"\rcustom_fields\x18\a \x01(\v2\x17.google.protobuf.StructB \xaa\xb5\x18\x1c{\"favourite_colour\": \"blue\"}R\fcustomFields:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\"Y\n" +
+	"updateMask\x12\\\n" +
+	"\rcustom_fields\x18\a \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields:i\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x0fstatusChangedAt\x8a\xb5\x18\vconfirmedAt\x8a\xb5\x18\x0eunsubscribedAt\x8a\xb5\x18\aconsent\"Y\n" +
 	"\x18UpdateSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
@@ -2239,28 +3911,146 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x1cRemoveSubscriberTagsResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\xc7\x03\n" +
+	"subscriber\"\xa2\t\n" +
+	"\x16SubscriberHistoryEntry\x12.\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12N\n" +
+	"\x04type\x18\x02 \x01(\x0e2&.roster.v1.SubscriberHistoryEntry.TypeB\x12\xaa\xb5\x18\x0eSTATUS_CHANGEDR\x04type\x12]\n" +
+	"\n" +
+	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12I\n" +
+	"\x06source\x18\x04 \x01(\x0e2(.roster.v1.SubscriberHistoryEntry.SourceB\a\xaa\xb5\x18\x03APIR\x06source\x12:\n" +
+	"\x06key_id\x18\x05 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KH\x00R\x05keyId\x88\x01\x01\x12\"\n" +
+	"\x02ip\x18\x06 \x01(\tB\r\xaa\xb5\x18\t192.0.2.1H\x01R\x02ip\x88\x01\x01\x12I\n" +
+	"\x06before\x18\a \x01(\v2\x17.google.protobuf.StructB\x18\xaa\xb5\x18\x14{\"firstName\": \"Ada\"}R\x06before\x12G\n" +
+	"\x05after\x18\b \x01(\v2\x17.google.protobuf.StructB\x18\xaa\xb5\x18\x14{\"firstName\": \"Eve\"}R\x05after\x12?\n" +
+	"\x04tags\x18\t \x01(\v2+.roster.v1.SubscriberHistoryEntry.TagChangeR\x04tags\x12F\n" +
+	"\x06status\x18\n" +
+	" \x01(\v2..roster.v1.SubscriberHistoryEntry.StatusChangeR\x06status\x1aW\n" +
+	"\tTagChange\x12!\n" +
+	"\x05added\x18\x01 \x03(\tB\v\xaa\xb5\x18\a[\"vip\"]R\x05added\x12'\n" +
+	"\aremoved\x18\x02 \x03(\tB\r\xaa\xb5\x18\t[\"early\"]R\aremoved\x1a\x9c\x01\n" +
+	"\fStatusChange\x12F\n" +
+	"\x04from\x18\x01 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x0f\xaa\xb5\x18\vUNCONFIRMEDH\x00R\x04from\x88\x01\x01\x12;\n" +
+	"\x02to\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDR\x02toB\a\n" +
+	"\x05_from\"{\n" +
+	"\x04Type\x12\x14\n" +
+	"\x10TYPE_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aCREATED\x10\x01\x12\x12\n" +
+	"\x0eFIELDS_CHANGED\x10\x02\x12\x10\n" +
+	"\fTAGS_CHANGED\x10\x03\x12\x12\n" +
+	"\x0eSTATUS_CHANGED\x10\x04\x12\x16\n" +
+	"\x12SUPPRESSION_LIFTED\x10\x05\"Z\n" +
+	"\x06Source\x12\x16\n" +
+	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\a\n" +
+	"\x03API\x10\x01\x12\n" +
+	"\n" +
+	"\x06IMPORT\x10\x02\x12\x10\n" +
+	"\fSELF_SERVICE\x10\x03\x12\x11\n" +
+	"\rEMAIL_CHANGED\x10\x04B\t\n" +
+	"\a_key_idB\x05\n" +
+	"\x03_ip\"\xbe\x01\n" +
+	"\x1cListSubscriberHistoryRequest\x12.\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
+	"\x05limit\x18\x02 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
+	"\x04page\x18\x03 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xe0\x01\n" +
+	"\x1dListSubscriberHistoryResponse\x12;\n" +
+	"\ahistory\x18\x01 \x03(\v2!.roster.v1.SubscriberHistoryEntryR\ahistory\x12\x1b\n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x89\x01\n" +
+	"\x10PersonalDelivery\x12>\n" +
+	"\bdelivery\x18\x01 \x01(\v2\x1a.roster.v1.WebhookDeliveryB\x06\xbaH\x03\xc8\x01\x01R\bdelivery\x125\n" +
+	"\battempts\x18\x02 \x03(\v2\x19.roster.v1.WebhookAttemptR\battempts\"{\n" +
+	" GetSubscriberPersonalDataRequest\x12.\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12'\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xb4\x02\n" +
+	"!GetSubscriberPersonalDataResponse\x12=\n" +
+	"\n" +
+	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
+	"subscriber\x12;\n" +
+	"\ahistory\x18\x02 \x03(\v2!.roster.v1.SubscriberHistoryEntryR\ahistory\x12(\n" +
+	"\x06events\x18\x03 \x03(\v2\x10.roster.v1.EventR\x06events\x12;\n" +
+	"\n" +
+	"deliveries\x18\x04 \x03(\v2\x1b.roster.v1.PersonalDeliveryR\n" +
+	"deliveries\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x85\t\n" +
+	"\x10ImportSubscriber\x122\n" +
+	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12*\n" +
+	"\n" +
+	"first_name\x18\x02 \x01(\tB\v\xaa\xb5\x18\x03Adaе\x18\x01R\tfirstName\x12-\n" +
+	"\tlast_name\x18\x03 \x01(\tB\x10\xaa\xb5\x18\bLovelaceе\x18\x01R\blastName\x120\n" +
+	"\fis_confirmed\x18\x04 \x01(\bB\r\x88\xb5\x18\x01\xaa\xb5\x18\x05falseR\visConfirmed\x12(\n" +
+	"\x04tags\x18\x05 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
+	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x12J\n" +
+	"\x06status\x18\a \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x14\xaa\xb5\x18\fUNSUBSCRIBED\xe0\xb5\x18\x01R\x06status\x12[\n" +
+	"\n" +
+	"created_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182024-05-01T08:00:00.000Z\xe8\xb5\x18\x01R\tcreatedAt\x12h\n" +
+	"\x11status_changed_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182025-11-03T10:00:00.000Z\xe8\xb5\x18\x01R\x0fstatusChangedAt\x12_\n" +
+	"\fconfirmed_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182024-05-01T08:05:00.000Z\xe8\xb5\x18\x01R\vconfirmedAt\x12e\n" +
+	"\x0funsubscribed_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182025-11-03T10:00:00.000Z\xe8\xb5\x18\x01R\x0eunsubscribedAt\x12@\n" +
+	"\x0econsent_source\x18\f \x01(\tB\x19\xaa\xb5\x18\x15Form on the home pageR\rconsentSource\x12,\n" +
+	"\n" +
+	"consent_ip\x18\r \x01(\tB\r\xaa\xb5\x18\t192.0.2.7R\tconsentIp\x12[\n" +
+	"\n" +
+	"consent_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182024-05-01T08:00:00.000Z\xe8\xb5\x18\x01R\tconsentAt\x127\n" +
+	"\aconsent\x18\x10 \x01(\v2\x1d.roster.v1.Subscriber.ConsentR\aconsent\x122\n" +
+	"\x06faults\x18\x0f \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tupdatedAt\"[\n" +
+	"\x0eUnknownColumns\"I\n" +
+	"\x06Action\x12\x16\n" +
+	"\x12ACTION_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04FAIL\x10\x01\x12\n" +
+	"\n" +
+	"\x06IGNORE\x10\x02\x12\x11\n" +
+	"\rCREATE_FIELDS\x10\x03\"\xb6\b\n" +
 	"\x18ImportSubscribersRequest\x12a\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2..roster.v1.ImportSubscribersRequest.OnConflictB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIPR\n" +
 	"onConflict\x128\n" +
 	"\x04rows\x18\x02 \x03(\v2\x19.roster.v1.BulkSubscriberB\t\xbaH\x06\x92\x01\x03\x10\xd0\x0fR\x04rows\x12\x95\x01\n" +
 	"\x05lines\x18\x03 \x03(\v2\x12.roster.v1.CsvLineBk\xbaH\x06\x92\x01\x03\x10\xd0\x0f\xaa\xb5\x18^[{\"cells\": [\"email\", \"firstName\", \"tags\"]},{\"cells\": [\"ada@example.com\", \"Ada\", \"early;vip\"]}]R\x05lines\x12+\n" +
 	"\n" +
-	"after_line\x18\x04 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x010R\tafterLine\"I\n" +
+	"after_line\x18\x04 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x010R\tafterLine\x125\n" +
+	"\acharset\x18\x05 \x01(\tB\x1b\xbaH\x04r\x02\x18(\xaa\xb5\x18\fwindows-1252ص\x18\x01R\acharset\x12H\n" +
+	"\vsubscribers\x18\x06 \x03(\v2\x1b.roster.v1.ImportSubscriberB\t\xbaH\x06\x92\x01\x03\x10\xd0\x0fR\vsubscribers\x12V\n" +
+	"\x06preset\x18\a \x01(\x0e2*.roster.v1.ImportSubscribersRequest.PresetB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06ROSTERR\x06preset\x12E\n" +
+	"\n" +
+	"column_map\x18\b \x03(\tB&\xbaH\r\x92\x01\n" +
+	"\x10\xc8\x01\"\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x12[\"firstName=name\"]R\tcolumnMap\x12]\n" +
+	"\x0funknown_columns\x18\t \x01(\x0e2 .roster.v1.UnknownColumns.ActionB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06IGNORER\x0eunknownColumns\x129\n" +
+	"\badd_tags\x18\n" +
+	" \x03(\tB\x1e\xbaH\x05\x92\x01\x02\x10d\xaa\xb5\x18\x12[\"from Mailchimp\"]R\aaddTags\x12!\n" +
+	"\adry_run\x18\v \x01(\bB\b\xaa\xb5\x18\x04trueR\x06dryRun\"I\n" +
 	"\n" +
 	"OnConflict\x12\x1b\n" +
 	"\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04FAIL\x10\x01\x12\b\n" +
 	"\x04SKIP\x10\x02\x12\n" +
 	"\n" +
-	"\x06UPDATE\x10\x03\"\x8f\x03\n" +
+	"\x06UPDATE\x10\x03\"\x8f\x01\n" +
+	"\x06Preset\x12\x16\n" +
+	"\x12PRESET_UNSPECIFIED\x10\x00\x12\n" +
+	"\n" +
+	"\x06ROSTER\x10\x01\x12\r\n" +
+	"\tMAILCHIMP\x10\x02\x12\a\n" +
+	"\x03KIT\x10\x03\x12\x0e\n" +
+	"\n" +
+	"BUTTONDOWN\x10\x04\x12\x10\n" +
+	"\fEMAILOCTOPUS\x10\x05\x12\f\n" +
+	"\bSUBSTACK\x10\x06\x12\v\n" +
+	"\aBEEHIIV\x10\a\x12\f\n" +
+	"\bLISTMONK\x10\b\"\xc5\x03\n" +
 	"\fImportResult\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12F\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1f.roster.v1.ImportResult.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x12.\n" +
 	"\x02id\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12)\n" +
 	"\x05email\x18\x04 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x05email\x12:\n" +
 	"\x06reason\x18\x05 \x01(\x0e2\x1d.roster.v1.BulkFailure.ReasonH\x00R\x06reason\x88\x01\x01\x12\x19\n" +
-	"\x05field\x18\x06 \x01(\tH\x01R\x05field\x88\x01\x01\"U\n" +
+	"\x05field\x18\x06 \x01(\tH\x01R\x05field\x88\x01\x01\x12$\n" +
+	"\vstatus_kept\x18\a \x01(\bH\x02R\n" +
+	"statusKept\x88\x01\x01\"U\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCREATED\x10\x01\x12\v\n" +
@@ -2269,26 +4059,59 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"\x06FAILED\x10\x04B\t\n" +
 	"\a_reasonB\b\n" +
-	"\x06_field\"N\n" +
+	"\x06_fieldB\x0e\n" +
+	"\f_status_kept\"\xba\a\n" +
+	"\rImportSummary\x12\"\n" +
+	"\acreated\x18\x01 \x01(\x05B\b\xaa\xb5\x18\x041200R\acreated\x12\x1f\n" +
+	"\aupdated\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x010R\aupdated\x12\x1f\n" +
+	"\askipped\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x014R\askipped\x12\x1d\n" +
+	"\x06failed\x18\x04 \x01(\x05B\x05\xaa\xb5\x18\x012R\x06failed\x12Y\n" +
+	"\areasons\x18\x05 \x03(\v2%.roster.v1.ImportSummary.ReasonsEntryB\x18\xaa\xb5\x18\x14{\"INVALID_EMAIL\": 2}R\areasons\x12p\n" +
+	"\bstatuses\x18\x06 \x03(\v2&.roster.v1.ImportSummary.StatusesEntryB,\xaa\xb5\x18({\"CONFIRMED\": 1000, \"UNSUBSCRIBED\": 200}R\bstatuses\x12*\n" +
+	"\rstatuses_kept\x18\a \x01(\x05B\x05\xaa\xb5\x18\x010R\fstatusesKept\x12V\n" +
+	"\x06preset\x18\b \x01(\x0e2*.roster.v1.ImportSubscribersRequest.PresetB\r\xaa\xb5\x18\tMAILCHIMPH\x00R\x06preset\x88\x01\x01\x12J\n" +
+	"\x0fignored_columns\x18\t \x03(\tB!\xaa\xb5\x18\x1d[\"MEMBER_RATING\", \"LATITUDE\"]R\x0eignoredColumns\x123\n" +
+	"\x0ecreated_fields\x18\n" +
+	" \x03(\tB\f\xaa\xb5\x18\b[\"town\"]R\rcreatedFields\x12:\n" +
+	"\aunclear\x18\v \x03(\v2 .roster.v1.ImportSummary.UnclearR\aunclear\x12\"\n" +
+	"\adry_run\x18\f \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x1an\n" +
+	"\aUnclear\x12\"\n" +
+	"\x06column\x18\x01 \x01(\tB\n" +
+	"\xaa\xb5\x18\x06StatusR\x06column\x12\x19\n" +
+	"\x04rows\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x013R\x04rows\x12$\n" +
+	"\aexample\x18\x03 \x01(\tB\n" +
+	"\xaa\xb5\x18\x06pausedR\aexample\x1a:\n" +
+	"\fReasonsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1a;\n" +
+	"\rStatusesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\t\n" +
+	"\a_preset\"\x82\x01\n" +
 	"\x19ImportSubscribersResponse\x121\n" +
-	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\"\xc0\x04\n" +
+	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\x122\n" +
+	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xc2\x06\n" +
 	"\x18ExportSubscribersRequest\x12V\n" +
 	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSONR\x06format\x12K\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x15\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMEDR\x06status\x12\x1d\n" +
 	"\x03tag\x18\x03 \x01(\tB\v\x90\xb5\x18\x01\xaa\xb5\x18\x03vipR\x03tag\x12]\n" +
 	"\rcreated_after\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
 	"\x0ecreated_before\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rcreatedBefore\x12A\n" +
-	"\bafter_id\x18\x06 \x01(\tB&\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5K\xb2\xb5\x18\x04ulidR\aafterId\"]\n" +
+	"\bafter_id\x18\x06 \x01(\tB&\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5K\xb2\xb5\x18\x04ulidR\aafterId\x12]\n" +
+	"\rupdated_after\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fupdatedAfter\x12_\n" +
+	"\x0eupdated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12@\n" +
+	"\x04view\x18\t \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"]\n" +
 	"\x06Format\x12\x16\n" +
 	"\x12FORMAT_UNSPECIFIED\x10\x00\x12$\n" +
 	"\x06NDJSON\x10\x01\x1a\x18\x92\xb5\x18\x14application/x-ndjson\x12\x15\n" +
 	"\x03CSV\x10\x02\x1a\f\x92\xb5\x18\btext/csv\"\xf5\x01\n" +
 	"\x19ExportSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12\x9e\x01\n" +
-	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineBt\xaa\xb5\x18p[{\"cells\": [\"id\", \"email\", \"status\"]},{\"cells\": [\"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"ada@example.com\", \"CONFIRMED\"]}]R\x05lines\"I\n" +
+	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineBt\xaa\xb5\x18p[{\"cells\": [\"id\", \"email\", \"status\"]},{\"cells\": [\"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"ada@example.com\", \"CONFIRMED\"]}]R\x05lines\"i\n" +
 	"\x17DeleteSubscriberRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x1a\n" +
-	"\x18DeleteSubscriberResponse2\xa4\r\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
+	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\"\x1a\n" +
+	"\x18DeleteSubscriberResponse2\x89\x10\n" +
 	"\x11SubscriberService\x12\x8e\x01\n" +
 	"\x10CreateSubscriber\x12\".roster.v1.CreateSubscriberRequest\x1a#.roster.v1.CreateSubscriberResponse\"1\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\v\x16\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/api/subscribers\x12\x97\x01\n" +
@@ -2305,9 +4128,13 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x11AddSubscriberTags\x12#.roster.v1.AddSubscriberTagsRequest\x1a$.roster.v1.AddSubscriberTagsResponse\"5\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/api/subscribers/{id}/tags\x12\xa5\x01\n" +
 	"\x14RemoveSubscriberTags\x12&.roster.v1.RemoveSubscriberTagsRequest\x1a'.roster.v1.RemoveSubscriberTagsResponse\"<\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02&:\x01*\"!/api/subscribers/{id}/tags/remove\x12\x9d\x01\n" +
-	"\x11ImportSubscribers\x12#.roster.v1.ImportSubscribersRequest\x1a$.roster.v1.ImportSubscribersResponse\"9\x92\xb5\x18\a\n" +
-	"\x05write\x82\xd3\xe4\x93\x02(:\x04rowsb\aresults\"\x17/api/subscribers/import(\x010\x01\x12\x98\x01\n" +
+	"\x05write\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02&:\x01*\"!/api/subscribers/{id}/tags/remove\x12\xa0\x01\n" +
+	"\x15ListSubscriberHistory\x12'.roster.v1.ListSubscriberHistoryRequest\x1a(.roster.v1.ListSubscriberHistoryResponse\"4\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/subscribers/{id}/history\x12\xb2\x01\n" +
+	"\x19GetSubscriberPersonalData\x12+.roster.v1.GetSubscriberPersonalDataRequest\x1a,.roster.v1.GetSubscriberPersonalDataResponse\":\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02%\x12#/api/subscribers/{id}/personal-data\x12\xaa\x01\n" +
+	"\x11ImportSubscribers\x12#.roster.v1.ImportSubscribersRequest\x1a$.roster.v1.ImportSubscribersResponse\"F\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x02\x03\x0e\x82\xd3\xe4\x93\x02/:\vsubscribersb\aresults\"\x17/api/subscribers/import(\x010\x01\x12\x98\x01\n" +
 	"\x11ExportSubscribers\x12#.roster.v1.ExportSubscribersRequest\x1a$.roster.v1.ExportSubscribersResponse\"6\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02&b\vsubscribers\x12\x17/api/subscribers/export0\x01\x12\x8f\x01\n" +
 	"\x10DeleteSubscriber\x12\".roster.v1.DeleteSubscriberRequest\x1a#.roster.v1.DeleteSubscriberResponse\"2\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
@@ -2325,108 +4152,181 @@ func file_roster_v1_subscribers_proto_rawDescGZIP() []byte {
 	return file_roster_v1_subscribers_proto_rawDescData
 }
 
-var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_roster_v1_subscribers_proto_goTypes = []any{
-	(Subscriber_Status)(0),                   // 0: roster.v1.Subscriber.Status
-	(BulkFailure_Reason)(0),                  // 1: roster.v1.BulkFailure.Reason
-	(ImportSubscribersRequest_OnConflict)(0), // 2: roster.v1.ImportSubscribersRequest.OnConflict
-	(ImportResult_Outcome)(0),                // 3: roster.v1.ImportResult.Outcome
-	(ExportSubscribersRequest_Format)(0),     // 4: roster.v1.ExportSubscribersRequest.Format
-	(*Subscriber)(nil),                       // 5: roster.v1.Subscriber
-	(*CreateSubscriberRequest)(nil),          // 6: roster.v1.CreateSubscriberRequest
-	(*CreateSubscriberResponse)(nil),         // 7: roster.v1.CreateSubscriberResponse
-	(*BulkSubscriber)(nil),                   // 8: roster.v1.BulkSubscriber
-	(*BulkCreateSubscribersRequest)(nil),     // 9: roster.v1.BulkCreateSubscribersRequest
-	(*BulkFailure)(nil),                      // 10: roster.v1.BulkFailure
-	(*BulkCreateSubscribersResponse)(nil),    // 11: roster.v1.BulkCreateSubscribersResponse
-	(*GetSubscriberRequest)(nil),             // 12: roster.v1.GetSubscriberRequest
-	(*GetSubscriberResponse)(nil),            // 13: roster.v1.GetSubscriberResponse
-	(*ListSubscribersRequest)(nil),           // 14: roster.v1.ListSubscribersRequest
-	(*ListSubscribersResponse)(nil),          // 15: roster.v1.ListSubscribersResponse
-	(*UpdateSubscriberRequest)(nil),          // 16: roster.v1.UpdateSubscriberRequest
-	(*UpdateSubscriberResponse)(nil),         // 17: roster.v1.UpdateSubscriberResponse
-	(*ChangeSubscriberStatusRequest)(nil),    // 18: roster.v1.ChangeSubscriberStatusRequest
-	(*ChangeSubscriberStatusResponse)(nil),   // 19: roster.v1.ChangeSubscriberStatusResponse
-	(*AddSubscriberTagsRequest)(nil),         // 20: roster.v1.AddSubscriberTagsRequest
-	(*AddSubscriberTagsResponse)(nil),        // 21: roster.v1.AddSubscriberTagsResponse
-	(*RemoveSubscriberTagsRequest)(nil),      // 22: roster.v1.RemoveSubscriberTagsRequest
-	(*RemoveSubscriberTagsResponse)(nil),     // 23: roster.v1.RemoveSubscriberTagsResponse
-	(*ImportSubscribersRequest)(nil),         // 24: roster.v1.ImportSubscribersRequest
-	(*ImportResult)(nil),                     // 25: roster.v1.ImportResult
-	(*ImportSubscribersResponse)(nil),        // 26: roster.v1.ImportSubscribersResponse
-	(*ExportSubscribersRequest)(nil),         // 27: roster.v1.ExportSubscribersRequest
-	(*ExportSubscribersResponse)(nil),        // 28: roster.v1.ExportSubscribersResponse
-	(*DeleteSubscriberRequest)(nil),          // 29: roster.v1.DeleteSubscriberRequest
-	(*DeleteSubscriberResponse)(nil),         // 30: roster.v1.DeleteSubscriberResponse
-	(*timestamppb.Timestamp)(nil),            // 31: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),                  // 32: google.protobuf.Struct
-	(*Row_Fault)(nil),                        // 33: roster.v1.Row.Fault
-	(*fieldmaskpb.FieldMask)(nil),            // 34: google.protobuf.FieldMask
-	(*CsvLine)(nil),                          // 35: roster.v1.CsvLine
+	(Subscriber_Status)(0),                      // 0: roster.v1.Subscriber.Status
+	(Subscriber_View)(0),                        // 1: roster.v1.Subscriber.View
+	(BulkFailure_Reason)(0),                     // 2: roster.v1.BulkFailure.Reason
+	(SubscriberHistoryEntry_Type)(0),            // 3: roster.v1.SubscriberHistoryEntry.Type
+	(SubscriberHistoryEntry_Source)(0),          // 4: roster.v1.SubscriberHistoryEntry.Source
+	(UnknownColumns_Action)(0),                  // 5: roster.v1.UnknownColumns.Action
+	(ImportSubscribersRequest_OnConflict)(0),    // 6: roster.v1.ImportSubscribersRequest.OnConflict
+	(ImportSubscribersRequest_Preset)(0),        // 7: roster.v1.ImportSubscribersRequest.Preset
+	(ImportResult_Outcome)(0),                   // 8: roster.v1.ImportResult.Outcome
+	(ExportSubscribersRequest_Format)(0),        // 9: roster.v1.ExportSubscribersRequest.Format
+	(*Subscriber)(nil),                          // 10: roster.v1.Subscriber
+	(*CreateSubscriberRequest)(nil),             // 11: roster.v1.CreateSubscriberRequest
+	(*CreateSubscriberResponse)(nil),            // 12: roster.v1.CreateSubscriberResponse
+	(*BulkSubscriber)(nil),                      // 13: roster.v1.BulkSubscriber
+	(*BulkCreateSubscribersRequest)(nil),        // 14: roster.v1.BulkCreateSubscribersRequest
+	(*BulkFailure)(nil),                         // 15: roster.v1.BulkFailure
+	(*BulkCreateSubscribersResponse)(nil),       // 16: roster.v1.BulkCreateSubscribersResponse
+	(*GetSubscriberRequest)(nil),                // 17: roster.v1.GetSubscriberRequest
+	(*GetSubscriberResponse)(nil),               // 18: roster.v1.GetSubscriberResponse
+	(*ListSubscribersRequest)(nil),              // 19: roster.v1.ListSubscribersRequest
+	(*ListSubscribersResponse)(nil),             // 20: roster.v1.ListSubscribersResponse
+	(*UpdateSubscriberRequest)(nil),             // 21: roster.v1.UpdateSubscriberRequest
+	(*UpdateSubscriberResponse)(nil),            // 22: roster.v1.UpdateSubscriberResponse
+	(*ChangeSubscriberStatusRequest)(nil),       // 23: roster.v1.ChangeSubscriberStatusRequest
+	(*ChangeSubscriberStatusResponse)(nil),      // 24: roster.v1.ChangeSubscriberStatusResponse
+	(*AddSubscriberTagsRequest)(nil),            // 25: roster.v1.AddSubscriberTagsRequest
+	(*AddSubscriberTagsResponse)(nil),           // 26: roster.v1.AddSubscriberTagsResponse
+	(*RemoveSubscriberTagsRequest)(nil),         // 27: roster.v1.RemoveSubscriberTagsRequest
+	(*RemoveSubscriberTagsResponse)(nil),        // 28: roster.v1.RemoveSubscriberTagsResponse
+	(*SubscriberHistoryEntry)(nil),              // 29: roster.v1.SubscriberHistoryEntry
+	(*ListSubscriberHistoryRequest)(nil),        // 30: roster.v1.ListSubscriberHistoryRequest
+	(*ListSubscriberHistoryResponse)(nil),       // 31: roster.v1.ListSubscriberHistoryResponse
+	(*PersonalDelivery)(nil),                    // 32: roster.v1.PersonalDelivery
+	(*GetSubscriberPersonalDataRequest)(nil),    // 33: roster.v1.GetSubscriberPersonalDataRequest
+	(*GetSubscriberPersonalDataResponse)(nil),   // 34: roster.v1.GetSubscriberPersonalDataResponse
+	(*ImportSubscriber)(nil),                    // 35: roster.v1.ImportSubscriber
+	(*UnknownColumns)(nil),                      // 36: roster.v1.UnknownColumns
+	(*ImportSubscribersRequest)(nil),            // 37: roster.v1.ImportSubscribersRequest
+	(*ImportResult)(nil),                        // 38: roster.v1.ImportResult
+	(*ImportSummary)(nil),                       // 39: roster.v1.ImportSummary
+	(*ImportSubscribersResponse)(nil),           // 40: roster.v1.ImportSubscribersResponse
+	(*ExportSubscribersRequest)(nil),            // 41: roster.v1.ExportSubscribersRequest
+	(*ExportSubscribersResponse)(nil),           // 42: roster.v1.ExportSubscribersResponse
+	(*DeleteSubscriberRequest)(nil),             // 43: roster.v1.DeleteSubscriberRequest
+	(*DeleteSubscriberResponse)(nil),            // 44: roster.v1.DeleteSubscriberResponse
+	(*Subscriber_Consent)(nil),                  // 45: roster.v1.Subscriber.Consent
+	(*SubscriberHistoryEntry_TagChange)(nil),    // 46: roster.v1.SubscriberHistoryEntry.TagChange
+	(*SubscriberHistoryEntry_StatusChange)(nil), // 47: roster.v1.SubscriberHistoryEntry.StatusChange
+	(*ImportSummary_Unclear)(nil),               // 48: roster.v1.ImportSummary.Unclear
+	nil,                                         // 49: roster.v1.ImportSummary.ReasonsEntry
+	nil,                                         // 50: roster.v1.ImportSummary.StatusesEntry
+	(*timestamppb.Timestamp)(nil),               // 51: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),                     // 52: google.protobuf.Struct
+	(*Row_Fault)(nil),                           // 53: roster.v1.Row.Fault
+	(*fieldmaskpb.FieldMask)(nil),               // 54: google.protobuf.FieldMask
+	(*WebhookDelivery)(nil),                     // 55: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),                      // 56: roster.v1.WebhookAttempt
+	(*Event)(nil),                               // 57: roster.v1.Event
+	(*CsvLine)(nil),                             // 58: roster.v1.CsvLine
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
-	31, // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
-	32, // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
-	32, // 3: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	5,  // 4: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	32, // 5: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	33, // 6: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
-	8,  // 7: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
-	1,  // 8: roster.v1.BulkFailure.reason:type_name -> roster.v1.BulkFailure.Reason
-	10, // 9: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
-	5,  // 10: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	0,  // 11: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	31, // 12: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	31, // 13: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	5,  // 14: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	34, // 15: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	32, // 16: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	5,  // 17: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	0,  // 18: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	5,  // 19: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	5,  // 20: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	5,  // 21: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	2,  // 22: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	8,  // 23: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
-	35, // 24: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	3,  // 25: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
-	1,  // 26: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	25, // 27: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	4,  // 28: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	0,  // 29: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	31, // 30: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	31, // 31: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	5,  // 32: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	35, // 33: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	6,  // 34: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	9,  // 35: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	12, // 36: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	14, // 37: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	16, // 38: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	18, // 39: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	20, // 40: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	22, // 41: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	24, // 42: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	27, // 43: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	29, // 44: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	7,  // 45: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	11, // 46: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	13, // 47: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	15, // 48: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	17, // 49: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	19, // 50: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	21, // 51: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	23, // 52: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	26, // 53: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	28, // 54: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	30, // 55: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	45, // [45:56] is the sub-list for method output_type
-	34, // [34:45] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	51, // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
+	52, // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
+	51, // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
+	51, // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	51, // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	51, // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	45, // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	52, // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	10, // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	52, // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	53, // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
+	13, // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
+	2,  // 13: roster.v1.BulkFailure.reason:type_name -> roster.v1.BulkFailure.Reason
+	15, // 14: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
+	1,  // 15: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
+	10, // 16: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	0,  // 17: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	51, // 18: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	51, // 19: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	51, // 20: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	51, // 21: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,  // 22: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	10, // 23: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	54, // 24: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	52, // 25: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	10, // 26: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	0,  // 27: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
+	10, // 28: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	10, // 29: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	10, // 30: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	3,  // 31: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
+	51, // 32: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	4,  // 33: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
+	52, // 34: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	52, // 35: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	46, // 36: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	47, // 37: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	29, // 38: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	55, // 39: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	56, // 40: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	10, // 41: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	29, // 42: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	57, // 43: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	32, // 44: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	52, // 45: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	0,  // 46: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
+	51, // 47: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	51, // 48: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	51, // 49: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	51, // 50: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	51, // 51: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	45, // 52: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	53, // 53: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	6,  // 54: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
+	13, // 55: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
+	58, // 56: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	35, // 57: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	7,  // 58: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	5,  // 59: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	8,  // 60: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	2,  // 61: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
+	49, // 62: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
+	50, // 63: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	7,  // 64: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	48, // 65: roster.v1.ImportSummary.unclear:type_name -> roster.v1.ImportSummary.Unclear
+	38, // 66: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	39, // 67: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	9,  // 68: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	0,  // 69: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	51, // 70: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	51, // 71: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	51, // 72: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	51, // 73: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,  // 74: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	10, // 75: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	58, // 76: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	51, // 77: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,  // 78: roster.v1.SubscriberHistoryEntry.StatusChange.from:type_name -> roster.v1.Subscriber.Status
+	0,  // 79: roster.v1.SubscriberHistoryEntry.StatusChange.to:type_name -> roster.v1.Subscriber.Status
+	11, // 80: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	14, // 81: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	17, // 82: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	19, // 83: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	21, // 84: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	23, // 85: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	25, // 86: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	27, // 87: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	30, // 88: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	33, // 89: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	37, // 90: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	41, // 91: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	43, // 92: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	12, // 93: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	16, // 94: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	18, // 95: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	20, // 96: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	22, // 97: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	24, // 98: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	26, // 99: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	28, // 100: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	31, // 101: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	34, // 102: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	40, // 103: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	42, // 104: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	44, // 105: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	93, // [93:106] is the sub-list for method output_type
+	80, // [80:93] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -2435,14 +4335,19 @@ func file_roster_v1_subscribers_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
-	file_roster_v1_subscribers_proto_msgTypes[20].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_init()
+	file_roster_v1_subscribers_proto_msgTypes[19].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[28].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[29].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[35].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[37].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_subscribers_proto_rawDesc), len(file_roster_v1_subscribers_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   26,
+			NumEnums:      10,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

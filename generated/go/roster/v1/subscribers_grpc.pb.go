@@ -21,17 +21,19 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	SubscriberService_CreateSubscriber_FullMethodName       = "/roster.v1.SubscriberService/CreateSubscriber"
-	SubscriberService_BulkCreateSubscribers_FullMethodName  = "/roster.v1.SubscriberService/BulkCreateSubscribers"
-	SubscriberService_GetSubscriber_FullMethodName          = "/roster.v1.SubscriberService/GetSubscriber"
-	SubscriberService_ListSubscribers_FullMethodName        = "/roster.v1.SubscriberService/ListSubscribers"
-	SubscriberService_UpdateSubscriber_FullMethodName       = "/roster.v1.SubscriberService/UpdateSubscriber"
-	SubscriberService_ChangeSubscriberStatus_FullMethodName = "/roster.v1.SubscriberService/ChangeSubscriberStatus"
-	SubscriberService_AddSubscriberTags_FullMethodName      = "/roster.v1.SubscriberService/AddSubscriberTags"
-	SubscriberService_RemoveSubscriberTags_FullMethodName   = "/roster.v1.SubscriberService/RemoveSubscriberTags"
-	SubscriberService_ImportSubscribers_FullMethodName      = "/roster.v1.SubscriberService/ImportSubscribers"
-	SubscriberService_ExportSubscribers_FullMethodName      = "/roster.v1.SubscriberService/ExportSubscribers"
-	SubscriberService_DeleteSubscriber_FullMethodName       = "/roster.v1.SubscriberService/DeleteSubscriber"
+	SubscriberService_CreateSubscriber_FullMethodName          = "/roster.v1.SubscriberService/CreateSubscriber"
+	SubscriberService_BulkCreateSubscribers_FullMethodName     = "/roster.v1.SubscriberService/BulkCreateSubscribers"
+	SubscriberService_GetSubscriber_FullMethodName             = "/roster.v1.SubscriberService/GetSubscriber"
+	SubscriberService_ListSubscribers_FullMethodName           = "/roster.v1.SubscriberService/ListSubscribers"
+	SubscriberService_UpdateSubscriber_FullMethodName          = "/roster.v1.SubscriberService/UpdateSubscriber"
+	SubscriberService_ChangeSubscriberStatus_FullMethodName    = "/roster.v1.SubscriberService/ChangeSubscriberStatus"
+	SubscriberService_AddSubscriberTags_FullMethodName         = "/roster.v1.SubscriberService/AddSubscriberTags"
+	SubscriberService_RemoveSubscriberTags_FullMethodName      = "/roster.v1.SubscriberService/RemoveSubscriberTags"
+	SubscriberService_ListSubscriberHistory_FullMethodName     = "/roster.v1.SubscriberService/ListSubscriberHistory"
+	SubscriberService_GetSubscriberPersonalData_FullMethodName = "/roster.v1.SubscriberService/GetSubscriberPersonalData"
+	SubscriberService_ImportSubscribers_FullMethodName         = "/roster.v1.SubscriberService/ImportSubscribers"
+	SubscriberService_ExportSubscribers_FullMethodName         = "/roster.v1.SubscriberService/ExportSubscribers"
+	SubscriberService_DeleteSubscriber_FullMethodName          = "/roster.v1.SubscriberService/DeleteSubscriber"
 )
 
 // SubscriberServiceClient is the client API for SubscriberService service.
@@ -54,9 +56,9 @@ type SubscriberServiceClient interface {
 	BulkCreateSubscribers(ctx context.Context, in *BulkCreateSubscribersRequest, opts ...grpc.CallOption) (*BulkCreateSubscribersResponse, error)
 	// Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
 	GetSubscriber(ctx context.Context, in *GetSubscriberRequest, opts ...grpc.CallOption) (*GetSubscriberResponse, error)
-	// Returns one page of the account's subscribers in order of creation. If filters are
-	// set, only subscribers that match all of them are returned. New subscribers do not
-	// change the order of existing ones.
+	// Returns one page of the account's subscribers, by default in order of creation. If
+	// filters are set, only subscribers that match all of them are returned. New subscribers
+	// do not change the order of existing ones.
 	ListSubscribers(ctx context.Context, in *ListSubscribersRequest, opts ...grpc.CallOption) (*ListSubscribersResponse, error)
 	// Updates the given fields of a subscriber. Fails with SUBSCRIBER_NOT_FOUND, with
 	// SUBSCRIBER_ALREADY_EXISTS if another subscriber has the new email address, or with
@@ -80,16 +82,33 @@ type SubscriberServiceClient interface {
 	// Removes tags from a subscriber. Tags that the subscriber does not have are ignored.
 	// Fails with SUBSCRIBER_NOT_FOUND.
 	RemoveSubscriberTags(ctx context.Context, in *RemoveSubscriberTagsRequest, opts ...grpc.CallOption) (*RemoveSubscriberTagsResponse, error)
+	// Returns one page of the history of a subscriber, newest change first. Each change adds
+	// its entries in its own transaction, so the history is complete. It is deleted with the
+	// subscriber. Changes that an earlier version made are not included. Fails with
+	// SUBSCRIBER_NOT_FOUND.
+	ListSubscriberHistory(ctx context.Context, in *ListSubscriberHistoryRequest, opts ...grpc.CallOption) (*ListSubscriberHistoryResponse, error)
+	// Returns all data that is stored about a person: the subscriber in view FULL, its
+	// history, and the events and webhook deliveries about it. A page has about 1 MiB, so
+	// most people have one page. Responses that are stored for idempotency keys are not
+	// included; they are encrypted and deleted after 24 hours. Fails with
+	// SUBSCRIBER_NOT_FOUND.
+	GetSubscriberPersonalData(ctx context.Context, in *GetSubscriberPersonalDataRequest, opts ...grpc.CallOption) (*GetSubscriberPersonalDataResponse, error)
 	// Imports any number of subscribers and streams the result of each row. Rows are
 	// applied in order, in transactions of several hundred rows. Once the result of a row
 	// has been sent, the row is committed, even if the import fails later.
 	//
 	// Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
-	// text/csv with a header. The response is NDJSON, one ImportResult per line. The client
-	// must read it while it sends the rows. On gRPC each request message holds many rows.
-	// Each response message holds many results, at most 1 MiB. The response begins when the
-	// first rows, or the header of the CSV, have been accepted. To resume an interrupted
-	// import, send it again with on_conflict SKIP.
+	// text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
+	// most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
+	// in the encoding that charset names. The response is NDJSON: one ImportResult per line,
+	// then a line with the summary, {"summary": {...}}. The client must read it while it sends the rows. On gRPC each request message holds
+	// many rows. Each response message holds many results, at most 1 MiB. The response begins
+	// when the first rows, or the header of the CSV, have been accepted. To resume an
+	// interrupted import, send it again with on_conflict SKIP.
+	//
+	// If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
+	// of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
+	// have more than 100 custom fields.
 	ImportSubscribers(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportSubscribersRequest, ImportSubscribersResponse], error)
 	// Streams all subscribers in order of creation. If filters are set, only subscribers
 	// that match all of them are returned. Each subscriber is read when it is sent, so the
@@ -101,8 +120,9 @@ type SubscriberServiceClient interface {
 	// the request is accepted. A later failure ends NDJSON with an error record and aborts
 	// text/csv.
 	ExportSubscribers(ctx context.Context, in *ExportSubscribersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportSubscribersResponse], error)
-	// Deletes a subscriber and all data stored for it. If it was UNSUBSCRIBED, BOUNCED or
-	// COMPLAINED, a keyed hash of the address is kept as a suppression. Fails with
+	// Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
+	// BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
+	// erase, personal data is also removed from stored events and deliveries. Fails with
 	// SUBSCRIBER_NOT_FOUND.
 	DeleteSubscriber(ctx context.Context, in *DeleteSubscriberRequest, opts ...grpc.CallOption) (*DeleteSubscriberResponse, error)
 }
@@ -195,6 +215,26 @@ func (c *subscriberServiceClient) RemoveSubscriberTags(ctx context.Context, in *
 	return out, nil
 }
 
+func (c *subscriberServiceClient) ListSubscriberHistory(ctx context.Context, in *ListSubscriberHistoryRequest, opts ...grpc.CallOption) (*ListSubscriberHistoryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListSubscriberHistoryResponse)
+	err := c.cc.Invoke(ctx, SubscriberService_ListSubscriberHistory_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *subscriberServiceClient) GetSubscriberPersonalData(ctx context.Context, in *GetSubscriberPersonalDataRequest, opts ...grpc.CallOption) (*GetSubscriberPersonalDataResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetSubscriberPersonalDataResponse)
+	err := c.cc.Invoke(ctx, SubscriberService_GetSubscriberPersonalData_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *subscriberServiceClient) ImportSubscribers(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportSubscribersRequest, ImportSubscribersResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &SubscriberService_ServiceDesc.Streams[0], SubscriberService_ImportSubscribers_FullMethodName, cOpts...)
@@ -257,9 +297,9 @@ type SubscriberServiceServer interface {
 	BulkCreateSubscribers(context.Context, *BulkCreateSubscribersRequest) (*BulkCreateSubscribersResponse, error)
 	// Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
 	GetSubscriber(context.Context, *GetSubscriberRequest) (*GetSubscriberResponse, error)
-	// Returns one page of the account's subscribers in order of creation. If filters are
-	// set, only subscribers that match all of them are returned. New subscribers do not
-	// change the order of existing ones.
+	// Returns one page of the account's subscribers, by default in order of creation. If
+	// filters are set, only subscribers that match all of them are returned. New subscribers
+	// do not change the order of existing ones.
 	ListSubscribers(context.Context, *ListSubscribersRequest) (*ListSubscribersResponse, error)
 	// Updates the given fields of a subscriber. Fails with SUBSCRIBER_NOT_FOUND, with
 	// SUBSCRIBER_ALREADY_EXISTS if another subscriber has the new email address, or with
@@ -283,16 +323,33 @@ type SubscriberServiceServer interface {
 	// Removes tags from a subscriber. Tags that the subscriber does not have are ignored.
 	// Fails with SUBSCRIBER_NOT_FOUND.
 	RemoveSubscriberTags(context.Context, *RemoveSubscriberTagsRequest) (*RemoveSubscriberTagsResponse, error)
+	// Returns one page of the history of a subscriber, newest change first. Each change adds
+	// its entries in its own transaction, so the history is complete. It is deleted with the
+	// subscriber. Changes that an earlier version made are not included. Fails with
+	// SUBSCRIBER_NOT_FOUND.
+	ListSubscriberHistory(context.Context, *ListSubscriberHistoryRequest) (*ListSubscriberHistoryResponse, error)
+	// Returns all data that is stored about a person: the subscriber in view FULL, its
+	// history, and the events and webhook deliveries about it. A page has about 1 MiB, so
+	// most people have one page. Responses that are stored for idempotency keys are not
+	// included; they are encrypted and deleted after 24 hours. Fails with
+	// SUBSCRIBER_NOT_FOUND.
+	GetSubscriberPersonalData(context.Context, *GetSubscriberPersonalDataRequest) (*GetSubscriberPersonalDataResponse, error)
 	// Imports any number of subscribers and streams the result of each row. Rows are
 	// applied in order, in transactions of several hundred rows. Once the result of a row
 	// has been sent, the row is committed, even if the import fails later.
 	//
 	// Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
-	// text/csv with a header. The response is NDJSON, one ImportResult per line. The client
-	// must read it while it sends the rows. On gRPC each request message holds many rows.
-	// Each response message holds many results, at most 1 MiB. The response begins when the
-	// first rows, or the header of the CSV, have been accepted. To resume an interrupted
-	// import, send it again with on_conflict SKIP.
+	// text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
+	// most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
+	// in the encoding that charset names. The response is NDJSON: one ImportResult per line,
+	// then a line with the summary, {"summary": {...}}. The client must read it while it sends the rows. On gRPC each request message holds
+	// many rows. Each response message holds many results, at most 1 MiB. The response begins
+	// when the first rows, or the header of the CSV, have been accepted. To resume an
+	// interrupted import, send it again with on_conflict SKIP.
+	//
+	// If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
+	// of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
+	// have more than 100 custom fields.
 	ImportSubscribers(grpc.BidiStreamingServer[ImportSubscribersRequest, ImportSubscribersResponse]) error
 	// Streams all subscribers in order of creation. If filters are set, only subscribers
 	// that match all of them are returned. Each subscriber is read when it is sent, so the
@@ -304,8 +361,9 @@ type SubscriberServiceServer interface {
 	// the request is accepted. A later failure ends NDJSON with an error record and aborts
 	// text/csv.
 	ExportSubscribers(*ExportSubscribersRequest, grpc.ServerStreamingServer[ExportSubscribersResponse]) error
-	// Deletes a subscriber and all data stored for it. If it was UNSUBSCRIBED, BOUNCED or
-	// COMPLAINED, a keyed hash of the address is kept as a suppression. Fails with
+	// Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
+	// BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
+	// erase, personal data is also removed from stored events and deliveries. Fails with
 	// SUBSCRIBER_NOT_FOUND.
 	DeleteSubscriber(context.Context, *DeleteSubscriberRequest) (*DeleteSubscriberResponse, error)
 	mustEmbedUnimplementedSubscriberServiceServer()
@@ -341,6 +399,12 @@ func (UnimplementedSubscriberServiceServer) AddSubscriberTags(context.Context, *
 }
 func (UnimplementedSubscriberServiceServer) RemoveSubscriberTags(context.Context, *RemoveSubscriberTagsRequest) (*RemoveSubscriberTagsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RemoveSubscriberTags not implemented")
+}
+func (UnimplementedSubscriberServiceServer) ListSubscriberHistory(context.Context, *ListSubscriberHistoryRequest) (*ListSubscriberHistoryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListSubscriberHistory not implemented")
+}
+func (UnimplementedSubscriberServiceServer) GetSubscriberPersonalData(context.Context, *GetSubscriberPersonalDataRequest) (*GetSubscriberPersonalDataResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetSubscriberPersonalData not implemented")
 }
 func (UnimplementedSubscriberServiceServer) ImportSubscribers(grpc.BidiStreamingServer[ImportSubscribersRequest, ImportSubscribersResponse]) error {
 	return status.Error(codes.Unimplemented, "method ImportSubscribers not implemented")
@@ -516,6 +580,42 @@ func _SubscriberService_RemoveSubscriberTags_Handler(srv interface{}, ctx contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SubscriberService_ListSubscriberHistory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListSubscriberHistoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SubscriberServiceServer).ListSubscriberHistory(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SubscriberService_ListSubscriberHistory_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SubscriberServiceServer).ListSubscriberHistory(ctx, req.(*ListSubscriberHistoryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SubscriberService_GetSubscriberPersonalData_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetSubscriberPersonalDataRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SubscriberServiceServer).GetSubscriberPersonalData(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SubscriberService_GetSubscriberPersonalData_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SubscriberServiceServer).GetSubscriberPersonalData(ctx, req.(*GetSubscriberPersonalDataRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SubscriberService_ImportSubscribers_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(SubscriberServiceServer).ImportSubscribers(&grpc.GenericServerStream[ImportSubscribersRequest, ImportSubscribersResponse]{ServerStream: stream})
 }
@@ -590,6 +690,14 @@ var SubscriberService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RemoveSubscriberTags",
 			Handler:    _SubscriberService_RemoveSubscriberTags_Handler,
+		},
+		{
+			MethodName: "ListSubscriberHistory",
+			Handler:    _SubscriberService_ListSubscriberHistory_Handler,
+		},
+		{
+			MethodName: "GetSubscriberPersonalData",
+			Handler:    _SubscriberService_GetSubscriberPersonalData_Handler,
 		},
 		{
 			MethodName: "DeleteSubscriber",

@@ -234,6 +234,30 @@ export declare const whole: GenExtension<FieldOptions, boolean>;
 export declare const multiline: GenExtension<FieldOptions, boolean>;
 
 /**
+ * For text that names a character encoding, such as "windows-1252": HTTP converts the
+ * body of the stream from it to UTF-8. It is set from the charset parameter of the
+ * Content-Type header if it is empty. A body that starts with the byte order mark of
+ * UTF-16 is always converted.
+ *
+ * @generated from extension: bool body_charset = 50011;
+ */
+export declare const body_charset: GenExtension<FieldOptions, boolean>;
+
+/**
+ * For an enum: JSON ignores the letter case of its names.
+ *
+ * @generated from extension: bool any_case = 50012;
+ */
+export declare const any_case: GenExtension<FieldOptions, boolean>;
+
+/**
+ * For a Timestamp: JSON also accepts a date, which means midnight UTC.
+ *
+ * @generated from extension: bool date_like = 50013;
+ */
+export declare const date_like: GenExtension<FieldOptions, boolean>;
+
+/**
  * For an enum that selects the format of a streamed response: the media type of the
  * value, such as "text/csv". HTTP selects the format from the request, so that the
  * response can begin before the first record. If the field is unspecified, the Accept

@@ -13,7 +13,7 @@ import { file_roster_v1_errors } from "./errors_pb.js";
  * Describes the file roster/v1/http.proto.
  */
 export const file_roster_v1_http = /*@__PURE__*/
-  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIi8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCCIoCgdDc3ZMaW5lEg4KBm51bWJlchgBIAEoBRINCgVjZWxscxgCIAMoCSIdCgNSb3caFgoFRmF1bHQSDQoFZmllbGQYASABKAk6UgoVbm9fY29udHJvbF9jaGFyYWN0ZXJzEhwuZ29vZ2xlLnByb3RvYnVmLkZpbGVPcHRpb25zGNGGAyABKAhSE25vQ29udHJvbENoYXJhY3RlcnM6RwoOc3VjY2Vzc19zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgFUg1zdWNjZXNzU3RhdHVzOksKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyES5yb3N0ZXIudjEuQWNjZXNzUgZhY2Nlc3M6WAoKZmFpbHNfd2l0aBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNOGAyADKA4yFy5yb3N0ZXIudjEuRXJyb3IuUmVhc29uUglmYWlsc1dpdGg6RAoMaWdub3JlZF9rZXlzEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNGGAyADKAlSC2lnbm9yZWRLZXlzOkIKDGJvb2xlYW5fbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCFILYm9vbGVhbkxpa2U6OQoHdHJpbW1lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0oYDIAEoCFIHdHJpbW1lZDo8CgluZXh0X2xpbmsSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNSGAyABKAhSCG5leHRMaW5rOj4KCnJvd19mYXVsdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCXJvd0ZhdWx0czo5CgdleGFtcGxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgJUgdleGFtcGxlOkAKC3RleHRfZm9ybWF0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgJUgp0ZXh0Rm9ybWF0OkAKC25ldmVyX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgpuZXZlckVtcHR5OkAKC251bGxfY2xlYXJzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjYhgMgASgIUgpudWxsQ2xlYXJzOjUKBXdob2xlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZhgMgASgIUgV3aG9sZTo9CgltdWx0aWxpbmUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAhSCW11bHRpbGluZTpCCgptZWRpYV90eXBlEiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMY0oYDIAEoCVIJbWVkaWFUeXBlQgJQAWIGcHJvdG8z", [file_google_protobuf_descriptor, file_roster_v1_errors]);
+  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIi8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCCIoCgdDc3ZMaW5lEg4KBm51bWJlchgBIAEoBRINCgVjZWxscxgCIAMoCSIdCgNSb3caFgoFRmF1bHQSDQoFZmllbGQYASABKAk6UgoVbm9fY29udHJvbF9jaGFyYWN0ZXJzEhwuZ29vZ2xlLnByb3RvYnVmLkZpbGVPcHRpb25zGNGGAyABKAhSE25vQ29udHJvbENoYXJhY3RlcnM6RwoOc3VjY2Vzc19zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgFUg1zdWNjZXNzU3RhdHVzOksKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyES5yb3N0ZXIudjEuQWNjZXNzUgZhY2Nlc3M6WAoKZmFpbHNfd2l0aBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNOGAyADKA4yFy5yb3N0ZXIudjEuRXJyb3IuUmVhc29uUglmYWlsc1dpdGg6RAoMaWdub3JlZF9rZXlzEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNGGAyADKAlSC2lnbm9yZWRLZXlzOkIKDGJvb2xlYW5fbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCFILYm9vbGVhbkxpa2U6OQoHdHJpbW1lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0oYDIAEoCFIHdHJpbW1lZDo8CgluZXh0X2xpbmsSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNSGAyABKAhSCG5leHRMaW5rOj4KCnJvd19mYXVsdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCXJvd0ZhdWx0czo5CgdleGFtcGxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgJUgdleGFtcGxlOkAKC3RleHRfZm9ybWF0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgJUgp0ZXh0Rm9ybWF0OkAKC25ldmVyX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgpuZXZlckVtcHR5OkAKC251bGxfY2xlYXJzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjYhgMgASgIUgpudWxsQ2xlYXJzOjUKBXdob2xlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZhgMgASgIUgV3aG9sZTo9CgltdWx0aWxpbmUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAhSCW11bHRpbGluZTpCCgxib2R5X2NoYXJzZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNuGAyABKAhSC2JvZHlDaGFyc2V0OjoKCGFueV9jYXNlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjchgMgASgIUgdhbnlDYXNlOjwKCWRhdGVfbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3YYDIAEoCFIIZGF0ZUxpa2U6QgoKbWVkaWFfdHlwZRIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGNKGAyABKAlSCW1lZGlhVHlwZUICUAFiBnByb3RvMw", [file_google_protobuf_descriptor, file_roster_v1_errors]);
 
 /**
  * Describes the message roster.v1.Access.
@@ -182,6 +182,33 @@ export const multiline = /*@__PURE__*/
   extDesc(file_roster_v1_http, 14);
 
 /**
+ * For text that names a character encoding, such as "windows-1252": HTTP converts the
+ * body of the stream from it to UTF-8. It is set from the charset parameter of the
+ * Content-Type header if it is empty. A body that starts with the byte order mark of
+ * UTF-16 is always converted.
+ *
+ * @generated from extension: bool body_charset = 50011;
+ */
+export const body_charset = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 15);
+
+/**
+ * For an enum: JSON ignores the letter case of its names.
+ *
+ * @generated from extension: bool any_case = 50012;
+ */
+export const any_case = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 16);
+
+/**
+ * For a Timestamp: JSON also accepts a date, which means midnight UTC.
+ *
+ * @generated from extension: bool date_like = 50013;
+ */
+export const date_like = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 17);
+
+/**
  * For an enum that selects the format of a streamed response: the media type of the
  * value, such as "text/csv". HTTP selects the format from the request, so that the
  * response can begin before the first record. If the field is unspecified, the Accept
@@ -190,5 +217,5 @@ export const multiline = /*@__PURE__*/
  * @generated from extension: string media_type = 50002;
  */
 export const media_type = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 15);
+  extDesc(file_roster_v1_http, 18);
 

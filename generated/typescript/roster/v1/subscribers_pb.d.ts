@@ -8,6 +8,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { CsvLine, Row_Fault } from "./http_pb.js";
+import type { Event, WebhookAttempt, WebhookDelivery } from "./webhooks_pb.js";
 
 /**
  * Describes the file roster/v1/subscribers.proto.
@@ -75,6 +76,45 @@ export declare type Subscriber = Message<"roster.v1.Subscriber"> & {
    * @generated from field: google.protobuf.Struct custom_fields = 8;
    */
   customFields?: JsonObject | undefined;
+
+  /**
+   * Time of the last change of a field, the tags or the status; only in view FULL. If a
+   * tag is renamed, its subscribers do not change. Neither do they if a tag or a custom
+   * field is deleted.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_at = 9;
+   */
+  updatedAt?: Timestamp | undefined;
+
+  /**
+   * Time of the last change of the status; only in view FULL. Absent if it is unchanged
+   * since creation, or unknown.
+   *
+   * @generated from field: google.protobuf.Timestamp status_changed_at = 10;
+   */
+  statusChangedAt?: Timestamp | undefined;
+
+  /**
+   * Time of the confirmation; only in view FULL. Absent if the current address was never
+   * confirmed, or at an unknown time.
+   *
+   * @generated from field: google.protobuf.Timestamp confirmed_at = 11;
+   */
+  confirmedAt?: Timestamp | undefined;
+
+  /**
+   * Time of the last opt-out; only in view FULL. Kept if the person opts in again.
+   *
+   * @generated from field: google.protobuf.Timestamp unsubscribed_at = 12;
+   */
+  unsubscribedAt?: Timestamp | undefined;
+
+  /**
+   * How the person agreed to receive mail; only in view FULL.
+   *
+   * @generated from field: roster.v1.Subscriber.Consent consent = 13;
+   */
+  consent?: Subscriber_Consent | undefined;
 };
 
 /**
@@ -82,6 +122,41 @@ export declare type Subscriber = Message<"roster.v1.Subscriber"> & {
  * Use `create(SubscriberSchema)` to create a new message.
  */
 export declare const SubscriberSchema: GenMessage<Subscriber>;
+
+/**
+ * How the person agreed to receive mail. Absent if nothing is known.
+ *
+ * @generated from message roster.v1.Subscriber.Consent
+ */
+export declare type Subscriber_Consent = Message<"roster.v1.Subscriber.Consent"> & {
+  /**
+   * Where the person agreed, for example the name of a form. At most 200 characters.
+   * Absent if unknown.
+   *
+   * @generated from field: optional string source = 1;
+   */
+  source?: string | undefined;
+
+  /**
+   * IP address of the person. Absent if unknown.
+   *
+   * @generated from field: optional string ip = 2;
+   */
+  ip?: string | undefined;
+
+  /**
+   * When the person agreed. Absent if unknown.
+   *
+   * @generated from field: google.protobuf.Timestamp at = 3;
+   */
+  at?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message roster.v1.Subscriber.Consent.
+ * Use `create(Subscriber_ConsentSchema)` to create a new message.
+ */
+export declare const Subscriber_ConsentSchema: GenMessage<Subscriber_Consent>;
 
 /**
  * The subscription status of a subscriber.
@@ -136,6 +211,40 @@ export enum Subscriber_Status {
  * Describes the enum roster.v1.Subscriber.Status.
  */
 export declare const Subscriber_StatusSchema: GenEnum<Subscriber_Status>;
+
+/**
+ * Which fields of a subscriber are returned (AIP-157).
+ *
+ * @generated from enum roster.v1.Subscriber.View
+ */
+export enum Subscriber_View {
+  /**
+   * The same as BASIC.
+   *
+   * @generated from enum value: VIEW_UNSPECIFIED = 0;
+   */
+  VIEW_UNSPECIFIED = 0,
+
+  /**
+   * All fields except those that only FULL returns.
+   *
+   * @generated from enum value: BASIC = 1;
+   */
+  BASIC = 1,
+
+  /**
+   * Also updated_at, status_changed_at, confirmed_at, unsubscribed_at and consent. Each
+   * is absent if it is unknown.
+   *
+   * @generated from enum value: FULL = 2;
+   */
+  FULL = 2,
+}
+
+/**
+ * Describes the enum roster.v1.Subscriber.View.
+ */
+export declare const Subscriber_ViewSchema: GenEnum<Subscriber_View>;
 
 /**
  * Request message for CreateSubscriber.
@@ -469,6 +578,13 @@ export declare type GetSubscriberRequest = Message<"roster.v1.GetSubscriberReque
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Which fields are returned. Default: BASIC.
+   *
+   * @generated from field: roster.v1.Subscriber.View view = 2;
+   */
+  view: Subscriber_View;
 };
 
 /**
@@ -567,8 +683,8 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   createdBefore?: Timestamp | undefined;
 
   /**
-   * Order of creation: "asc" returns the oldest first, "desc" the newest first. Default:
-   * "asc".
+   * Direction of order_by: "asc" returns the oldest first, "desc" the newest first.
+   * Default: "asc".
    *
    * @generated from field: string order = 9;
    */
@@ -582,6 +698,42 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
    * @generated from field: string page_token = 10;
    */
   pageToken: string;
+
+  /**
+   * Returns only subscribers whose last change was after this time. Changes are compared
+   * with microsecond precision, although updated_at has milliseconds: a later change in
+   * the same millisecond is after its updated_at.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_after = 11;
+   */
+  updatedAfter?: Timestamp | undefined;
+
+  /**
+   * Returns only subscribers whose last change was before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_before = 12;
+   */
+  updatedBefore?: Timestamp | undefined;
+
+  /**
+   * Order of the list: "createdAt" or "updatedAt". Default: "createdAt".
+   *
+   * The order of updatedAt is that in which changes became visible, so a client can
+   * follow all changes without missing one: read all pages with page tokens, remember the
+   * updated_at of the last subscriber (view FULL), and later start again with it as
+   * updated_after. A subscriber that changes while the pages are read is returned again
+   * on a later page. Deleted subscribers are not returned.
+   *
+   * @generated from field: string order_by = 13;
+   */
+  orderBy: string;
+
+  /**
+   * Which fields are returned. Default: BASIC.
+   *
+   * @generated from field: roster.v1.Subscriber.View view = 14;
+   */
+  view: Subscriber_View;
 };
 
 /**
@@ -870,22 +1022,648 @@ export declare type RemoveSubscriberTagsResponse = Message<"roster.v1.RemoveSubs
 export declare const RemoveSubscriberTagsResponseSchema: GenMessage<RemoveSubscriberTagsResponse>;
 
 /**
- * Request message for ImportSubscribers. A part of the import: either rows or lines. Each
- * message holds at most 2,000 of them.
+ * A change of a subscriber.
+ *
+ * @generated from message roster.v1.SubscriberHistoryEntry
+ */
+export declare type SubscriberHistoryEntry = Message<"roster.v1.SubscriberHistoryEntry"> & {
+  /**
+   * Identifier of the entry: a ULID. That of a creation is the identifier of the
+   * subscriber.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * What changed.
+   *
+   * @generated from field: roster.v1.SubscriberHistoryEntry.Type type = 2;
+   */
+  type: SubscriberHistoryEntry_Type;
+
+  /**
+   * Time at which the change was stored.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 3;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * How the change was made.
+   *
+   * @generated from field: roster.v1.SubscriberHistoryEntry.Source source = 4;
+   */
+  source: SubscriberHistoryEntry_Source;
+
+  /**
+   * Identifier of the API key of the call or the import. Absent if there was none.
+   *
+   * @generated from field: optional string key_id = 5;
+   */
+  keyId?: string | undefined;
+
+  /**
+   * IP address of the person. Absent unless the person made the change.
+   *
+   * @generated from field: optional string ip = 6;
+   */
+  ip?: string | undefined;
+
+  /**
+   * Values of the changed fields before a FIELDS_CHANGED, by field, such as firstName or
+   * customFields.city; null if there was no value. Absent for other types.
+   *
+   * @generated from field: google.protobuf.Struct before = 7;
+   */
+  before?: JsonObject | undefined;
+
+  /**
+   * Values of the changed fields after a FIELDS_CHANGED; null if there is no value.
+   *
+   * @generated from field: google.protobuf.Struct after = 8;
+   */
+  after?: JsonObject | undefined;
+
+  /**
+   * Changed tags of a TAGS_CHANGED. Absent for other types.
+   *
+   * @generated from field: roster.v1.SubscriberHistoryEntry.TagChange tags = 9;
+   */
+  tags?: SubscriberHistoryEntry_TagChange | undefined;
+
+  /**
+   * Statuses of a STATUS_CHANGED, and the first status of a CREATED. Absent for other
+   * types.
+   *
+   * @generated from field: roster.v1.SubscriberHistoryEntry.StatusChange status = 10;
+   */
+  status?: SubscriberHistoryEntry_StatusChange | undefined;
+};
+
+/**
+ * Describes the message roster.v1.SubscriberHistoryEntry.
+ * Use `create(SubscriberHistoryEntrySchema)` to create a new message.
+ */
+export declare const SubscriberHistoryEntrySchema: GenMessage<SubscriberHistoryEntry>;
+
+/**
+ * Tags that were added or removed.
+ *
+ * @generated from message roster.v1.SubscriberHistoryEntry.TagChange
+ */
+export declare type SubscriberHistoryEntry_TagChange = Message<"roster.v1.SubscriberHistoryEntry.TagChange"> & {
+  /**
+   * Names of the added tags.
+   *
+   * @generated from field: repeated string added = 1;
+   */
+  added: string[];
+
+  /**
+   * Names of the removed tags.
+   *
+   * @generated from field: repeated string removed = 2;
+   */
+  removed: string[];
+};
+
+/**
+ * Describes the message roster.v1.SubscriberHistoryEntry.TagChange.
+ * Use `create(SubscriberHistoryEntry_TagChangeSchema)` to create a new message.
+ */
+export declare const SubscriberHistoryEntry_TagChangeSchema: GenMessage<SubscriberHistoryEntry_TagChange>;
+
+/**
+ * A change of the status.
+ *
+ * @generated from message roster.v1.SubscriberHistoryEntry.StatusChange
+ */
+export declare type SubscriberHistoryEntry_StatusChange = Message<"roster.v1.SubscriberHistoryEntry.StatusChange"> & {
+  /**
+   * Status before the change. Absent for a creation.
+   *
+   * @generated from field: optional roster.v1.Subscriber.Status from = 1;
+   */
+  from?: Subscriber_Status | undefined;
+
+  /**
+   * Status after the change.
+   *
+   * @generated from field: roster.v1.Subscriber.Status to = 2;
+   */
+  to: Subscriber_Status;
+};
+
+/**
+ * Describes the message roster.v1.SubscriberHistoryEntry.StatusChange.
+ * Use `create(SubscriberHistoryEntry_StatusChangeSchema)` to create a new message.
+ */
+export declare const SubscriberHistoryEntry_StatusChangeSchema: GenMessage<SubscriberHistoryEntry_StatusChange>;
+
+/**
+ * What changed.
+ *
+ * @generated from enum roster.v1.SubscriberHistoryEntry.Type
+ */
+export enum SubscriberHistoryEntry_Type {
+  /**
+   * Never returned.
+   *
+   * @generated from enum value: TYPE_UNSPECIFIED = 0;
+   */
+  TYPE_UNSPECIFIED = 0,
+
+  /**
+   * The subscriber was created.
+   *
+   * @generated from enum value: CREATED = 1;
+   */
+  CREATED = 1,
+
+  /**
+   * The email address, a name or a custom field value changed.
+   *
+   * @generated from enum value: FIELDS_CHANGED = 2;
+   */
+  FIELDS_CHANGED = 2,
+
+  /**
+   * Tags were added or removed. Renaming or deleting a tag adds no entry.
+   *
+   * @generated from enum value: TAGS_CHANGED = 3;
+   */
+  TAGS_CHANGED = 3,
+
+  /**
+   * The status changed.
+   *
+   * @generated from enum value: STATUS_CHANGED = 4;
+   */
+  STATUS_CHANGED = 4,
+
+  /**
+   * The suppression of the address was lifted.
+   *
+   * @generated from enum value: SUPPRESSION_LIFTED = 5;
+   */
+  SUPPRESSION_LIFTED = 5,
+}
+
+/**
+ * Describes the enum roster.v1.SubscriberHistoryEntry.Type.
+ */
+export declare const SubscriberHistoryEntry_TypeSchema: GenEnum<SubscriberHistoryEntry_Type>;
+
+/**
+ * How a change was made.
+ *
+ * @generated from enum roster.v1.SubscriberHistoryEntry.Source
+ */
+export enum SubscriberHistoryEntry_Source {
+  /**
+   * Never returned.
+   *
+   * @generated from enum value: SOURCE_UNSPECIFIED = 0;
+   */
+  SOURCE_UNSPECIFIED = 0,
+
+  /**
+   * By a call of the API.
+   *
+   * @generated from enum value: API = 1;
+   */
+  API = 1,
+
+  /**
+   * By an import.
+   *
+   * @generated from enum value: IMPORT = 2;
+   */
+  IMPORT = 2,
+
+  /**
+   * By the person, with a link or a form.
+   *
+   * @generated from enum value: SELF_SERVICE = 3;
+   */
+  SELF_SERVICE = 3,
+
+  /**
+   * The status was reset because the email address changed.
+   *
+   * @generated from enum value: EMAIL_CHANGED = 4;
+   */
+  EMAIL_CHANGED = 4,
+}
+
+/**
+ * Describes the enum roster.v1.SubscriberHistoryEntry.Source.
+ */
+export declare const SubscriberHistoryEntry_SourceSchema: GenEnum<SubscriberHistoryEntry_Source>;
+
+/**
+ * Request message for ListSubscriberHistory.
+ *
+ * @generated from message roster.v1.ListSubscriberHistoryRequest
+ */
+export declare type ListSubscriberHistoryRequest = Message<"roster.v1.ListSubscriberHistoryRequest"> & {
+  /**
+   * Identifier or email address of the subscriber.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Maximum number of entries to return. Default: 20, also used for 0. Values above 100
+   * are reduced to 100. A page larger than 4 MiB is rejected; use a lower limit.
+   *
+   * @generated from field: int32 limit = 2;
+   */
+  limit: number;
+
+  /**
+   * Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+   * set.
+   *
+   * @generated from field: int32 page = 3;
+   */
+  page: number;
+
+  /**
+   * Token of the next page from the previous response (AIP-158). Over HTTP it is in the
+   * Link header.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message roster.v1.ListSubscriberHistoryRequest.
+ * Use `create(ListSubscriberHistoryRequestSchema)` to create a new message.
+ */
+export declare const ListSubscriberHistoryRequestSchema: GenMessage<ListSubscriberHistoryRequest>;
+
+/**
+ * One page of the history of a subscriber.
+ *
+ * @generated from message roster.v1.ListSubscriberHistoryResponse
+ */
+export declare type ListSubscriberHistoryResponse = Message<"roster.v1.ListSubscriberHistoryResponse"> & {
+  /**
+   * Entries on this page, newest first. Empty beyond the last page.
+   *
+   * @generated from field: repeated roster.v1.SubscriberHistoryEntry history = 1;
+   */
+  history: SubscriberHistoryEntry[];
+
+  /**
+   * Number of entries of the subscriber.
+   *
+   * @generated from field: int32 total = 2;
+   */
+  total: number;
+
+  /**
+   * Page number used.
+   *
+   * @generated from field: int32 page = 3;
+   */
+  page: number;
+
+  /**
+   * Limit used.
+   *
+   * @generated from field: int32 limit = 4;
+   */
+  limit: number;
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message roster.v1.ListSubscriberHistoryResponse.
+ * Use `create(ListSubscriberHistoryResponseSchema)` to create a new message.
+ */
+export declare const ListSubscriberHistoryResponseSchema: GenMessage<ListSubscriberHistoryResponse>;
+
+/**
+ * A delivery of an event about a person.
+ *
+ * @generated from message roster.v1.PersonalDelivery
+ */
+export declare type PersonalDelivery = Message<"roster.v1.PersonalDelivery"> & {
+  /**
+   * The delivery.
+   *
+   * @generated from field: roster.v1.WebhookDelivery delivery = 1;
+   */
+  delivery?: WebhookDelivery | undefined;
+
+  /**
+   * Its attempts, oldest first, with what the endpoint responded.
+   *
+   * @generated from field: repeated roster.v1.WebhookAttempt attempts = 2;
+   */
+  attempts: WebhookAttempt[];
+};
+
+/**
+ * Describes the message roster.v1.PersonalDelivery.
+ * Use `create(PersonalDeliverySchema)` to create a new message.
+ */
+export declare const PersonalDeliverySchema: GenMessage<PersonalDelivery>;
+
+/**
+ * Request message for GetSubscriberPersonalData.
+ *
+ * @generated from message roster.v1.GetSubscriberPersonalDataRequest
+ */
+export declare type GetSubscriberPersonalDataRequest = Message<"roster.v1.GetSubscriberPersonalDataRequest"> & {
+  /**
+   * Identifier or email address of the subscriber.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Token of the next page from the previous response (AIP-158). Over HTTP it is in the
+   * Link header.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message roster.v1.GetSubscriberPersonalDataRequest.
+ * Use `create(GetSubscriberPersonalDataRequestSchema)` to create a new message.
+ */
+export declare const GetSubscriberPersonalDataRequestSchema: GenMessage<GetSubscriberPersonalDataRequest>;
+
+/**
+ * What is stored about a person. Each page continues the lists of the previous one.
+ *
+ * @generated from message roster.v1.GetSubscriberPersonalDataResponse
+ */
+export declare type GetSubscriberPersonalDataResponse = Message<"roster.v1.GetSubscriberPersonalDataResponse"> & {
+  /**
+   * The subscriber in view FULL, on every page.
+   *
+   * @generated from field: roster.v1.Subscriber subscriber = 1;
+   */
+  subscriber?: Subscriber | undefined;
+
+  /**
+   * Its history, newest first.
+   *
+   * @generated from field: repeated roster.v1.SubscriberHistoryEntry history = 2;
+   */
+  history: SubscriberHistoryEntry[];
+
+  /**
+   * Events about the subscriber, oldest first. They are stored for 30 days.
+   *
+   * @generated from field: repeated roster.v1.Event events = 3;
+   */
+  events: Event[];
+
+  /**
+   * Deliveries of these events.
+   *
+   * @generated from field: repeated roster.v1.PersonalDelivery deliveries = 4;
+   */
+  deliveries: PersonalDelivery[];
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message roster.v1.GetSubscriberPersonalDataResponse.
+ * Use `create(GetSubscriberPersonalDataResponseSchema)` to create a new message.
+ */
+export declare const GetSubscriberPersonalDataResponseSchema: GenMessage<GetSubscriberPersonalDataResponse>;
+
+/**
+ * One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
+ * one fails with a reason and does not fail the import.
+ *
+ * The status and the times are those of the service from which the subscriber moves. They
+ * apply to a new subscriber. Of an existing one, onConflict UPDATE changes the status only
+ * to a stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED.
+ *
+ * @generated from message roster.v1.ImportSubscriber
+ */
+export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
+  /**
+   * Email address.
+   *
+   * @generated from field: string email = 1;
+   */
+  email: string;
+
+  /**
+   * First name.
+   *
+   * @generated from field: string first_name = 2;
+   */
+  firstName: string;
+
+  /**
+   * Last name.
+   *
+   * @generated from field: string last_name = 3;
+   */
+  lastName: string;
+
+  /**
+   * Whether the owner of the address has confirmed the subscription. Ignored if the row has
+   * a status.
+   *
+   * @generated from field: bool is_confirmed = 4;
+   */
+  isConfirmed: boolean;
+
+  /**
+   * Tag names.
+   *
+   * @generated from field: repeated string tags = 5;
+   */
+  tags: string[];
+
+  /**
+   * Custom field values by key.
+   *
+   * @generated from field: google.protobuf.Struct custom_fields = 6;
+   */
+  customFields?: JsonObject | undefined;
+
+  /**
+   * Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED.
+   *
+   * @generated from field: roster.v1.Subscriber.Status status = 7;
+   */
+  status: Subscriber_Status;
+
+  /**
+   * When the subscriber was created, with millisecond precision: since 1970, and at most a
+   * day in the future. Default: the time of the import.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 8;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When the status changed last.
+   *
+   * @generated from field: google.protobuf.Timestamp status_changed_at = 9;
+   */
+  statusChangedAt?: Timestamp | undefined;
+
+  /**
+   * When the subscription was confirmed.
+   *
+   * @generated from field: google.protobuf.Timestamp confirmed_at = 10;
+   */
+  confirmedAt?: Timestamp | undefined;
+
+  /**
+   * When the person unsubscribed.
+   *
+   * @generated from field: google.protobuf.Timestamp unsubscribed_at = 11;
+   */
+  unsubscribedAt?: Timestamp | undefined;
+
+  /**
+   * How the person consented, such as the name of a form. At most 200 characters.
+   *
+   * @generated from field: string consent_source = 12;
+   */
+  consentSource: string;
+
+  /**
+   * The IP address from which the person consented.
+   *
+   * @generated from field: string consent_ip = 13;
+   */
+  consentIp: string;
+
+  /**
+   * When the person consented.
+   *
+   * @generated from field: google.protobuf.Timestamp consent_at = 14;
+   */
+  consentAt?: Timestamp | undefined;
+
+  /**
+   * The consent as an export returns it. consentSource, consentIp and consentAt precede it.
+   *
+   * @generated from field: roster.v1.Subscriber.Consent consent = 16;
+   */
+  consent?: Subscriber_Consent | undefined;
+
+  /**
+   * The parts of the row that could not be parsed from JSON. Set by the gateway. A row
+   * with a fault fails with INVALID_FIELD, or with INVALID_ROW if the row is not an
+   * object.
+   *
+   * @generated from field: repeated roster.v1.Row.Fault faults = 15;
+   */
+  faults: Row_Fault[];
+};
+
+/**
+ * Describes the message roster.v1.ImportSubscriber.
+ * Use `create(ImportSubscriberSchema)` to create a new message.
+ */
+export declare const ImportSubscriberSchema: GenMessage<ImportSubscriber>;
+
+/**
+ * The columns of a CSV file that have no meaning.
+ *
+ * @generated from message roster.v1.UnknownColumns
+ */
+export declare type UnknownColumns = Message<"roster.v1.UnknownColumns"> & {
+};
+
+/**
+ * Describes the message roster.v1.UnknownColumns.
+ * Use `create(UnknownColumnsSchema)` to create a new message.
+ */
+export declare const UnknownColumnsSchema: GenMessage<UnknownColumns>;
+
+/**
+ * What happens to an import with such columns.
+ *
+ * @generated from enum roster.v1.UnknownColumns.Action
+ */
+export enum UnknownColumns_Action {
+  /**
+   * IGNORE if a preset other than ROSTER applies, otherwise FAIL.
+   *
+   * @generated from enum value: ACTION_UNSPECIFIED = 0;
+   */
+  ACTION_UNSPECIFIED = 0,
+
+  /**
+   * The import fails, and the error names all unknown columns.
+   *
+   * @generated from enum value: FAIL = 1;
+   */
+  FAIL = 1,
+
+  /**
+   * They are ignored. The summary names them.
+   *
+   * @generated from enum value: IGNORE = 2;
+   */
+  IGNORE = 2,
+
+  /**
+   * For each column, a custom field of type TEXT is created, with the name of the column
+   * as its label. The email address of the account must be verified.
+   *
+   * @generated from enum value: CREATE_FIELDS = 3;
+   */
+  CREATE_FIELDS = 3,
+}
+
+/**
+ * Describes the enum roster.v1.UnknownColumns.Action.
+ */
+export declare const UnknownColumns_ActionSchema: GenEnum<UnknownColumns_Action>;
+
+/**
+ * Request message for ImportSubscribers. A part of the import: either subscribers or lines.
+ * Each message holds at most 2,000 of them. On gRPC, the options in the first message apply
+ * to the whole import.
  *
  * @generated from message roster.v1.ImportSubscribersRequest
  */
 export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscribersRequest"> & {
   /**
-   * What happens to a row whose email address already has a subscriber. Default: FAIL. On
-   * gRPC only the value in the first message is used.
+   * What happens to a row whose email address already has a subscriber. Default: FAIL.
    *
    * @generated from field: roster.v1.ImportSubscribersRequest.OnConflict on_conflict = 1;
    */
   onConflict: ImportSubscribersRequest_OnConflict;
 
   /**
-   * Rows, with the bounds of a bulk creation. At most 2,000.
+   * Rows without a status and times, for clients of earlier versions. At most 2,000. Use
+   * subscribers instead.
    *
    * @generated from field: repeated roster.v1.BulkSubscriber rows = 2;
    */
@@ -893,11 +1671,11 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 
   /**
    * Lines of CSV, at most 2,000. The first line of the import is the header. Column names
-   * ignore case, whitespace and underscores. The columns are email, firstName, lastName,
-   * name, isConfirmed, tags (separated by commas, semicolons or vertical bars, or a JSON
-   * array), and custom fields by key or label, with or without the prefix
-   * "customFields.". The columns id, status and createdAt are ignored. Any other column
-   * fails the import.
+   * ignore case, whitespace, hyphens and underscores. The columns are those of
+   * ImportSubscriber, name, and custom fields by key or label, with or without the prefix
+   * "customFields.". The columns id and updatedAt are ignored. Tags are separated by commas,
+   * semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
+   * 2026-01-02T03:04:05.000Z or 2026-01-02; without an offset, they are in UTC.
    *
    * An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
    * stored verbatim, including surrounding whitespace. An apostrophe is removed before a
@@ -918,12 +1696,71 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 
   /**
    * Skips all rows up to this line, without a result. To resume an interrupted import,
-   * set it to the line of the last result received. Default: 0. On gRPC only the value in
-   * the first message is used.
+   * set it to the line of the last result received. Default: 0.
    *
    * @generated from field: int32 after_line = 4;
    */
   afterLine: number;
+
+  /**
+   * Over HTTP, the character encoding of the body, such as windows-1252 or iso-8859-1.
+   * Default: that of the Content-Type header, otherwise UTF-8. UTF-16 with a byte order
+   * mark is detected. Ignored on gRPC, where all text is Unicode.
+   *
+   * @generated from field: string charset = 5;
+   */
+  charset: string;
+
+  /**
+   * Rows, at most 2,000.
+   *
+   * @generated from field: repeated roster.v1.ImportSubscriber subscribers = 6;
+   */
+  subscribers: ImportSubscriber[];
+
+  /**
+   * The service from which the CSV file comes. Default: detected from the header. Ignored,
+   * as column_map and unknown_columns are, if the rows are not lines of CSV.
+   *
+   * @generated from field: roster.v1.ImportSubscribersRequest.Preset preset = 7;
+   */
+  preset: ImportSubscribersRequest_Preset;
+
+  /**
+   * Meanings of columns of the CSV file, each as COLUMN=FIELD. They precede those of the
+   * preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
+   * statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt, or
+   * customFields.KEY. "firstName+lastName" is a full name, as name; "lastName+firstName" is
+   * one that begins with the last name. Other fields can be combined with a plus sign too:
+   * the cell sets all of them. An empty FIELD ignores the column. Several columns can be
+   * mapped to tags. At most 200.
+   *
+   * @generated from field: repeated string column_map = 8;
+   */
+  columnMap: string[];
+
+  /**
+   * What happens to columns of the CSV file that have no meaning. Default: FAIL, but IGNORE
+   * if a preset other than ROSTER applies.
+   *
+   * @generated from field: roster.v1.UnknownColumns.Action unknown_columns = 9;
+   */
+  unknownColumns: UnknownColumns_Action;
+
+  /**
+   * Tags to add to every subscriber that is created or updated. At most 100.
+   *
+   * @generated from field: repeated string add_tags = 10;
+   */
+  addTags: string[];
+
+  /**
+   * Validates all rows and returns the results and the summary of the import, but stores
+   * nothing. Created subscribers have no identifier.
+   *
+   * @generated from field: bool dry_run = 11;
+   */
+  dryRun: boolean;
 };
 
 /**
@@ -961,7 +1798,7 @@ export enum ImportSubscribersRequest_OnConflict {
 
   /**
    * The subscriber is updated: names in the row replace its names, tags are added,
-   * custom field values are merged. The status never changes.
+   * custom field values are merged. The status changes only to a stricter one.
    *
    * @generated from enum value: UPDATE = 3;
    */
@@ -972,6 +1809,83 @@ export enum ImportSubscribersRequest_OnConflict {
  * Describes the enum roster.v1.ImportSubscribersRequest.OnConflict.
  */
 export declare const ImportSubscribersRequest_OnConflictSchema: GenEnum<ImportSubscribersRequest_OnConflict>;
+
+/**
+ * The service from which a CSV file comes. A preset knows its column names, status words,
+ * dates and tags.
+ *
+ * @generated from enum roster.v1.ImportSubscribersRequest.Preset
+ */
+export enum ImportSubscribersRequest_Preset {
+  /**
+   * Detected from the header, if only one preset has such columns.
+   *
+   * @generated from enum value: PRESET_UNSPECIFIED = 0;
+   */
+  PRESET_UNSPECIFIED = 0,
+
+  /**
+   * An export of Roster: only the names of the fields are known.
+   *
+   * @generated from enum value: ROSTER = 1;
+   */
+  ROSTER = 1,
+
+  /**
+   * Mailchimp. A file with UNSUB_TIME has people who unsubscribed, a file with CLEAN_TIME
+   * addresses that bounced.
+   *
+   * @generated from enum value: MAILCHIMP = 2;
+   */
+  MAILCHIMP = 2,
+
+  /**
+   * Kit, formerly ConvertKit.
+   *
+   * @generated from enum value: KIT = 3;
+   */
+  KIT = 3,
+
+  /**
+   * Buttondown.
+   *
+   * @generated from enum value: BUTTONDOWN = 4;
+   */
+  BUTTONDOWN = 4,
+
+  /**
+   * EmailOctopus.
+   *
+   * @generated from enum value: EMAILOCTOPUS = 5;
+   */
+  EMAILOCTOPUS = 5,
+
+  /**
+   * Substack.
+   *
+   * @generated from enum value: SUBSTACK = 6;
+   */
+  SUBSTACK = 6,
+
+  /**
+   * beehiiv.
+   *
+   * @generated from enum value: BEEHIIV = 7;
+   */
+  BEEHIIV = 7,
+
+  /**
+   * listmonk.
+   *
+   * @generated from enum value: LISTMONK = 8;
+   */
+  LISTMONK = 8,
+}
+
+/**
+ * Describes the enum roster.v1.ImportSubscribersRequest.Preset.
+ */
+export declare const ImportSubscribersRequest_PresetSchema: GenEnum<ImportSubscribersRequest_Preset>;
 
 /**
  * The result of one row.
@@ -995,7 +1909,8 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   outcome: ImportResult_Outcome;
 
   /**
-   * Identifier of the subscriber. Empty if the row failed.
+   * Identifier of the subscriber. Empty if the row failed, if the address is suppressed, and
+   * of a subscriber that a dry run would create.
    *
    * @generated from field: string id = 3;
    */
@@ -1023,6 +1938,14 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
    * @generated from field: optional string field = 6;
    */
   field?: string | undefined;
+
+  /**
+   * True if the row has a status that an existing subscriber did not take, because its own
+   * is as strict or stricter. Otherwise absent.
+   *
+   * @generated from field: optional bool status_kept = 7;
+   */
+  statusKept?: boolean | undefined;
 };
 
 /**
@@ -1059,7 +1982,8 @@ export enum ImportResult_Outcome {
   UPDATED = 2,
 
   /**
-   * The address already has a subscriber, and the row was skipped.
+   * The address already has a subscriber, and the row was skipped. Or it is suppressed,
+   * and the status of the row is UNSUBSCRIBED, BOUNCED or COMPLAINED.
    *
    * @generated from enum value: SKIPPED = 3;
    */
@@ -1079,6 +2003,138 @@ export enum ImportResult_Outcome {
 export declare const ImportResult_OutcomeSchema: GenEnum<ImportResult_Outcome>;
 
 /**
+ * What an import did.
+ *
+ * @generated from message roster.v1.ImportSummary
+ */
+export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
+  /**
+   * Number of rows that created a subscriber.
+   *
+   * @generated from field: int32 created = 1;
+   */
+  created: number;
+
+  /**
+   * Number of rows that updated a subscriber.
+   *
+   * @generated from field: int32 updated = 2;
+   */
+  updated: number;
+
+  /**
+   * Number of rows that were skipped.
+   *
+   * @generated from field: int32 skipped = 3;
+   */
+  skipped: number;
+
+  /**
+   * Number of rows that failed.
+   *
+   * @generated from field: int32 failed = 4;
+   */
+  failed: number;
+
+  /**
+   * Number of failed rows by reason.
+   *
+   * @generated from field: map<string, int32> reasons = 5;
+   */
+  reasons: { [key: string]: number };
+
+  /**
+   * Number of rows by the status that they gave to a subscriber that was created or updated.
+   *
+   * @generated from field: map<string, int32> statuses = 6;
+   */
+  statuses: { [key: string]: number };
+
+  /**
+   * Number of rows with statusKept.
+   *
+   * @generated from field: int32 statuses_kept = 7;
+   */
+  statusesKept: number;
+
+  /**
+   * The preset that was applied. Absent without one.
+   *
+   * @generated from field: optional roster.v1.ImportSubscribersRequest.Preset preset = 8;
+   */
+  preset?: ImportSubscribersRequest_Preset | undefined;
+
+  /**
+   * Names of the columns that were ignored.
+   *
+   * @generated from field: repeated string ignored_columns = 9;
+   */
+  ignoredColumns: string[];
+
+  /**
+   * Keys of the custom fields that were created.
+   *
+   * @generated from field: repeated string created_fields = 10;
+   */
+  createdFields: string[];
+
+  /**
+   * What the preset did not understand. Such a date is not stored. A subscriber with such a
+   * status is UNCONFIRMED.
+   *
+   * @generated from field: repeated roster.v1.ImportSummary.Unclear unclear = 11;
+   */
+  unclear: ImportSummary_Unclear[];
+
+  /**
+   * Whether this was a dry run, which stores nothing.
+   *
+   * @generated from field: bool dry_run = 12;
+   */
+  dryRun: boolean;
+};
+
+/**
+ * Describes the message roster.v1.ImportSummary.
+ * Use `create(ImportSummarySchema)` to create a new message.
+ */
+export declare const ImportSummarySchema: GenMessage<ImportSummary>;
+
+/**
+ * Cells of a column that a preset did not understand.
+ *
+ * @generated from message roster.v1.ImportSummary.Unclear
+ */
+export declare type ImportSummary_Unclear = Message<"roster.v1.ImportSummary.Unclear"> & {
+  /**
+   * Name of the column.
+   *
+   * @generated from field: string column = 1;
+   */
+  column: string;
+
+  /**
+   * Number of rows.
+   *
+   * @generated from field: int32 rows = 2;
+   */
+  rows: number;
+
+  /**
+   * The first such cell, truncated to 100 characters.
+   *
+   * @generated from field: string example = 3;
+   */
+  example: string;
+};
+
+/**
+ * Describes the message roster.v1.ImportSummary.Unclear.
+ * Use `create(ImportSummary_UnclearSchema)` to create a new message.
+ */
+export declare const ImportSummary_UnclearSchema: GenMessage<ImportSummary_Unclear>;
+
+/**
  * Results of rows, in the order of the rows.
  *
  * @generated from message roster.v1.ImportSubscribersResponse
@@ -1090,6 +2146,14 @@ export declare type ImportSubscribersResponse = Message<"roster.v1.ImportSubscri
    * @generated from field: repeated roster.v1.ImportResult results = 1;
    */
   results: ImportResult[];
+
+  /**
+   * The summary, in the last message of an import that did not fail. Over HTTP it is the last
+   * record, {"summary": {...}}.
+   *
+   * @generated from field: roster.v1.ImportSummary summary = 2;
+   */
+  summary?: ImportSummary | undefined;
 };
 
 /**
@@ -1148,6 +2212,29 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
    * @generated from field: string after_id = 6;
    */
   afterId: string;
+
+  /**
+   * Returns only subscribers whose last change was after this time, compared as in
+   * ListSubscribersRequest.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_after = 7;
+   */
+  updatedAfter?: Timestamp | undefined;
+
+  /**
+   * Returns only subscribers whose last change was before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_before = 8;
+   */
+  updatedBefore?: Timestamp | undefined;
+
+  /**
+   * Which fields are returned. In CSV, FULL adds the columns updatedAt, statusChangedAt,
+   * confirmedAt, unsubscribedAt, consentSource, consentIp and consentAt. Default: BASIC.
+   *
+   * @generated from field: roster.v1.Subscriber.View view = 9;
+   */
+  view: Subscriber_View;
 };
 
 /**
@@ -1230,6 +2317,17 @@ export declare type DeleteSubscriberRequest = Message<"roster.v1.DeleteSubscribe
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Also removes personal data from all stored events about the subscriber, including the
+   * event of this deletion, and from the stored responses of webhook endpoints. Of the
+   * subscriber, the events keep only id, status and createdAt; other members are empty.
+   * Their identifiers and sequence stay. Later attempts and replays send the events
+   * without the data. Requests that are being sent cannot be recalled. Default: false.
+   *
+   * @generated from field: bool erase = 2;
+   */
+  erase: boolean;
 };
 
 /**
@@ -1297,9 +2395,9 @@ export declare const SubscriberService: GenService<{
     output: typeof GetSubscriberResponseSchema;
   },
   /**
-   * Returns one page of the account's subscribers in order of creation. If filters are
-   * set, only subscribers that match all of them are returned. New subscribers do not
-   * change the order of existing ones.
+   * Returns one page of the account's subscribers, by default in order of creation. If
+   * filters are set, only subscribers that match all of them are returned. New subscribers
+   * do not change the order of existing ones.
    *
    * @generated from rpc roster.v1.SubscriberService.ListSubscribers
    */
@@ -1363,16 +2461,49 @@ export declare const SubscriberService: GenService<{
     output: typeof RemoveSubscriberTagsResponseSchema;
   },
   /**
+   * Returns one page of the history of a subscriber, newest change first. Each change adds
+   * its entries in its own transaction, so the history is complete. It is deleted with the
+   * subscriber. Changes that an earlier version made are not included. Fails with
+   * SUBSCRIBER_NOT_FOUND.
+   *
+   * @generated from rpc roster.v1.SubscriberService.ListSubscriberHistory
+   */
+  listSubscriberHistory: {
+    methodKind: "unary";
+    input: typeof ListSubscriberHistoryRequestSchema;
+    output: typeof ListSubscriberHistoryResponseSchema;
+  },
+  /**
+   * Returns all data that is stored about a person: the subscriber in view FULL, its
+   * history, and the events and webhook deliveries about it. A page has about 1 MiB, so
+   * most people have one page. Responses that are stored for idempotency keys are not
+   * included; they are encrypted and deleted after 24 hours. Fails with
+   * SUBSCRIBER_NOT_FOUND.
+   *
+   * @generated from rpc roster.v1.SubscriberService.GetSubscriberPersonalData
+   */
+  getSubscriberPersonalData: {
+    methodKind: "unary";
+    input: typeof GetSubscriberPersonalDataRequestSchema;
+    output: typeof GetSubscriberPersonalDataResponseSchema;
+  },
+  /**
    * Imports any number of subscribers and streams the result of each row. Rows are
    * applied in order, in transactions of several hundred rows. Once the result of a row
    * has been sent, the row is committed, even if the import fails later.
    *
    * Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
-   * text/csv with a header. The response is NDJSON, one ImportResult per line. The client
-   * must read it while it sends the rows. On gRPC each request message holds many rows.
-   * Each response message holds many results, at most 1 MiB. The response begins when the
-   * first rows, or the header of the CSV, have been accepted. To resume an interrupted
-   * import, send it again with on_conflict SKIP.
+   * text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
+   * most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
+   * in the encoding that charset names. The response is NDJSON: one ImportResult per line,
+   * then a line with the summary, {"summary": {...}}. The client must read it while it sends the rows. On gRPC each request message holds
+   * many rows. Each response message holds many results, at most 1 MiB. The response begins
+   * when the first rows, or the header of the CSV, have been accepted. To resume an
+   * interrupted import, send it again with on_conflict SKIP.
+   *
+   * If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
+   * of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
+   * have more than 100 custom fields.
    *
    * @generated from rpc roster.v1.SubscriberService.ImportSubscribers
    */
@@ -1400,8 +2531,9 @@ export declare const SubscriberService: GenService<{
     output: typeof ExportSubscribersResponseSchema;
   },
   /**
-   * Deletes a subscriber and all data stored for it. If it was UNSUBSCRIBED, BOUNCED or
-   * COMPLAINED, a keyed hash of the address is kept as a suppression. Fails with
+   * Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
+   * BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
+   * erase, personal data is also removed from stored events and deliveries. Fails with
    * SUBSCRIBER_NOT_FOUND.
    *
    * @generated from rpc roster.v1.SubscriberService.DeleteSubscriber
