@@ -10,7 +10,6 @@ import re
 import secrets
 import threading
 from collections.abc import Sequence
-from functools import lru_cache
 
 from ulid import ULID
 
@@ -19,6 +18,8 @@ from .errors import RosterError
 
 _SHAPE = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+# Python's digits of base 32.
+_TO_BASE_32 = str.maketrans(_ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _TAIL_BITS = 40
 _TAIL = (1 << _TAIL_BITS) - 1
@@ -42,12 +43,8 @@ def checked_id(text: str, missing: type[RosterError]) -> str:
 
 def timestamp_of(text: str) -> int:
     """Returns the timestamp of an ID, in milliseconds since 1970."""
-    return _timestamp_of(text[:_TIMESTAMP_LENGTH])
-
-
-@lru_cache(256)
-def _timestamp_of(head: str) -> int:
-    return int(ULID.from_str(head.ljust(_LENGTH, "0"))) >> _RANDOM_BITS
+    # Decoding by the library is slow compared with the insertion of a row.
+    return int(text[:_TIMESTAMP_LENGTH].translate(_TO_BASE_32), 32)
 
 
 def first_id_at(milliseconds: int) -> str:

@@ -526,3 +526,48 @@ def test_interrupted_import_writes_a_checkpoint_and_a_hint(
     assert "Traceback" not in errors
     assert counts["created"] + counts["skipped"] == total(http_account) == 5_000
     assert counts["resumedAfterLine"] > 0
+
+
+MAILCHIMP = (
+    "Email Address,Name,UNSUB_TIME,LEID,EUID,Rating\n"
+    "P0@example.com,Zoë Lee,2023-06-07 08:09:10,1,a,5\n"
+    "P1@example.com,,last June,2,b,4\n"
+)
+
+
+def test_dry_run_reports_the_summary_and_stores_nothing(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = tmp_path / "unsubscribed.csv"
+    file.write_text(MAILCHIMP)
+
+    result = transfer(http_account, "import", str(file), "--dry-run")
+
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        "2 rows: 2 created, 0 updated, 0 skipped, 0 failed.",
+        "Preset: mailchimp.",
+        "Statuses: 2 UNSUBSCRIBED.",
+        "Columns ignored: LEID, EUID, Rating.",
+        "Not understood in column UNSUB_TIME: 1 cells, such as 'last June'.",
+        "This was a dry run. Nothing was stored.",
+    ]
+    assert http_account.ok("ListSubscribers")["total"] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["unsubscribed.csv"]
+
+
+def test_options_of_an_import_reach_the_service(http_account: Account, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_bytes("Contact;Who;Town\nP0@example.com;Lee, Zoë;Rome\n".encode("cp1252"))
+    flags = (
+        *("--map", "Contact=email", "--map", "Who=lastName+firstName", "--preset", "roster"),
+        *("--unknown-columns", "create-fields", "--add-tag", "a", "--add-tag", "b"),
+        *("--charset", "windows-1252", "--json"),
+    )
+
+    counts = counts_of(transfer(http_account, "import", str(file), *flags))
+
+    assert counts["summary"]["createdFields"] == ["town"]
+    (row,) = http_account.ok("ListSubscribers")["subscribers"]
+    assert (row["firstName"], row["lastName"], row["tags"]) == ("Zoë", "Lee", ["a", "b"])
+    assert row["customFields"] == {"town": "Rome"}

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_MAX_LENGTH = 50
 # Forms that `fromisoformat` does not accept: a space before the offset or the name of UTC, more
 # than six fractional digits, and slashes after the year. Go programs write both an offset and a
 # time zone.
@@ -23,6 +24,8 @@ def parse_timestamp(cell: str) -> int | None:
     A date means midnight. Without an offset, the time is in UTC.
     """
     text = cell.strip()
+    if len(text) > _MAX_LENGTH:
+        return None
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
