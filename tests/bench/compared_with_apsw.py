@@ -60,6 +60,12 @@ def apsw_rows_per_second(database: Path) -> float:
     return rows / elapsed
 
 
+_COLUMNS = (
+    "account_id, id, email, email_key, first_name, last_name, status, created_at, name_key,"
+    " last_name_key, email_unicode_key"
+)
+
+
 def _insert_bulk(connection: apsw.Connection) -> None:
     people, links = [], []
     for _ in range(100):
@@ -70,6 +76,6 @@ def _insert_bulk(connection: apsw.Connection) -> None:
         links.append(("A" * 26, person, "T" * 26))
     connection.execute("BEGIN IMMEDIATE")
     placeholders = ", ".join("?" * len(people[0]))
-    connection.executemany(f"INSERT INTO subscriber VALUES ({placeholders})", people)
+    connection.executemany(f"INSERT INTO subscriber ({_COLUMNS}) VALUES ({placeholders})", people)
     connection.executemany("INSERT INTO subscriber_tag VALUES (?, ?, ?)", links)
     connection.execute("COMMIT")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from ...storage.transaction import Transaction
@@ -68,8 +69,8 @@ def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
     while ids:
         changed = _change_closed(account_id, ids[-1], len(ids), tx)
         first_id, total = changed[BUCKET]
-        # Rare: only if a bucket begins between these IDs.
-        before = [subscriber_id for subscriber_id in ids if subscriber_id < first_id]
+        # Not empty if a bucket begins between these IDs.
+        before = ids[: bisect_left(ids, first_id)]
         if before:
             _change_closed(account_id, ids[-1], -len(before), tx)
         _divide(account_id, first_id, total - len(before), tx)
