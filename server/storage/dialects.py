@@ -38,11 +38,14 @@ class SqliteDialect:
         # SQLite has no row locks.
         return query
 
-    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> ModelInsert:
-        values = ", ".join(f"value ->> {index}" for index in range(len(fields)))
-        placeholders = [Placeholder(account_id.name), Placeholder(name, _json)]
-        rows = SQL(f"SELECT ?, {values} FROM jsonb_each(?)", placeholders)  # noqa: S608 - no values in it
-        insert: ModelInsert = account_id.model.insert_from(rows, (account_id, *fields))
+    def insert_all(
+        self, account_id: Field, fields: Sequence[Field], name: str, shared: Sequence[Field] = ()
+    ) -> ModelInsert:
+        columns = (account_id, *shared)
+        values = ["?"] * len(columns) + [f"value ->> {index}" for index in range(len(fields))]
+        placeholders = [*(Placeholder(each.name) for each in columns), Placeholder(name, _json)]
+        rows = SQL(f"SELECT {', '.join(values)} FROM jsonb_each(?)", placeholders)  # noqa: S608 - no values in it
+        insert: ModelInsert = account_id.model.insert_from(rows, (*columns, *fields))
         return insert.on_conflict_ignore()
 
 
@@ -72,13 +75,17 @@ class PostgresDialect:
         locked: Node = query.for_update(skip_locked=skips)
         return locked
 
-    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> ModelInsert:
-        values = ", ".join(
+    def insert_all(
+        self, account_id: Field, fields: Sequence[Field], name: str, shared: Sequence[Field] = ()
+    ) -> ModelInsert:
+        values = ["%s", *(f"%s::{field.field_type}" for field in shared)] + [
             f"(value ->> {index})::{field.field_type}" for index, field in enumerate(fields)
-        )
-        placeholders = [Placeholder(account_id.name), Placeholder(name, _json)]
-        rows = SQL(f"SELECT %s, {values} FROM jsonb_array_elements(%s::jsonb)", placeholders)  # noqa: S608 - no values in it
-        insert: ModelInsert = account_id.model.insert_from(rows, (account_id, *fields))
+        ]
+        columns = (account_id, *shared)
+        placeholders = [*(Placeholder(each.name) for each in columns), Placeholder(name, _json)]
+        text = f"SELECT {', '.join(values)} FROM jsonb_array_elements(%s::jsonb)"  # noqa: S608 - no values in it
+        rows = SQL(text, placeholders)
+        insert: ModelInsert = account_id.model.insert_from(rows, (*columns, *fields))
         return insert.on_conflict_ignore()
 
 

@@ -61,8 +61,12 @@ class Dialect(Protocol):
         nothing on SQLite, which has one writer.
         """
 
-    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> ModelInsert:
+    def insert_all(
+        self, account_id: Field, fields: Sequence[Field], name: str, shared: Sequence[Field] = ()
+    ) -> ModelInsert:
         """Inserts the rows of the list parameter `name`, each with a value per field.
+
+        All rows have the same values of the fields `shared`, which are parameters of their names.
 
         All rows belong to one account, the parameter `account_id.name`. Skips rows with an
         existing key. The SQL text does not depend on the number of rows.
