@@ -371,7 +371,9 @@ def test_null_in_a_row_removes_a_value_on_update(account: Account) -> None:
 @pytest.mark.each_database_per_case
 @each_form
 @pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
-def test_import_never_changes_a_status(account: Account, import_: Import, conflict: str) -> None:
+def test_import_without_a_status_never_changes_one(
+    account: Account, import_: Import, conflict: str
+) -> None:
     there = [create_subscriber_in(account, status, f"{status.lower()}@b.io") for status in STATUSES]
     rows = [
         {"email": created["email"], "firstName": "Ada", "isConfirmed": confirmed}
