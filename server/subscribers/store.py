@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from peewee import Field
+from peewee import Field, Node
 
 from ..custom_fields import store as custom_fields
 from ..custom_fields.rules import check_size, check_values, merged
@@ -15,7 +15,7 @@ from ..errors import Detail, SubscriberAlreadyExists, SubscriberSuppressed, Vali
 from ..events.rules import Change, EventType, created, deleted
 from ..events.store import has_webhooks, record
 from ..ids import ids_at, timestamp_of
-from ..storage.statements import Statement, param
+from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..suppressions.store import Suppressions
 from ..texts import caseless_key
@@ -75,17 +75,16 @@ _INSERT = Statement(
 )
 
 
-def _insert_all(*columns: Field) -> Statement:
-    return Statement(
-        lambda dialect: dialect.insert_all(
-            Subscriber.account_id, (*_COLUMNS, *columns), "rows", shared=(Subscriber.revision,)
-        ).returning(Subscriber.id)
+def _insert_all(dialect: Dialect, columns: Sequence[Field]) -> Node:
+    insert = dialect.insert_all(
+        Subscriber.account_id, (*_COLUMNS, *columns), "rows", shared=(Subscriber.revision,)
     )
+    return insert.returning(Subscriber.id)
 
 
-_INSERT_STATED = _insert_all(*_STATED_COLUMNS)
+_INSERT_STATED = Statement(lambda dialect: _insert_all(dialect, _STATED_COLUMNS))
 # For rows that state nothing. Each column takes time (`bulk_of_100` in `make bench`).
-_INSERT_NEW = _insert_all(Subscriber.confirmed_at)
+_INSERT_NEW = Statement(lambda dialect: _insert_all(dialect, (Subscriber.confirmed_at,)))
 _UPDATE = Statement(
     lambda _: Subscriber.update(
         {
