@@ -133,6 +133,27 @@ def test_merged_mailchimp_file_takes_the_status_of_each_row(account: Account) ->
     assert statuses(account) == {"a": OUT, "b": B, "c": C}
 
 
+def test_mailchimp_contact_without_a_confirmation_is_unconfirmed(account: Account) -> None:
+    send_table(
+        account,
+        "Email Address,OPTIN_TIME,CONFIRM_TIME,LEID,EUID\n"
+        "a@b.io,2023-06-07 08:09:10,2023-06-07 08:09:10,1,a\nb@b.io,,,2,b\nc@b.io,,soon,3,c\n",
+    )
+
+    assert statuses(account) == {"a": C, "b": U, "c": U}
+
+
+def test_unclear_status_with_a_time_of_unsubscription_is_an_opt_out(account: Account) -> None:
+    send_table(
+        account,
+        "email_address,type,creation_date,unsubscription_date\n"
+        "a@b.io,odd,2021-01-01,2022-01-01\nb@b.io,,2021-01-01,2022-01-01\n"
+        "c@b.io,regular,2021-01-01,2022-01-01\nd@b.io,undeliverable,2021-01-01,2022-01-01\n",
+    )
+
+    assert statuses(account) == {"a": OUT, "b": OUT, "c": C, "d": B}
+
+
 def test_unknown_status_word_is_reported_and_makes_a_person_less_mailable(
     account: Account,
 ) -> None:

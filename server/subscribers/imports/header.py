@@ -107,7 +107,12 @@ class Header:
         """Sets the strictest status that the cells of a row of another service state."""
         if row.status is None:
             row.status = self._marks.default
-        if "unsubscribed_at" in row.past and not self._marks.has_statuses:
+            # Contacts who never subscribed are exported with the same columns.
+            if self._marks.has_confirmations and "confirmed_at" not in row.past:
+                row.status = _stricter(row.status, Status.UNCONFIRMED)
+        # A person who is CONFIRMED by a status word may have subscribed again since.
+        is_stated = self._marks.has_statuses and row.status is Status.CONFIRMED
+        if "unsubscribed_at" in row.past and not is_stated:
             row.status = _stricter(row.status, Status.UNSUBSCRIBED)
         for index, status in self._marks.columns:
             if index < len(cells) and cells[index].strip():
@@ -122,10 +127,12 @@ class _Marks(NamedTuple):
     columns: Sequence[tuple[int, Status]] = ()
     default: Status | None = None
     has_statuses: bool = False
+    has_confirmations: bool = False
 
 
 def _marks(columns: Sequence[Column], cells: Sequence[str], preset: Preset | None) -> _Marks:
     has_statuses = any("status" in column.fields for column in columns)
+    has_confirmations = any("confirmedAt" in column.fields for column in columns)
     if preset is None:
         return _Marks()
     marks = [
@@ -135,8 +142,9 @@ def _marks(columns: Sequence[Column], cells: Sequence[str], preset: Preset | Non
     ]
     # A file with one of the columns has only such people.
     if len(marks) == 1 and not has_statuses:
-        return _Marks(default=marks[0][1], has_statuses=has_statuses)
-    return _Marks(marks, None if has_statuses else preset.status, has_statuses)
+        return _Marks(default=marks[0][1])
+    default = None if has_statuses else preset.status
+    return _Marks(marks, default, has_statuses, has_confirmations)
 
 
 def _stricter(first: Status | None, second: Status) -> Status:
