@@ -549,7 +549,7 @@ def test_dry_run_reports_the_summary_and_stores_nothing(
         "Preset: mailchimp.",
         "Statuses: 2 UNSUBSCRIBED.",
         "Columns ignored: LEID, EUID, Rating.",
-        "Not understood in column UNSUB_TIME: 1 cells, such as 'last June'.",
+        "Values not recognized in column UNSUB_TIME: 1, such as 'last June'.",
         "This was a dry run. Nothing was stored.",
     ]
     assert http_account.ok("ListSubscribers")["total"] == 0
