@@ -362,7 +362,7 @@ func (SubscriberHistoryEntry_Source) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 1}
 }
 
-// What happens to an import with such columns.
+// Action for unknown columns.
 type UnknownColumns_Action int32
 
 const (
@@ -478,17 +478,17 @@ func (ImportSubscribersRequest_OnConflict) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27, 0}
 }
 
-// The service from which a CSV file comes. A preset knows its column names, status words,
+// The service that exported a CSV file. A preset defines its column names, status words,
 // dates and tags.
 type ImportSubscribersRequest_Preset int32
 
 const (
 	// Detected from the header, if only one preset has such columns.
 	ImportSubscribersRequest_PRESET_UNSPECIFIED ImportSubscribersRequest_Preset = 0
-	// An export of Roster: only the names of the fields are known.
+	// An export of Roster. The names of the fields are the column names.
 	ImportSubscribersRequest_ROSTER ImportSubscribersRequest_Preset = 1
-	// Mailchimp. A file with UNSUB_TIME has people who unsubscribed, a file with CLEAN_TIME
-	// addresses that bounced.
+	// Mailchimp. In a file with the column UNSUB_TIME, all rows are UNSUBSCRIBED. In a file
+	// with CLEAN_TIME, all rows are BOUNCED.
 	ImportSubscribersRequest_MAILCHIMP ImportSubscribersRequest_Preset = 2
 	// Kit, formerly ConvertKit.
 	ImportSubscribersRequest_KIT ImportSubscribersRequest_Preset = 3
@@ -567,8 +567,8 @@ const (
 	ImportResult_CREATED ImportResult_Outcome = 1
 	// An existing subscriber was updated, or already had all values of the row.
 	ImportResult_UPDATED ImportResult_Outcome = 2
-	// The address already has a subscriber, and the row was skipped. Or it is suppressed,
-	// and the status of the row is UNSUBSCRIBED, BOUNCED or COMPLAINED.
+	// The address already has a subscriber, or it is suppressed and the status of the row is
+	// UNSUBSCRIBED, BOUNCED or COMPLAINED.
 	ImportResult_SKIPPED ImportResult_Outcome = 3
 	// The row was rejected; see reason.
 	ImportResult_FAILED ImportResult_Outcome = 4
@@ -705,7 +705,7 @@ type Subscriber struct {
 	ConfirmedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=confirmed_at,json=confirmedAt,proto3" json:"confirmed_at,omitempty"`
 	// Time of the last opt-out; only in view FULL. Kept if the person opts in again.
 	UnsubscribedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=unsubscribed_at,json=unsubscribedAt,proto3" json:"unsubscribed_at,omitempty"`
-	// How the person agreed to receive mail; only in view FULL.
+	// Consent of the person to receive mail; only in view FULL.
 	Consent       *Subscriber_Consent `protobuf:"bytes,13,opt,name=consent,proto3" json:"consent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1375,17 +1375,17 @@ type ListSubscribersRequest struct {
 	// Link header. The filters and the order must be the same as in the previous request.
 	// The cost of a page does not depend on its position in the list.
 	PageToken string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Returns only subscribers whose last change was after this time. Changes are compared
-	// with microsecond precision, although updated_at has milliseconds: a later change in
-	// the same millisecond is after its updated_at.
+	// Returns only subscribers whose last change was after this time. Times of changes
+	// have microsecond precision, and updated_at is rounded down to milliseconds. A change
+	// later in the same millisecond is therefore returned.
 	UpdatedAfter *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=updated_after,json=updatedAfter,proto3" json:"updated_after,omitempty"`
 	// Returns only subscribers whose last change was before this time.
 	UpdatedBefore *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=updated_before,json=updatedBefore,proto3" json:"updated_before,omitempty"`
 	// Order of the list: "createdAt" or "updatedAt". Default: "createdAt".
 	//
-	// The order of updatedAt is that in which changes became visible, so a client can
-	// follow all changes without missing one: read all pages with page tokens, remember the
-	// updated_at of the last subscriber (view FULL), and later start again with it as
+	// With updatedAt, subscribers are in the order in which their last changes were
+	// committed, so a client can follow all changes: read all pages with page tokens, store
+	// the updated_at of the last subscriber (view FULL), and later start again with it as
 	// updated_after. A subscriber that changes while the pages are read is returned again
 	// on a later page. Deleted subscribers are not returned.
 	OrderBy string `protobuf:"bytes,13,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
@@ -2355,7 +2355,7 @@ type PersonalDelivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The delivery.
 	Delivery *WebhookDelivery `protobuf:"bytes,1,opt,name=delivery,proto3" json:"delivery,omitempty"`
-	// Its attempts, oldest first, with what the endpoint responded.
+	// Its attempts, oldest first, with the responses of the endpoint.
 	Attempts      []*WebhookAttempt `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2461,7 +2461,7 @@ func (x *GetSubscriberPersonalDataRequest) GetPageToken() string {
 	return ""
 }
 
-// What is stored about a person. Each page continues the lists of the previous one.
+// Stored data about a person. Each page continues the lists of the previous one.
 type GetSubscriberPersonalDataResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber in view FULL, on every page.
@@ -2546,9 +2546,9 @@ func (x *GetSubscriberPersonalDataResponse) GetNextPageToken() string {
 // One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
 // one fails with a reason and does not fail the import.
 //
-// The status and the times are those of the service from which the subscriber moves. They
-// apply to a new subscriber. Of an existing one, onConflict UPDATE changes the status only
-// to a stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED.
+// The status and the times are those of the previous service, and apply to a new
+// subscriber. For an existing subscriber, onConflict UPDATE changes the status only to a
+// stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED.
 type ImportSubscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Email address.
@@ -2566,22 +2566,22 @@ type ImportSubscriber struct {
 	CustomFields *structpb.Struct `protobuf:"bytes,6,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	// Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED.
 	Status Subscriber_Status `protobuf:"varint,7,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
-	// When the subscriber was created, with millisecond precision: since 1970, and at most a
+	// Time of creation, with millisecond precision: since 1970, and at most a
 	// day in the future. Default: the time of the import.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When the status changed last.
+	// Time of the last change of the status.
 	StatusChangedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=status_changed_at,json=statusChangedAt,proto3" json:"status_changed_at,omitempty"`
-	// When the subscription was confirmed.
+	// Time of the confirmation.
 	ConfirmedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=confirmed_at,json=confirmedAt,proto3" json:"confirmed_at,omitempty"`
-	// When the person unsubscribed.
+	// Time of the opt-out.
 	UnsubscribedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=unsubscribed_at,json=unsubscribedAt,proto3" json:"unsubscribed_at,omitempty"`
-	// How the person consented, such as the name of a form. At most 200 characters.
+	// Origin of the consent, such as the name of a form. At most 200 characters.
 	ConsentSource string `protobuf:"bytes,12,opt,name=consent_source,json=consentSource,proto3" json:"consent_source,omitempty"`
-	// The IP address from which the person consented.
+	// IP address of the person at the time of the consent.
 	ConsentIp string `protobuf:"bytes,13,opt,name=consent_ip,json=consentIp,proto3" json:"consent_ip,omitempty"`
-	// When the person consented.
+	// Time of the consent.
 	ConsentAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=consent_at,json=consentAt,proto3" json:"consent_at,omitempty"`
-	// The consent as an export returns it. consentSource, consentIp and consentAt precede it.
+	// Consent as returned by an export. consentSource, consentIp and consentAt take precedence.
 	Consent *Subscriber_Consent `protobuf:"bytes,16,opt,name=consent,proto3" json:"consent,omitempty"`
 	// The parts of the row that could not be parsed from JSON. Set by the gateway. A row
 	// with a fault fails with INVALID_FIELD, or with INVALID_ROW if the row is not an
@@ -2733,7 +2733,7 @@ func (x *ImportSubscriber) GetFaults() []*Row_Fault {
 	return nil
 }
 
-// The columns of a CSV file that have no meaning.
+// Columns of a CSV file that set no field.
 type UnknownColumns struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2809,19 +2809,19 @@ type ImportSubscribersRequest struct {
 	Charset string `protobuf:"bytes,5,opt,name=charset,proto3" json:"charset,omitempty"`
 	// Rows, at most 2,000.
 	Subscribers []*ImportSubscriber `protobuf:"bytes,6,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
-	// The service from which the CSV file comes. Default: detected from the header. Ignored,
-	// as column_map and unknown_columns are, if the rows are not lines of CSV.
+	// The service that exported the CSV file. Default: detected from the header. Like
+	// column_map and unknown_columns, ignored if the rows are not lines of CSV.
 	Preset ImportSubscribersRequest_Preset `protobuf:"varint,7,opt,name=preset,proto3,enum=roster.v1.ImportSubscribersRequest_Preset" json:"preset,omitempty"`
-	// Meanings of columns of the CSV file, each as COLUMN=FIELD. They precede those of the
-	// preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
+	// Fields of columns of the CSV file, each as COLUMN=FIELD. They take precedence over those
+	// of the preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
 	// statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt, or
 	// customFields.KEY. "firstName+lastName" is a full name, as name; "lastName+firstName" is
 	// one that begins with the last name. Other fields can be combined with a plus sign too:
 	// the cell sets all of them. An empty FIELD ignores the column. Several columns can be
 	// mapped to tags. At most 200.
 	ColumnMap []string `protobuf:"bytes,8,rep,name=column_map,json=columnMap,proto3" json:"column_map,omitempty"`
-	// What happens to columns of the CSV file that have no meaning. Default: FAIL, but IGNORE
-	// if a preset other than ROSTER applies.
+	// Action for unknown columns of the CSV file. Default: FAIL, but IGNORE if a preset other
+	// than ROSTER applies.
 	UnknownColumns UnknownColumns_Action `protobuf:"varint,9,opt,name=unknown_columns,json=unknownColumns,proto3,enum=roster.v1.UnknownColumns_Action" json:"unknown_columns,omitempty"`
 	// Tags to add to every subscriber that is created or updated. At most 100.
 	AddTags []string `protobuf:"bytes,10,rep,name=add_tags,json=addTags,proto3" json:"add_tags,omitempty"`
@@ -2958,8 +2958,8 @@ type ImportResult struct {
 	// The invalid field, such as customFields.age, truncated to 320 characters. Absent if
 	// no single field is invalid.
 	Field *string `protobuf:"bytes,6,opt,name=field,proto3,oneof" json:"field,omitempty"`
-	// True if the row has a status that an existing subscriber did not take, because its own
-	// is as strict or stricter. Otherwise absent.
+	// True if the existing subscriber kept its status, because the status of the row is
+	// different but not stricter. Otherwise absent.
 	StatusKept    *bool `protobuf:"varint,7,opt,name=status_kept,json=statusKept,proto3,oneof" json:"status_kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3044,7 +3044,7 @@ func (x *ImportResult) GetStatusKept() bool {
 	return false
 }
 
-// What an import did.
+// Summary of an import.
 type ImportSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of rows that created a subscriber.
@@ -3067,9 +3067,9 @@ type ImportSummary struct {
 	IgnoredColumns []string `protobuf:"bytes,9,rep,name=ignored_columns,json=ignoredColumns,proto3" json:"ignored_columns,omitempty"`
 	// Keys of the custom fields that were created.
 	CreatedFields []string `protobuf:"bytes,10,rep,name=created_fields,json=createdFields,proto3" json:"created_fields,omitempty"`
-	// What the preset did not understand. Such a date is not stored. A subscriber with such a
-	// status is UNCONFIRMED.
-	Unclear []*ImportSummary_Unclear `protobuf:"bytes,11,rep,name=unclear,proto3" json:"unclear,omitempty"`
+	// Cells with a value that the preset does not define. Such a date is not stored. A
+	// subscriber with such a status is UNCONFIRMED.
+	UnrecognizedCells []*ImportSummary_UnrecognizedCells `protobuf:"bytes,11,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
 	// Whether this was a dry run, which stores nothing.
 	DryRun        bool `protobuf:"varint,12,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3176,9 +3176,9 @@ func (x *ImportSummary) GetCreatedFields() []string {
 	return nil
 }
 
-func (x *ImportSummary) GetUnclear() []*ImportSummary_Unclear {
+func (x *ImportSummary) GetUnrecognizedCells() []*ImportSummary_UnrecognizedCells {
 	if x != nil {
-		return x.Unclear
+		return x.UnrecognizedCells
 	}
 	return nil
 }
@@ -3520,15 +3520,15 @@ func (*DeleteSubscriberResponse) Descriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
 }
 
-// How the person agreed to receive mail. Absent if nothing is known.
+// Consent of the person to receive mail. Absent if unknown.
 type Subscriber_Consent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where the person agreed, for example the name of a form. At most 200 characters.
+	// Origin of the consent, for example the name of a form. At most 200 characters.
 	// Absent if unknown.
 	Source *string `protobuf:"bytes,1,opt,name=source,proto3,oneof" json:"source,omitempty"`
 	// IP address of the person. Absent if unknown.
 	Ip *string `protobuf:"bytes,2,opt,name=ip,proto3,oneof" json:"ip,omitempty"`
-	// When the person agreed. Absent if unknown.
+	// Time of the consent. Absent if unknown.
 	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3695,8 +3695,8 @@ func (x *SubscriberHistoryEntry_StatusChange) GetTo() Subscriber_Status {
 	return Subscriber_STATUS_UNSPECIFIED
 }
 
-// Cells of a column that a preset did not understand.
-type ImportSummary_Unclear struct {
+// Cells of a column with a value that the preset does not define.
+type ImportSummary_UnrecognizedCells struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the column.
 	Column string `protobuf:"bytes,1,opt,name=column,proto3" json:"column,omitempty"`
@@ -3708,20 +3708,20 @@ type ImportSummary_Unclear struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ImportSummary_Unclear) Reset() {
-	*x = ImportSummary_Unclear{}
+func (x *ImportSummary_UnrecognizedCells) Reset() {
+	*x = ImportSummary_UnrecognizedCells{}
 	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ImportSummary_Unclear) String() string {
+func (x *ImportSummary_UnrecognizedCells) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ImportSummary_Unclear) ProtoMessage() {}
+func (*ImportSummary_UnrecognizedCells) ProtoMessage() {}
 
-func (x *ImportSummary_Unclear) ProtoReflect() protoreflect.Message {
+func (x *ImportSummary_UnrecognizedCells) ProtoReflect() protoreflect.Message {
 	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3733,26 +3733,26 @@ func (x *ImportSummary_Unclear) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ImportSummary_Unclear.ProtoReflect.Descriptor instead.
-func (*ImportSummary_Unclear) Descriptor() ([]byte, []int) {
+// Deprecated: Use ImportSummary_UnrecognizedCells.ProtoReflect.Descriptor instead.
+func (*ImportSummary_UnrecognizedCells) Descriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29, 0}
 }
 
-func (x *ImportSummary_Unclear) GetColumn() string {
+func (x *ImportSummary_UnrecognizedCells) GetColumn() string {
 	if x != nil {
 		return x.Column
 	}
 	return ""
 }
 
-func (x *ImportSummary_Unclear) GetRows() int32 {
+func (x *ImportSummary_UnrecognizedCells) GetRows() int32 {
 	if x != nil {
 		return x.Rows
 	}
 	return 0
 }
 
-func (x *ImportSummary_Unclear) GetExample() string {
+func (x *ImportSummary_UnrecognizedCells) GetExample() string {
 	if x != nil {
 		return x.Example
 	}
@@ -4060,7 +4060,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x06FAILED\x10\x04B\t\n" +
 	"\a_reasonB\b\n" +
 	"\x06_fieldB\x0e\n" +
-	"\f_status_kept\"\xba\a\n" +
+	"\f_status_kept\"\xe3\a\n" +
 	"\rImportSummary\x12\"\n" +
 	"\acreated\x18\x01 \x01(\x05B\b\xaa\xb5\x18\x041200R\acreated\x12\x1f\n" +
 	"\aupdated\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x010R\aupdated\x12\x1f\n" +
@@ -4072,10 +4072,10 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x06preset\x18\b \x01(\x0e2*.roster.v1.ImportSubscribersRequest.PresetB\r\xaa\xb5\x18\tMAILCHIMPH\x00R\x06preset\x88\x01\x01\x12J\n" +
 	"\x0fignored_columns\x18\t \x03(\tB!\xaa\xb5\x18\x1d[\"MEMBER_RATING\", \"LATITUDE\"]R\x0eignoredColumns\x123\n" +
 	"\x0ecreated_fields\x18\n" +
-	" \x03(\tB\f\xaa\xb5\x18\b[\"town\"]R\rcreatedFields\x12:\n" +
-	"\aunclear\x18\v \x03(\v2 .roster.v1.ImportSummary.UnclearR\aunclear\x12\"\n" +
-	"\adry_run\x18\f \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x1an\n" +
-	"\aUnclear\x12\"\n" +
+	" \x03(\tB\f\xaa\xb5\x18\b[\"town\"]R\rcreatedFields\x12Y\n" +
+	"\x12unrecognized_cells\x18\v \x03(\v2*.roster.v1.ImportSummary.UnrecognizedCellsR\x11unrecognizedCells\x12\"\n" +
+	"\adry_run\x18\f \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x1ax\n" +
+	"\x11UnrecognizedCells\x12\"\n" +
 	"\x06column\x18\x01 \x01(\tB\n" +
 	"\xaa\xb5\x18\x06StatusR\x06column\x12\x19\n" +
 	"\x04rows\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x013R\x04rows\x12$\n" +
@@ -4203,7 +4203,7 @@ var file_roster_v1_subscribers_proto_goTypes = []any{
 	(*Subscriber_Consent)(nil),                  // 45: roster.v1.Subscriber.Consent
 	(*SubscriberHistoryEntry_TagChange)(nil),    // 46: roster.v1.SubscriberHistoryEntry.TagChange
 	(*SubscriberHistoryEntry_StatusChange)(nil), // 47: roster.v1.SubscriberHistoryEntry.StatusChange
-	(*ImportSummary_Unclear)(nil),               // 48: roster.v1.ImportSummary.Unclear
+	(*ImportSummary_UnrecognizedCells)(nil),     // 48: roster.v1.ImportSummary.UnrecognizedCells
 	nil,                                         // 49: roster.v1.ImportSummary.ReasonsEntry
 	nil,                                         // 50: roster.v1.ImportSummary.StatusesEntry
 	(*timestamppb.Timestamp)(nil),               // 51: google.protobuf.Timestamp
@@ -4281,7 +4281,7 @@ var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	49, // 62: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
 	50, // 63: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
 	7,  // 64: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	48, // 65: roster.v1.ImportSummary.unclear:type_name -> roster.v1.ImportSummary.Unclear
+	48, // 65: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
 	38, // 66: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
 	39, // 67: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
 	9,  // 68: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format

@@ -98,13 +98,14 @@ type SubscriberServiceClient interface {
 	// has been sent, the row is committed, even if the import fails later.
 	//
 	// Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
-	// text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
-	// most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
-	// in the encoding that charset names. The response is NDJSON: one ImportResult per line,
-	// then a line with the summary, {"summary": {...}}. The client must read it while it sends the rows. On gRPC each request message holds
-	// many rows. Each response message holds many results, at most 1 MiB. The response begins
-	// when the first rows, or the header of the CSV, have been accepted. To resume an
-	// interrupted import, send it again with on_conflict SKIP.
+	// text/csv with a header. The delimiter is the comma, semicolon or tab that occurs most
+	// often in the header, unless a first line such as "sep=;" names it. The body is in UTF-8,
+	// or in the encoding of charset. The response is NDJSON: one ImportResult per line, then a
+	// line with the summary, {"summary": {...}}. The client must read it while it sends the
+	// rows. On gRPC each request message holds many rows. Each response message holds many
+	// results, at most 1 MiB. The response begins when the first rows, or the header of the
+	// CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
+	// SKIP.
 	//
 	// If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
 	// of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
@@ -339,13 +340,14 @@ type SubscriberServiceServer interface {
 	// has been sent, the row is committed, even if the import fails later.
 	//
 	// Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
-	// text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
-	// most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
-	// in the encoding that charset names. The response is NDJSON: one ImportResult per line,
-	// then a line with the summary, {"summary": {...}}. The client must read it while it sends the rows. On gRPC each request message holds
-	// many rows. Each response message holds many results, at most 1 MiB. The response begins
-	// when the first rows, or the header of the CSV, have been accepted. To resume an
-	// interrupted import, send it again with on_conflict SKIP.
+	// text/csv with a header. The delimiter is the comma, semicolon or tab that occurs most
+	// often in the header, unless a first line such as "sep=;" names it. The body is in UTF-8,
+	// or in the encoding of charset. The response is NDJSON: one ImportResult per line, then a
+	// line with the summary, {"summary": {...}}. The client must read it while it sends the
+	// rows. On gRPC each request message holds many rows. Each response message holds many
+	// results, at most 1 MiB. The response begins when the first rows, or the header of the
+	// CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
+	// SKIP.
 	//
 	// If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
 	// of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would

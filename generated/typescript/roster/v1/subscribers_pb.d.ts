@@ -110,7 +110,7 @@ export declare type Subscriber = Message<"roster.v1.Subscriber"> & {
   unsubscribedAt?: Timestamp | undefined;
 
   /**
-   * How the person agreed to receive mail; only in view FULL.
+   * Consent of the person to receive mail; only in view FULL.
    *
    * @generated from field: roster.v1.Subscriber.Consent consent = 13;
    */
@@ -124,13 +124,13 @@ export declare type Subscriber = Message<"roster.v1.Subscriber"> & {
 export declare const SubscriberSchema: GenMessage<Subscriber>;
 
 /**
- * How the person agreed to receive mail. Absent if nothing is known.
+ * Consent of the person to receive mail. Absent if unknown.
  *
  * @generated from message roster.v1.Subscriber.Consent
  */
 export declare type Subscriber_Consent = Message<"roster.v1.Subscriber.Consent"> & {
   /**
-   * Where the person agreed, for example the name of a form. At most 200 characters.
+   * Origin of the consent, for example the name of a form. At most 200 characters.
    * Absent if unknown.
    *
    * @generated from field: optional string source = 1;
@@ -145,7 +145,7 @@ export declare type Subscriber_Consent = Message<"roster.v1.Subscriber.Consent">
   ip?: string | undefined;
 
   /**
-   * When the person agreed. Absent if unknown.
+   * Time of the consent. Absent if unknown.
    *
    * @generated from field: google.protobuf.Timestamp at = 3;
    */
@@ -700,9 +700,9 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   pageToken: string;
 
   /**
-   * Returns only subscribers whose last change was after this time. Changes are compared
-   * with microsecond precision, although updated_at has milliseconds: a later change in
-   * the same millisecond is after its updated_at.
+   * Returns only subscribers whose last change was after this time. Times of changes
+   * have microsecond precision, and updated_at is rounded down to milliseconds. A change
+   * later in the same millisecond is therefore returned.
    *
    * @generated from field: google.protobuf.Timestamp updated_after = 11;
    */
@@ -718,9 +718,9 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   /**
    * Order of the list: "createdAt" or "updatedAt". Default: "createdAt".
    *
-   * The order of updatedAt is that in which changes became visible, so a client can
-   * follow all changes without missing one: read all pages with page tokens, remember the
-   * updated_at of the last subscriber (view FULL), and later start again with it as
+   * With updatedAt, subscribers are in the order in which their last changes were
+   * committed, so a client can follow all changes: read all pages with page tokens, store
+   * the updated_at of the last subscriber (view FULL), and later start again with it as
    * updated_after. A subscriber that changes while the pages are read is returned again
    * on a later page. Deleted subscribers are not returned.
    *
@@ -1368,7 +1368,7 @@ export declare type PersonalDelivery = Message<"roster.v1.PersonalDelivery"> & {
   delivery?: WebhookDelivery | undefined;
 
   /**
-   * Its attempts, oldest first, with what the endpoint responded.
+   * Its attempts, oldest first, with the responses of the endpoint.
    *
    * @generated from field: repeated roster.v1.WebhookAttempt attempts = 2;
    */
@@ -1410,7 +1410,7 @@ export declare type GetSubscriberPersonalDataRequest = Message<"roster.v1.GetSub
 export declare const GetSubscriberPersonalDataRequestSchema: GenMessage<GetSubscriberPersonalDataRequest>;
 
 /**
- * What is stored about a person. Each page continues the lists of the previous one.
+ * Stored data about a person. Each page continues the lists of the previous one.
  *
  * @generated from message roster.v1.GetSubscriberPersonalDataResponse
  */
@@ -1461,9 +1461,9 @@ export declare const GetSubscriberPersonalDataResponseSchema: GenMessage<GetSubs
  * One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
  * one fails with a reason and does not fail the import.
  *
- * The status and the times are those of the service from which the subscriber moves. They
- * apply to a new subscriber. Of an existing one, onConflict UPDATE changes the status only
- * to a stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED.
+ * The status and the times are those of the previous service, and apply to a new
+ * subscriber. For an existing subscriber, onConflict UPDATE changes the status only to a
+ * stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED.
  *
  * @generated from message roster.v1.ImportSubscriber
  */
@@ -1519,7 +1519,7 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
   status: Subscriber_Status;
 
   /**
-   * When the subscriber was created, with millisecond precision: since 1970, and at most a
+   * Time of creation, with millisecond precision: since 1970, and at most a
    * day in the future. Default: the time of the import.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 8;
@@ -1527,49 +1527,49 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * When the status changed last.
+   * Time of the last change of the status.
    *
    * @generated from field: google.protobuf.Timestamp status_changed_at = 9;
    */
   statusChangedAt?: Timestamp | undefined;
 
   /**
-   * When the subscription was confirmed.
+   * Time of the confirmation.
    *
    * @generated from field: google.protobuf.Timestamp confirmed_at = 10;
    */
   confirmedAt?: Timestamp | undefined;
 
   /**
-   * When the person unsubscribed.
+   * Time of the opt-out.
    *
    * @generated from field: google.protobuf.Timestamp unsubscribed_at = 11;
    */
   unsubscribedAt?: Timestamp | undefined;
 
   /**
-   * How the person consented, such as the name of a form. At most 200 characters.
+   * Origin of the consent, such as the name of a form. At most 200 characters.
    *
    * @generated from field: string consent_source = 12;
    */
   consentSource: string;
 
   /**
-   * The IP address from which the person consented.
+   * IP address of the person at the time of the consent.
    *
    * @generated from field: string consent_ip = 13;
    */
   consentIp: string;
 
   /**
-   * When the person consented.
+   * Time of the consent.
    *
    * @generated from field: google.protobuf.Timestamp consent_at = 14;
    */
   consentAt?: Timestamp | undefined;
 
   /**
-   * The consent as an export returns it. consentSource, consentIp and consentAt precede it.
+   * Consent as returned by an export. consentSource, consentIp and consentAt take precedence.
    *
    * @generated from field: roster.v1.Subscriber.Consent consent = 16;
    */
@@ -1592,7 +1592,7 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
 export declare const ImportSubscriberSchema: GenMessage<ImportSubscriber>;
 
 /**
- * The columns of a CSV file that have no meaning.
+ * Columns of a CSV file that set no field.
  *
  * @generated from message roster.v1.UnknownColumns
  */
@@ -1606,7 +1606,7 @@ export declare type UnknownColumns = Message<"roster.v1.UnknownColumns"> & {
 export declare const UnknownColumnsSchema: GenMessage<UnknownColumns>;
 
 /**
- * What happens to an import with such columns.
+ * Action for unknown columns.
  *
  * @generated from enum roster.v1.UnknownColumns.Action
  */
@@ -1719,16 +1719,16 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
   subscribers: ImportSubscriber[];
 
   /**
-   * The service from which the CSV file comes. Default: detected from the header. Ignored,
-   * as column_map and unknown_columns are, if the rows are not lines of CSV.
+   * The service that exported the CSV file. Default: detected from the header. Like
+   * column_map and unknown_columns, ignored if the rows are not lines of CSV.
    *
    * @generated from field: roster.v1.ImportSubscribersRequest.Preset preset = 7;
    */
   preset: ImportSubscribersRequest_Preset;
 
   /**
-   * Meanings of columns of the CSV file, each as COLUMN=FIELD. They precede those of the
-   * preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
+   * Fields of columns of the CSV file, each as COLUMN=FIELD. They take precedence over those
+   * of the preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
    * statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt, or
    * customFields.KEY. "firstName+lastName" is a full name, as name; "lastName+firstName" is
    * one that begins with the last name. Other fields can be combined with a plus sign too:
@@ -1740,8 +1740,8 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
   columnMap: string[];
 
   /**
-   * What happens to columns of the CSV file that have no meaning. Default: FAIL, but IGNORE
-   * if a preset other than ROSTER applies.
+   * Action for unknown columns of the CSV file. Default: FAIL, but IGNORE if a preset other
+   * than ROSTER applies.
    *
    * @generated from field: roster.v1.UnknownColumns.Action unknown_columns = 9;
    */
@@ -1811,7 +1811,7 @@ export enum ImportSubscribersRequest_OnConflict {
 export declare const ImportSubscribersRequest_OnConflictSchema: GenEnum<ImportSubscribersRequest_OnConflict>;
 
 /**
- * The service from which a CSV file comes. A preset knows its column names, status words,
+ * The service that exported a CSV file. A preset defines its column names, status words,
  * dates and tags.
  *
  * @generated from enum roster.v1.ImportSubscribersRequest.Preset
@@ -1825,15 +1825,15 @@ export enum ImportSubscribersRequest_Preset {
   PRESET_UNSPECIFIED = 0,
 
   /**
-   * An export of Roster: only the names of the fields are known.
+   * An export of Roster. The names of the fields are the column names.
    *
    * @generated from enum value: ROSTER = 1;
    */
   ROSTER = 1,
 
   /**
-   * Mailchimp. A file with UNSUB_TIME has people who unsubscribed, a file with CLEAN_TIME
-   * addresses that bounced.
+   * Mailchimp. In a file with the column UNSUB_TIME, all rows are UNSUBSCRIBED. In a file
+   * with CLEAN_TIME, all rows are BOUNCED.
    *
    * @generated from enum value: MAILCHIMP = 2;
    */
@@ -1940,8 +1940,8 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   field?: string | undefined;
 
   /**
-   * True if the row has a status that an existing subscriber did not take, because its own
-   * is as strict or stricter. Otherwise absent.
+   * True if the existing subscriber kept its status, because the status of the row is
+   * different but not stricter. Otherwise absent.
    *
    * @generated from field: optional bool status_kept = 7;
    */
@@ -1982,8 +1982,8 @@ export enum ImportResult_Outcome {
   UPDATED = 2,
 
   /**
-   * The address already has a subscriber, and the row was skipped. Or it is suppressed,
-   * and the status of the row is UNSUBSCRIBED, BOUNCED or COMPLAINED.
+   * The address already has a subscriber, or it is suppressed and the status of the row is
+   * UNSUBSCRIBED, BOUNCED or COMPLAINED.
    *
    * @generated from enum value: SKIPPED = 3;
    */
@@ -2003,7 +2003,7 @@ export enum ImportResult_Outcome {
 export declare const ImportResult_OutcomeSchema: GenEnum<ImportResult_Outcome>;
 
 /**
- * What an import did.
+ * Summary of an import.
  *
  * @generated from message roster.v1.ImportSummary
  */
@@ -2079,12 +2079,12 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
   createdFields: string[];
 
   /**
-   * What the preset did not understand. Such a date is not stored. A subscriber with such a
-   * status is UNCONFIRMED.
+   * Cells with a value that the preset does not define. Such a date is not stored. A
+   * subscriber with such a status is UNCONFIRMED.
    *
-   * @generated from field: repeated roster.v1.ImportSummary.Unclear unclear = 11;
+   * @generated from field: repeated roster.v1.ImportSummary.UnrecognizedCells unrecognized_cells = 11;
    */
-  unclear: ImportSummary_Unclear[];
+  unrecognizedCells: ImportSummary_UnrecognizedCells[];
 
   /**
    * Whether this was a dry run, which stores nothing.
@@ -2101,11 +2101,11 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
 export declare const ImportSummarySchema: GenMessage<ImportSummary>;
 
 /**
- * Cells of a column that a preset did not understand.
+ * Cells of a column with a value that the preset does not define.
  *
- * @generated from message roster.v1.ImportSummary.Unclear
+ * @generated from message roster.v1.ImportSummary.UnrecognizedCells
  */
-export declare type ImportSummary_Unclear = Message<"roster.v1.ImportSummary.Unclear"> & {
+export declare type ImportSummary_UnrecognizedCells = Message<"roster.v1.ImportSummary.UnrecognizedCells"> & {
   /**
    * Name of the column.
    *
@@ -2129,10 +2129,10 @@ export declare type ImportSummary_Unclear = Message<"roster.v1.ImportSummary.Unc
 };
 
 /**
- * Describes the message roster.v1.ImportSummary.Unclear.
- * Use `create(ImportSummary_UnclearSchema)` to create a new message.
+ * Describes the message roster.v1.ImportSummary.UnrecognizedCells.
+ * Use `create(ImportSummary_UnrecognizedCellsSchema)` to create a new message.
  */
-export declare const ImportSummary_UnclearSchema: GenMessage<ImportSummary_Unclear>;
+export declare const ImportSummary_UnrecognizedCellsSchema: GenMessage<ImportSummary_UnrecognizedCells>;
 
 /**
  * Results of rows, in the order of the rows.
@@ -2493,13 +2493,14 @@ export declare const SubscriberService: GenService<{
    * has been sent, the row is committed, even if the import fails later.
    *
    * Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
-   * text/csv with a header, separated by commas, semicolons or tabs: by the one that occurs
-   * most often in the header, or as a first line such as "sep=;" says. It is in UTF-8 or
-   * in the encoding that charset names. The response is NDJSON: one ImportResult per line,
-   * then a line with the summary, {"summary": {...}}. The client must read it while it sends the rows. On gRPC each request message holds
-   * many rows. Each response message holds many results, at most 1 MiB. The response begins
-   * when the first rows, or the header of the CSV, have been accepted. To resume an
-   * interrupted import, send it again with on_conflict SKIP.
+   * text/csv with a header. The delimiter is the comma, semicolon or tab that occurs most
+   * often in the header, unless a first line such as "sep=;" names it. The body is in UTF-8,
+   * or in the encoding of charset. The response is NDJSON: one ImportResult per line, then a
+   * line with the summary, {"summary": {...}}. The client must read it while it sends the
+   * rows. On gRPC each request message holds many rows. Each response message holds many
+   * results, at most 1 MiB. The response begins when the first rows, or the header of the
+   * CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
+   * SKIP.
    *
    * If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
    * of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
