@@ -41,7 +41,7 @@ class Failure(IntEnum):
 NO_VALUES: Mapping[str, Any] = {}
 
 
-class Past(NamedTuple):
+class ConsentRecord(NamedTuple):
     """The times and the consent of a subscriber that an import states; None is unknown.
 
     Times are in milliseconds. A time of creation in the future is replaced by the current time.
@@ -56,7 +56,7 @@ class Past(NamedTuple):
     consent_at: int | None = None
 
 
-NO_PAST = Past()
+NO_CONSENT_RECORD = ConsentRecord()
 
 
 class NewSubscriber(NamedTuple):
@@ -71,7 +71,7 @@ class NewSubscriber(NamedTuple):
     status: Status
     tags: dict[str, str]
     values: Mapping[str, Any]
-    past: Past = NO_PAST
+    consent_record: ConsentRecord = NO_CONSENT_RECORD
     # Whether the row of an import states the status. Otherwise it is the initial one.
     has_status: bool = False
 

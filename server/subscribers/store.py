@@ -24,13 +24,13 @@ from .fields import PROFILE, Status, SubscriberRow
 from .history import API, Actor, Source, entries, origin
 from .models import Subscriber
 from .rules import (
-    NO_PAST,
+    NO_CONSENT_RECORD,
     NO_VALUES,
     OPTED_OUT,
     STATUS_EVENT_TYPES,
+    ConsentRecord,
     Failure,
     NewSubscriber,
-    Past,
     RowError,
     SearchKeys,
     check_number_of_tags,
@@ -45,7 +45,7 @@ from .store_reading import IN_ACCOUNT, ONE, Reference, find
 from .store_revisions import keep_deleted, next_revision
 
 # The columns that an import can state, besides the time of creation.
-STATED = Past._fields[1:]
+STATED = ConsentRecord._fields[1:]
 # The columns of every new row in the order of `_new_columns`, apart from the revision.
 _COLUMN_NAMES = (
     "id",
@@ -172,17 +172,19 @@ class SubscriberStore:
         ids = dict(zip(candidates, new_ids, strict=True))
         revision = next_revision(account_id, tx, timestamp_of(max(new_ids)))
         origins = {status: origin(status, tx.now, by) for status in Status}
-        states_past = any(new.past is not NO_PAST for new in candidates.values())
-        of_past = _stated if states_past else _confirmation
+        has_records = any(
+            new.consent_record is not NO_CONSENT_RECORD for new in candidates.values()
+        )
+        record_of = _stated if has_records else _confirmation
         values = [
             (
                 *_new_columns(ids[index], new),
                 origins[new.status],
-                *of_past(ids[index], new, by),
+                *record_of(ids[index], new, by),
             )
             for index, new in candidates.items()
         ]
-        insert = _INSERT_STATED if states_past else _INSERT_NEW
+        insert = _INSERT_STATED if has_records else _INSERT_NEW
         inserted = tx.all(insert, account_id=account_id, rows=values, revision=revision)
         inserted_ids = {subscriber_id for (subscriber_id,) in inserted}
         created = {index: id_ for index, id_ in ids.items() if id_ in inserted_ids}
@@ -326,18 +328,18 @@ def change_status(
     by: Actor = API,
     *,
     by_admin: bool,
-    past: Past = NO_PAST,
+    consent_record: ConsentRecord = NO_CONSENT_RECORD,
 ) -> SubscriberRow:
     """Changes the status of a subscriber and returns it.
 
-    `past` can contain the times of the change. Raises SubscriberNotFound or
+    `consent_record` can contain the times of the change. Raises SubscriberNotFound or
     InvalidStatusTransition.
     """
     before = find(account_id, reference, tx)
     check_transition(Status(before.status), status, by_admin=by_admin)
     row = before._replace(status=int(status))
     event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
-    return _store_change(account_id, before, row, tx, by, event_type, past)
+    return _store_change(account_id, before, row, tx, by, event_type, consent_record)
 
 
 def add_tags(
@@ -387,7 +389,7 @@ def _store_change(
     tx: Transaction,
     by: Actor,
     event_type: EventType = EventType.SUBSCRIBER_UPDATED,
-    past: Past = NO_PAST,
+    consent_record: ConsentRecord = NO_CONSENT_RECORD,
 ) -> SubscriberRow:
     """Stores a change with its history and event, except tags and values. Returns the row.
 
@@ -396,7 +398,7 @@ def _store_change(
     if row == before:
         return row
     times: dict[str, Any] = status_times(Status(before.status), Status(row.status), tx.now)
-    times = {name: getattr(past, name) or time for name, time in times.items()}
+    times = {name: getattr(consent_record, name) or time for name, time in times.items()}
     row = row._replace(revision=next_revision(account_id, tx), **times)
     tx.run(_UPDATE, account_id=account_id, **_columns_of(row))
     add_history(account_id, row.id, entries(before, row, by), tx)
@@ -430,7 +432,7 @@ def row_error_for(fault: Detail) -> RowError:
 
 def _new_ids(rows: Sequence[NewSubscriber], tx: Transaction) -> list[str]:
     """Returns an ID for each row, with the time of its creation."""
-    times = [new.past.created_at for new in rows]
+    times = [new.consent_record.created_at for new in rows]
     if all(time is None for time in times):
         return tx.new_ids(len(rows))
     past = {index: time for index, time in enumerate(times) if time is not None and time < tx.now}
@@ -469,12 +471,12 @@ def _stated(subscriber_id: str, new: NewSubscriber, by: Actor) -> Sequence[Any]:
     subscriber, only the values in the row are stored.
     """
     (confirmed_at,) = _confirmation(subscriber_id, new, by)
-    return new.past._replace(confirmed_at=confirmed_at)[1:]
+    return new.consent_record._replace(confirmed_at=confirmed_at)[1:]
 
 
 def _confirmation(subscriber_id: str, new: NewSubscriber, by: Actor) -> Sequence[int | None]:
     """Returns the value of `confirmed_at`, see `_stated`."""
-    confirmed_at = new.past.confirmed_at
+    confirmed_at = new.consent_record.confirmed_at
     if new.status is Status.CONFIRMED and by.source is not Source.IMPORT:
         return (confirmed_at or timestamp_of(subscriber_id),)
     return (confirmed_at,)

@@ -6,27 +6,27 @@ import asyncio
 from typing import Any
 from unittest.mock import Mock
 
-from server.storage.executor.work_item import Share, Shares, WorkItem
+from server.storage.executor.work_item import GroupLimit, GroupLimits, WorkItem
 from server.storage.executor.work_queue import FairQueue
 
-ACCOUNT = (Share("account", 2),)
-OTHER = (Share("other", 2),)
+ACCOUNT = (GroupLimit("account", 2),)
+OTHER = (GroupLimit("other", 2),)
 
 
-def item(shares: Shares) -> WorkItem[Any]:
-    return WorkItem("work", Mock(asyncio.Future), Mock(), shares)
+def item(limits: GroupLimits) -> WorkItem[Any]:
+    return WorkItem("work", Mock(asyncio.Future), Mock(), limits)
 
 
-def queue_of(*shares: Shares, max_batch: int = 1) -> FairQueue:
+def queue_of(*limits: GroupLimits, max_batch: int = 1) -> FairQueue:
     queue = FairQueue(max_batch)
-    for each in shares:
+    for each in limits:
         queue.put(item(each))
     return queue
 
 
-def taken(queue: FairQueue) -> Shares:
+def taken(queue: FairQueue) -> GroupLimits:
     (first, *_) = queue.take()
-    return first.shares
+    return first.limits
 
 
 def test_account_with_many_items_leaves_threads_to_others() -> None:
@@ -47,29 +47,29 @@ def test_finished_batch_starts_the_next_item_of_its_group() -> None:
 
 
 def test_group_of_several_accounts_is_limited_as_a_whole() -> None:
-    node = Share("node", 2)
-    queue = queue_of(*[(node, Share(account, 1)) for account in "abc"], OTHER)
+    node = GroupLimit("node", 2)
+    queue = queue_of(*[(node, GroupLimit(account, 1)) for account in "abc"], OTHER)
 
     assert [taken(queue)[-1].group for _ in range(3)] == ["a", "b", "other"]
     assert len(queue) == 1
 
 
 def test_waiting_groups_take_turns() -> None:
-    node = Share("node", 1)
+    node = GroupLimit("node", 1)
     one, other = (node, *ACCOUNT), (node, *OTHER)
     queue = queue_of(one, one, one, other)
 
     turns = []
     for _ in range(4):
         batch = queue.take()
-        turns.append(batch[0].shares)
+        turns.append(batch[0].limits)
         queue.done(batch)
 
     assert turns == [one, one, other, one]
 
 
 def test_items_that_waited_form_a_batch_of_one_group() -> None:
-    queue = queue_of(*[(Share("node", 1),)] * 4, OTHER, max_batch=2)
+    queue = queue_of(*[(GroupLimit("node", 1),)] * 4, OTHER, max_batch=2)
     first, other = queue.take(), queue.take()
     queue.done(first)
 
@@ -77,7 +77,7 @@ def test_items_that_waited_form_a_batch_of_one_group() -> None:
 
 
 def test_threads_stop_after_the_last_waiting_item() -> None:
-    queue = queue_of(*[(Share("node", 1),)] * 2)
+    queue = queue_of(*[(GroupLimit("node", 1),)] * 2)
     queue.close(1)
     first = queue.take()
     queue.done(first)

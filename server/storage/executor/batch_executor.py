@@ -26,7 +26,7 @@ from ... import deadline
 from ...errors import Overloaded, Unavailable
 from .queue_delay import QueueDelay
 from .stats import ExecutorStats
-from .work_item import Shares, Work, WorkItem
+from .work_item import GroupLimits, Work, WorkItem
 from .work_queue import FairQueue, FifoQueue, WorkQueue
 
 log = logging.getLogger(__name__)
@@ -104,13 +104,13 @@ class BatchExecutor(Generic[Work]):
                 await self.close()
                 raise outcome
 
-    async def run(self, work: Work, shares: Shares = ()) -> Any:
+    async def run(self, work: Work, limits: GroupLimits = ()) -> Any:
         """Runs the work in some batch and returns its result, or raises what it raised.
 
         Raises Unavailable, without effect, if the executor is closing or the queue timeout
         passes. Raises Overloaded if the queue is full or its delay exceeds the deadline.
         """
-        item = self._admit(work, shares)
+        item = self._admit(work, limits)
         if not self._gathered:
             self._loop.call_soon(self._hand_over)
         self._gathered.append(item)
@@ -122,7 +122,7 @@ class BatchExecutor(Generic[Work]):
         finally:
             timer.cancel()
 
-    def _admit(self, work: Work, shares: Shares) -> WorkItem[Work]:
+    def _admit(self, work: Work, limits: GroupLimits) -> WorkItem[Work]:
         """Returns a work item for the queue. Raises Unavailable or Overloaded."""
         if self._closing:
             raise Unavailable
@@ -130,7 +130,7 @@ class BatchExecutor(Generic[Work]):
         if waiting:
             self._check_queue_delay(waiting)
         self._queue_delay.enqueued(waiting)
-        return WorkItem(work, self._loop.create_future(), self._claiming, shares)
+        return WorkItem(work, self._loop.create_future(), self._claiming, limits)
 
     def _check_queue_delay(self, waiting: int) -> None:
         """Raises Overloaded if the queue is full or its delay exceeds the deadline."""

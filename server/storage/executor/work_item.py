@@ -16,14 +16,14 @@ from ...errors import Unavailable
 Work = TypeVar("Work")
 
 
-class Share(NamedTuple):
+class GroupLimit(NamedTuple):
     """A group of work items, such as those of one account, and its maximum number of threads."""
 
     group: Hashable
     threads: int
 
 
-Shares = tuple[Share, ...]
+GroupLimits = tuple[GroupLimit, ...]
 
 
 class WorkItem(Generic[Work]):
@@ -35,9 +35,9 @@ class WorkItem(Generic[Work]):
         "_withdrawn",
         "error",
         "future",
+        "limits",
         "result",
         "settled",
-        "shares",
         "work",
     )
 
@@ -46,10 +46,10 @@ class WorkItem(Generic[Work]):
         work: Work,
         future: asyncio.Future[Any],
         claiming: AbstractContextManager[Any],
-        shares: Shares = (),
+        limits: GroupLimits = (),
     ) -> None:
         self.work = work
-        self.shares = shares
+        self.limits = limits
         self.future = future
         self._claiming = claiming
         self.result: Any = None

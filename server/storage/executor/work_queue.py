@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
-from .work_item import Shares, WorkItem
+from .work_item import GroupLimits, WorkItem
 
 Batch = Sequence[WorkItem[Any]]
 
@@ -79,7 +79,7 @@ class FairQueue:
         self._max_batch = max_batch
         self._ready: SimpleQueue[Batch] = SimpleQueue()
         self._in_use: Counter[Hashable] = Counter()
-        self._waiting: dict[Shares, deque[WorkItem[Any]]] = {}
+        self._waiting: dict[GroupLimits, deque[WorkItem[Any]]] = {}
         self._length = 0
         # The number of threads to stop when no item waits.
         self._to_stop = 0
@@ -88,34 +88,34 @@ class FairQueue:
         return self._ready.qsize() + self._length
 
     def put(self, item: WorkItem[Any]) -> None:
-        shares = item.shares
+        limits = item.limits
         self._length += 1
-        if shares not in self._waiting and self._is_free(shares):
-            self._start(shares, [item])
+        if limits not in self._waiting and self._is_free(limits):
+            self._start(limits, [item])
         else:
-            self._waiting.setdefault(shares, deque()).append(item)
+            self._waiting.setdefault(limits, deque()).append(item)
 
     def take(self) -> Batch:
         return self._ready.get()
 
     def done(self, batch: Batch) -> None:
-        for group, _ in batch[0].shares:
+        for group, _ in batch[0].limits:
             self._in_use[group] -= 1
             if not self._in_use[group]:
                 del self._in_use[group]
-        shares = next(filter(self._is_free, self._waiting), None)
-        if shares is not None:
-            items = self._waiting.pop(shares)
-            self._start(shares, [items.popleft() for _ in range(min(self._max_batch, len(items)))])
+        limits = next(filter(self._is_free, self._waiting), None)
+        if limits is not None:
+            items = self._waiting.pop(limits)
+            self._start(limits, [items.popleft() for _ in range(min(self._max_batch, len(items)))])
             if items:
-                self._waiting[shares] = items
+                self._waiting[limits] = items
         self._stop_if_empty()
 
-    def _is_free(self, shares: Shares) -> bool:
-        return all(self._in_use[group] < threads for group, threads in shares)
+    def _is_free(self, limits: GroupLimits) -> bool:
+        return all(self._in_use[group] < threads for group, threads in limits)
 
-    def _start(self, shares: Shares, batch: Batch) -> None:
-        self._in_use.update([share.group for share in shares])
+    def _start(self, limits: GroupLimits, batch: Batch) -> None:
+        self._in_use.update([limit.group for limit in limits])
         self._length -= len(batch)
         self._ready.put(batch)
 

@@ -133,8 +133,8 @@ class PostgresDatabase:
         )
 
     async def read(self, work: Work[Result]) -> Result:
-        shares = self._nodes.read_shares(self._readers)
-        return await self._reading.run(work, shares)  # type: ignore[no-any-return]
+        limits = self._nodes.read_limits(self._readers)
+        return await self._reading.run(work, limits)  # type: ignore[no-any-return]
 
     async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
         placement = self._nodes.placement
@@ -146,8 +146,8 @@ class PostgresDatabase:
 
         async def read(node: Node) -> Result | Unavailable:
             try:
-                shares = self._nodes.shares_of(node, self._readers)
-                return await self._reading.run(partial(run, node), shares)  # type: ignore[no-any-return]
+                limits = self._nodes.limits_of(node, self._readers)
+                return await self._reading.run(partial(run, node), limits)  # type: ignore[no-any-return]
             except Unavailable as error:
                 return error
 
@@ -156,8 +156,8 @@ class PostgresDatabase:
         return NodeResults(results, len(outcomes) - len(results))
 
     async def write(self, work: Work[Result]) -> Result:
-        shares = self._nodes.write_shares(self._writers)
-        return await self._writing.run(work, shares)  # type: ignore[no-any-return]
+        limits = self._nodes.write_limits(self._writers)
+        return await self._writing.run(work, limits)  # type: ignore[no-any-return]
 
     def listen(self, listener: Listener) -> None:
         self._notifications.listen(listener)
@@ -219,11 +219,11 @@ class PostgresDatabase:
 
     def _write(self, item: WorkItem[Work[Any]]) -> Any:
         self._connect()
-        if self._nodes.failed(item.shares):
+        if self._nodes.failed(item.limits):
             raise Unavailable
         tx = WriteTransaction(self._connections, self._clock, self.ids)
         try:
-            with self._running.track(self._connections.connection(), item.shares):
+            with self._running.track(self._connections.connection(), item.limits):
                 result = item.work(tx)
                 began = time.perf_counter()
                 self._running.committing()
@@ -265,14 +265,14 @@ class PostgresDatabase:
     def _read(self, items: Sequence[WorkItem[Work[Any]]]) -> None:
         self._connect()
         # The items of a batch have the same groups.
-        shares = items[0].shares if items else ()
-        if self._nodes.failed(shares):
+        limits = items[0].limits if items else ()
+        if self._nodes.failed(limits):
             raise Unavailable
         try:
             # A read without groups does not wait for a node.
             with (
-                self._running.track(self._connections.connection(), shares)
-                if shares
+                self._running.track(self._connections.connection(), limits)
+                if limits
                 else _UNTRACKED
             ):
                 self._read_all(items)

@@ -18,7 +18,7 @@ import psycopg
 
 from ... import caller
 from ...errors import Unavailable
-from ..executor.work_item import Share, Shares
+from ..executor.work_item import GroupLimit, GroupLimits
 from .connection import CONNECT_SECONDS, STATEMENT_SECONDS, parameters
 from .placement import Node, Placement, current_placement
 from .running import RunningTransactions, disconnect
@@ -49,34 +49,34 @@ class Nodes:
         nodes = self.placement.nodes if self.placement else []
         return {node.id: node not in self.not_responding for node in nodes}
 
-    def write_shares(self, threads: int) -> Shares:
+    def write_limits(self, threads: int) -> GroupLimits:
         """Returns the groups of a write for the current account. Raises Unavailable."""
         account_id = caller.account_id_or_none()
         if account_id is None:
             return ()
-        share = Share(account_id, min(THREADS_PER_ACCOUNT, threads))
+        limit = GroupLimit(account_id, min(THREADS_PER_ACCOUNT, threads))
         if self.placement is None:
-            return (share,)
+            return (limit,)
         # Writes to a shard wait while the shard is moved.
-        shard = Share(self.placement.shard_of(account_id), max(threads // 2, 1))
-        return (*self.read_shares(threads), shard, share)
+        shard = GroupLimit(self.placement.shard_of(account_id), max(threads // 2, 1))
+        return (*self.read_limits(threads), shard, limit)
 
-    def read_shares(self, threads: int) -> Shares:
+    def read_limits(self, threads: int) -> GroupLimits:
         """Returns the groups of a read for the current account. Raises Unavailable."""
         account_id = caller.account_id_or_none()
         if self.placement is None or account_id is None:
             return ()
-        return self.shares_of(self.placement.node_of(account_id), threads)
+        return self.limits_of(self.placement.node_of(account_id), threads)
 
-    def shares_of(self, node: Node, threads: int) -> Shares:
+    def limits_of(self, node: Node, threads: int) -> GroupLimits:
         """Returns the groups of work on a node. Raises Unavailable if it does not respond."""
         if node in self.not_responding:
             raise Unavailable
-        return (Share(node, max(threads * 3 // 4, 1)),)
+        return (GroupLimit(node, max(threads * 3 // 4, 1)),)
 
-    def failed(self, shares: Shares) -> bool:
+    def failed(self, limits: GroupLimits) -> bool:
         """Whether a node that does not respond is among the groups."""
-        return any(share.group in self.not_responding for share in shares)
+        return any(limit.group in self.not_responding for limit in limits)
 
     async def run(self) -> None:
         """Probes the nodes of a distributed database until canceled."""

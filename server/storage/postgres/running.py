@@ -22,7 +22,7 @@ from typing import Any
 
 import psycopg
 
-from ..executor.work_item import Shares
+from ..executor.work_item import GroupLimits
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ _CANCEL_SECONDS = 3.0
 @dataclass
 class _Running:
     connection: psycopg.Connection[Any]
-    shares: Shares
+    limits: GroupLimits
     since: float
     # When the commit is overdue; None before it.
     commit_by: float | None = None
@@ -50,10 +50,10 @@ class RunningTransactions:
         self._lock = threading.Lock()
 
     @contextmanager
-    def track(self, connection: psycopg.Connection[Any], shares: Shares) -> Iterator[None]:
+    def track(self, connection: psycopg.Connection[Any], limits: GroupLimits) -> Iterator[None]:
         """Tracks a block that runs the statements of a transaction."""
         thread_id = threading.get_ident()
-        self._running[thread_id] = _Running(connection, shares, time.monotonic())
+        self._running[thread_id] = _Running(connection, limits, time.monotonic())
         try:
             yield
         finally:
@@ -72,7 +72,7 @@ class RunningTransactions:
         oldest = time.monotonic() - older_than
         with self._lock:
             for running in list(self._running.values()):
-                in_group = any(share.group == group for share in running.shares)
+                in_group = any(limit.group == group for limit in running.limits)
                 if running.commit_by is None and (in_group or running.since < oldest):
                     disconnect(running.connection)
 

@@ -14,10 +14,10 @@ from ...custom_fields.rules import DataType
 from ...texts import json_name
 from ..csv_format import TAG_SEPARATORS
 from ..fields import PROFILE, Status
-from ..rules import Past
+from ..rules import ConsentRecord
+from .consent_record import is_valid_ip, is_valid_source, is_valid_time
 from .csv_row import CsvRow
 from .names import normalized
-from .past import is_valid_ip, is_valid_source, is_valid_time
 from .timestamps import parse_timestamp
 
 # Parses a cell into a row. Raises CellError.
@@ -26,7 +26,7 @@ Parse = Callable[[CsvRow, str], None]
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 REVERSED_NAME = "lastName+firstName"
-_TIMES = [name for name in Past._fields if name.endswith("_at")]
+_TIMES = [name for name in ConsentRecord._fields if name.endswith("_at")]
 STATUSES = {status.name.lower(): status for status in Status}
 
 
@@ -94,20 +94,20 @@ def parse_time(name: str, now: int, row: CsvRow, cell: str) -> None:
     time = parse_timestamp(cell)
     if time is None or not is_valid_time(time, now):
         raise CellError
-    row.past[name] = time
+    row.consent_record[name] = time
 
 
 def parse_consent_source(row: CsvRow, cell: str) -> None:
     if not is_valid_source(cell):
         raise CellError
-    row.past["consent_source"] = cell
+    row.consent_record["consent_source"] = cell
 
 
 def parse_consent_ip(row: CsvRow, cell: str) -> None:
     text = cell.strip()
     if not is_valid_ip(text):
         raise CellError
-    row.past["consent_ip"] = text
+    row.consent_record["consent_ip"] = text
 
 
 def value_parser(key: str, data_type: int) -> Parse:

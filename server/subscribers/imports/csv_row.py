@@ -21,8 +21,8 @@ class RowFault:
 class CsvRow:
     """A parsed row, with the attributes of a row of a bulk.
 
-    Fields of the profile without a cell are absent, except for the names. `past` has the
-    fields of `Past` that the row states.
+    Fields of the profile without a cell are absent, except for the names. `consent_record` has the
+    fields of `ConsentRecord` that the row states.
     """
 
     email: str = ""
@@ -33,7 +33,7 @@ class CsvRow:
     custom_fields: dict[str, Any] = field(default_factory=dict)
     faults: list[RowFault] = field(default_factory=list)
     status: Status | None = None
-    past: dict[str, Any] = field(default_factory=dict)
+    consent_record: dict[str, Any] = field(default_factory=dict)
     # The full name, from its column, and the display name of the address.
     name: str = ""
     display_name: str = ""

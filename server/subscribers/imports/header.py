@@ -108,11 +108,11 @@ class Header:
         if row.status is None:
             row.status = self._marks.default
             # Contacts who never subscribed are exported with the same columns.
-            if self._marks.has_confirmations and "confirmed_at" not in row.past:
+            if self._marks.has_confirmations and "confirmed_at" not in row.consent_record:
                 row.status = _stricter(row.status, Status.UNCONFIRMED)
         # A person who is CONFIRMED by a status word may have subscribed again since.
         is_stated = self._marks.has_statuses and row.status is Status.CONFIRMED
-        if "unsubscribed_at" in row.past and not is_stated:
+        if "unsubscribed_at" in row.consent_record and not is_stated:
             row.status = _stricter(row.status, Status.UNSUBSCRIBED)
         for index, status in self._marks.columns:
             if index < len(cells) and cells[index].strip():

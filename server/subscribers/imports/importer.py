@@ -160,6 +160,6 @@ class Importer:
                 tx,
                 self._by,
                 by_admin=False,
-                past=new.past,
+                consent_record=new.consent_record,
             )
         return Result(Outcome.UPDATED, subscriber_id, status_kept=not takes_status)

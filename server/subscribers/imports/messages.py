@@ -13,15 +13,15 @@ from ...messages import milliseconds
 from ...tags.rules import distinct, parse_name
 from ...texts import json_name
 from ..fields import Status
-from ..rules import MAX_REPEATED, NO_PAST, Past
+from ..rules import MAX_REPEATED, NO_CONSENT_RECORD, ConsentRecord
 from .columns import ColumnOptions, UnknownColumns
+from .consent_record import is_valid_ip, is_valid_source, is_valid_time
 from .importer import OnConflict, Result
-from .past import is_valid_ip, is_valid_source, is_valid_time
 from .presets import BY_NUMBER
 from .rows import ImportRow
 from .summary import Summary
 
-_TIMES = [name for name in Past._fields if name.endswith("_at")]
+_TIMES = [name for name in ConsentRecord._fields if name.endswith("_at")]
 
 
 class Options:
@@ -73,7 +73,7 @@ def import_row(line: int, row: pb.ImportSubscriber, now: int) -> ImportRow:
         stated["consent_ip"] = row.consent_ip
         if not is_valid_ip(row.consent_ip):
             row.faults.add(field="consentIp")
-    return ImportRow(line, row, status, Past(**stated) if stated else NO_PAST)
+    return ImportRow(line, row, status, ConsentRecord(**stated) if stated else NO_CONSENT_RECORD)
 
 
 def _copy_consent(row: pb.ImportSubscriber) -> None:

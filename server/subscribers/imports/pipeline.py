@@ -17,7 +17,7 @@ from ...errors import EmailNotVerified, invalid
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ..history import Actor, Source
-from ..rules import NO_PAST, Past, Validated
+from ..rules import NO_CONSENT_RECORD, ConsentRecord, Validated
 from ..store import SubscriberStore
 from .dry_run import DryRun
 from .header import Header
@@ -141,8 +141,10 @@ class ImportPipeline:
             if number > after_line:
                 assert self._header is not None
                 row = self._header.row(line.cells)
-                past = Past(**row.past) if row.past else NO_PAST
-                yield ImportRow(number, row, row.status, past)
+                consent_record = (
+                    ConsentRecord(**row.consent_record) if row.consent_record else NO_CONSENT_RECORD
+                )
+                yield ImportRow(number, row, row.status, consent_record)
         for bulk_row in request.rows:
             self._last_line += 1
             if self._last_line > after_line:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from ..fields import Status
 from ..rules import (
     MAX_TAGS,
-    NO_PAST,
+    NO_CONSENT_RECORD,
+    ConsentRecord,
     Failure,
     NewSubscriber,
-    Past,
     Row,
     RowError,
     Validated,
@@ -25,7 +25,7 @@ class ImportRow(NamedTuple):
     line: int
     row: Row
     status: Status | None = None
-    past: Past = NO_PAST
+    consent_record: ConsentRecord = NO_CONSENT_RECORD
 
 
 def validate_import_rows(
@@ -40,7 +40,7 @@ def validate_import_rows(
 
 
 def _complete(new: NewSubscriber, row: ImportRow, added_tags: Mapping[str, str]) -> Validated:
-    if row.status is None and row.past is NO_PAST and not added_tags:
+    if row.status is None and row.consent_record is NO_CONSENT_RECORD and not added_tags:
         return new
     tags = new.tags
     if added_tags:
@@ -50,5 +50,5 @@ def _complete(new: NewSubscriber, row: ImportRow, added_tags: Mapping[str, str])
             return RowError(Failure.INVALID_TAG, "tags")
     status = new.status if row.status is None else row.status
     return NewSubscriber(
-        new.email, new.profile, status, tags, new.values, row.past, row.status is not None
+        new.email, new.profile, status, tags, new.values, row.consent_record, row.status is not None
     )

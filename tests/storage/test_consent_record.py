@@ -10,7 +10,7 @@ from server.storage.transaction import Transaction
 from server.subscribers import store_history
 from server.subscribers.fields import Status
 from server.subscribers.history import Actor, Source
-from server.subscribers.rules import Past
+from server.subscribers.rules import ConsentRecord
 from server.subscribers.store import Changes, change_status
 from server.subscribers.store_history import HistoryPosition
 from server.subscribers.store_paging import PagePosition
@@ -23,7 +23,7 @@ DAY = 24 * 3600 * 1000
 
 
 def test_bulk_stores_times_and_consent_as_stated(tx: Transaction) -> None:
-    past = Past(
+    consent_record = ConsentRecord(
         created_at=1_000,
         status_changed_at=2_000,
         confirmed_at=3_000,
@@ -32,16 +32,18 @@ def test_bulk_stores_times_and_consent_as_stated(tx: Transaction) -> None:
         consent_ip="192.0.2.1",
         consent_at=5_000,
     )
-    row = new("ada", "vip", status=Status.UNSUBSCRIBED)._replace(past=past)
+    row = new("ada", "vip", status=Status.UNSUBSCRIBED)._replace(consent_record=consent_record)
 
     ids = SUBSCRIBERS.create_many(OURS, {0: row, 1: new("eve")}, tx, IMPORT).ids
 
     stored = find(OURS, ids[0], tx)
     assert timestamp_of(ids[0]) == 1_000
-    assert {name: getattr(stored, name) for name in Past._fields} == past._asdict()
+    assert {
+        name: getattr(stored, name) for name in ConsentRecord._fields
+    } == consent_record._asdict()
     assert (stored.status, stored.tags) == (Status.UNSUBSCRIBED, ("vip",))
     other = find(OURS, ids[1], tx)
-    assert {getattr(other, name) for name in Past._fields[1:]} == {None}
+    assert {getattr(other, name) for name in ConsentRecord._fields[1:]} == {None}
 
 
 @pytest.mark.parametrize(("by", "confirmed"), [(Actor(), True), (IMPORT, False)], ids=str)
@@ -61,7 +63,7 @@ def test_backdated_subscribers_are_listed_and_counted_in_order_of_creation(
 ) -> None:
     times = [DAY * ((number * 7) % 50 + 1) for number in range(1_500)]
     rows = {
-        number: new(f"u{number}")._replace(past=Past(created_at=time))
+        number: new(f"u{number}")._replace(consent_record=ConsentRecord(created_at=time))
         for number, time in enumerate(times)
     }
     for first in range(0, 1_500, 300):
@@ -77,7 +79,9 @@ def test_backdated_subscribers_are_listed_and_counted_in_order_of_creation(
 
 
 def test_rows_of_one_millisecond_keep_their_order(tx: Transaction) -> None:
-    rows = {n: new(f"u{n}")._replace(past=Past(created_at=DAY)) for n in range(50)}
+    rows = {
+        n: new(f"u{n}")._replace(consent_record=ConsentRecord(created_at=DAY)) for n in range(50)
+    }
 
     SUBSCRIBERS.create_many(OURS, rows, tx, IMPORT)
 
@@ -86,7 +90,10 @@ def test_rows_of_one_millisecond_keep_their_order(tx: Transaction) -> None:
 
 
 def test_creation_in_the_future_counts_as_now(tx: Transaction) -> None:
-    rows = {n: new(f"u{n}")._replace(past=Past(created_at=tx.now + DAY)) for n in range(2)}
+    rows = {
+        n: new(f"u{n}")._replace(consent_record=ConsentRecord(created_at=tx.now + DAY))
+        for n in range(2)
+    }
 
     ids = SUBSCRIBERS.create_many(OURS, rows, tx, IMPORT).ids
 
@@ -131,7 +138,9 @@ def test_another_address_ends_the_confirmation(tx: Transaction) -> None:
 
 def test_origin_records_the_creation(tx: Transaction) -> None:
     SUBSCRIBERS.create(OURS, new("ada"), tx, Actor(Source.API, "first key"))
-    backdated = new("eve", status=Status.BOUNCED)._replace(past=Past(created_at=0))
+    backdated = new("eve", status=Status.BOUNCED)._replace(
+        consent_record=ConsentRecord(created_at=0)
+    )
     SUBSCRIBERS.create_many(OURS, {0: backdated}, tx, IMPORT)
 
     origins = dict(select("SELECT email, origin FROM subscriber", tx))
