@@ -143,9 +143,9 @@ def entry_message(entry: HistoryEntry) -> pb.SubscriberHistoryEntry:
         message.tags.added.extend(changes["added"])
         message.tags.removed.extend(changes["removed"])
     elif entry.type in (EntryType.CREATED, EntryType.STATUS_CHANGED):
-        message.status.to = _status(changes["to"])
+        message.status.to_status = _status(changes["to"])
         if "from" in changes:
-            setattr(message.status, "from", _status(changes["from"]))
+            message.status.from_status = _status(changes["from"])
     return message
 
 

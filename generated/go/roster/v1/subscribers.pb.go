@@ -3644,9 +3644,9 @@ func (x *SubscriberHistoryEntry_TagChange) GetRemoved() []string {
 type SubscriberHistoryEntry_StatusChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Status before the change. Absent for a creation.
-	From *Subscriber_Status `protobuf:"varint,1,opt,name=from,proto3,enum=roster.v1.Subscriber_Status,oneof" json:"from,omitempty"`
+	FromStatus *Subscriber_Status `protobuf:"varint,1,opt,name=from_status,json=from,proto3,enum=roster.v1.Subscriber_Status,oneof" json:"from_status,omitempty"`
 	// Status after the change.
-	To            Subscriber_Status `protobuf:"varint,2,opt,name=to,proto3,enum=roster.v1.Subscriber_Status" json:"to,omitempty"`
+	ToStatus      Subscriber_Status `protobuf:"varint,2,opt,name=to_status,json=to,proto3,enum=roster.v1.Subscriber_Status" json:"to_status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3681,16 +3681,16 @@ func (*SubscriberHistoryEntry_StatusChange) Descriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 1}
 }
 
-func (x *SubscriberHistoryEntry_StatusChange) GetFrom() Subscriber_Status {
-	if x != nil && x.From != nil {
-		return *x.From
+func (x *SubscriberHistoryEntry_StatusChange) GetFromStatus() Subscriber_Status {
+	if x != nil && x.FromStatus != nil {
+		return *x.FromStatus
 	}
 	return Subscriber_STATUS_UNSPECIFIED
 }
 
-func (x *SubscriberHistoryEntry_StatusChange) GetTo() Subscriber_Status {
+func (x *SubscriberHistoryEntry_StatusChange) GetToStatus() Subscriber_Status {
 	if x != nil {
-		return x.To
+		return x.ToStatus
 	}
 	return Subscriber_STATUS_UNSPECIFIED
 }
@@ -3911,7 +3911,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x1cRemoveSubscriberTagsResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\xa2\t\n" +
+	"subscriber\"\xb7\t\n" +
 	"\x16SubscriberHistoryEntry\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12N\n" +
 	"\x04type\x18\x02 \x01(\x0e2&.roster.v1.SubscriberHistoryEntry.TypeB\x12\xaa\xb5\x18\x0eSTATUS_CHANGEDR\x04type\x12]\n" +
@@ -3927,11 +3927,11 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	" \x01(\v2..roster.v1.SubscriberHistoryEntry.StatusChangeR\x06status\x1aW\n" +
 	"\tTagChange\x12!\n" +
 	"\x05added\x18\x01 \x03(\tB\v\xaa\xb5\x18\a[\"vip\"]R\x05added\x12'\n" +
-	"\aremoved\x18\x02 \x03(\tB\r\xaa\xb5\x18\t[\"early\"]R\aremoved\x1a\x9c\x01\n" +
-	"\fStatusChange\x12F\n" +
-	"\x04from\x18\x01 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x0f\xaa\xb5\x18\vUNCONFIRMEDH\x00R\x04from\x88\x01\x01\x12;\n" +
-	"\x02to\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDR\x02toB\a\n" +
-	"\x05_from\"{\n" +
+	"\aremoved\x18\x02 \x03(\tB\r\xaa\xb5\x18\t[\"early\"]R\aremoved\x1a\xb1\x01\n" +
+	"\fStatusChange\x12M\n" +
+	"\vfrom_status\x18\x01 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x0f\xaa\xb5\x18\vUNCONFIRMEDH\x00R\x04from\x88\x01\x01\x12B\n" +
+	"\tto_status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDR\x02toB\x0e\n" +
+	"\f_from_status\"{\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCREATED\x10\x01\x12\x12\n" +
@@ -4294,8 +4294,8 @@ var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	10, // 75: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
 	58, // 76: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
 	51, // 77: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,  // 78: roster.v1.SubscriberHistoryEntry.StatusChange.from:type_name -> roster.v1.Subscriber.Status
-	0,  // 79: roster.v1.SubscriberHistoryEntry.StatusChange.to:type_name -> roster.v1.Subscriber.Status
+	0,  // 78: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,  // 79: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
 	11, // 80: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
 	14, // 81: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
 	17, // 82: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest

@@ -1060,22 +1060,25 @@ class SubscriberHistoryEntry(_message.Message):
 
         DESCRIPTOR: _descriptor.Descriptor
 
-        FROM_FIELD_NUMBER: _builtins.int
-        TO_FIELD_NUMBER: _builtins.int
-        to: Global___Subscriber.Status.ValueType
+        FROM_STATUS_FIELD_NUMBER: _builtins.int
+        TO_STATUS_FIELD_NUMBER: _builtins.int
+        from_status: Global___Subscriber.Status.ValueType
+        """Status before the change. Absent for a creation."""
+        to_status: Global___Subscriber.Status.ValueType
         """Status after the change."""
         def __init__(
             self,
             *,
-            to: Global___Subscriber.Status.ValueType = ...,
+            from_status: Global___Subscriber.Status.ValueType | None = ...,
+            to_status: Global___Subscriber.Status.ValueType = ...,
         ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _typing.Literal["_from", b"_from", "from", b"from"]  # noqa: Y015
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_from_status", b"_from_status", "from_status", b"from_status"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["_from", b"_from", "from", b"from", "to", b"to"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_status", b"_from_status", "from_status", b"from_status", "to_status", b"to_status"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        _WhichOneofReturnType__from: _TypeAlias = _typing.Literal["from"]  # noqa: Y015
-        _WhichOneofArgType__from: _TypeAlias = _typing.Literal["_from", b"_from"]  # noqa: Y015
-        def WhichOneof(self, oneof_group: _WhichOneofArgType__from) -> _WhichOneofReturnType__from | None: ...
+        _WhichOneofReturnType__from_status: _TypeAlias = _typing.Literal["from_status"]  # noqa: Y015
+        _WhichOneofArgType__from_status: _TypeAlias = _typing.Literal["_from_status", b"_from_status"]  # noqa: Y015
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__from_status) -> _WhichOneofReturnType__from_status | None: ...
 
     ID_FIELD_NUMBER: _builtins.int
     TYPE_FIELD_NUMBER: _builtins.int

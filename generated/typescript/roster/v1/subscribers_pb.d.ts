@@ -1143,16 +1143,16 @@ export declare type SubscriberHistoryEntry_StatusChange = Message<"roster.v1.Sub
   /**
    * Status before the change. Absent for a creation.
    *
-   * @generated from field: optional roster.v1.Subscriber.Status from = 1;
+   * @generated from field: optional roster.v1.Subscriber.Status from_status = 1 [json_name = "from"];
    */
-  from?: Subscriber_Status | undefined;
+  fromStatus?: Subscriber_Status | undefined;
 
   /**
    * Status after the change.
    *
-   * @generated from field: roster.v1.Subscriber.Status to = 2;
+   * @generated from field: roster.v1.Subscriber.Status to_status = 2 [json_name = "to"];
    */
-  to: Subscriber_Status;
+  toStatus: Subscriber_Status;
 };
 
 /**
