@@ -207,6 +207,7 @@ def peak_mib(service: Service, *, reset: bool = False) -> int:
     return int(found[1]) // 1024
 
 
+@pytest.mark.verify
 @both_http
 @pytest.mark.parametrize("content_type", ["", CSV])
 def test_long_body_is_imported_in_constant_memory(account: Account, content_type: str) -> None:

@@ -375,6 +375,7 @@ def test_adjacent_values_that_form_a_tag_are_not_rendered() -> None:
 
 # With backtracking from every brace, each would take minutes or hours. With a stored state per
 # backslash, each would run out of memory.
+@pytest.mark.verify
 @pytest.mark.parametrize(
     ("start", "run"),
     [
