@@ -420,7 +420,7 @@ func (UnknownColumns_Action) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{26, 0}
 }
 
-// What happens to a row whose email address already has a subscriber.
+// Action for a row if a subscriber already has its email address.
 type ImportSubscribersRequest_OnConflict int32
 
 const (
@@ -1375,11 +1375,11 @@ type ListSubscribersRequest struct {
 	// Link header. The filters and the order must be the same as in the previous request.
 	// The cost of a page does not depend on its position in the list.
 	PageToken string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Returns only subscribers whose last change was after this time. Times of changes
+	// Returns only subscribers last changed after this time. Times of changes
 	// have microsecond precision, and updated_at is rounded down to milliseconds. A change
 	// later in the same millisecond is therefore returned.
 	UpdatedAfter *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=updated_after,json=updatedAfter,proto3" json:"updated_after,omitempty"`
-	// Returns only subscribers whose last change was before this time.
+	// Returns only subscribers last changed before this time.
 	UpdatedBefore *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=updated_before,json=updatedBefore,proto3" json:"updated_before,omitempty"`
 	// Order of the list: "createdAt" or "updatedAt". Default: "createdAt".
 	//
@@ -2775,7 +2775,7 @@ func (*UnknownColumns) Descriptor() ([]byte, []int) {
 // to the whole import.
 type ImportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What happens to a row whose email address already has a subscriber. Default: FAIL.
+	// Action for a row if a subscriber already has its email address. Default: FAIL.
 	OnConflict ImportSubscribersRequest_OnConflict `protobuf:"varint,1,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.ImportSubscribersRequest_OnConflict" json:"on_conflict,omitempty"`
 	// Rows without a status and times, for clients of earlier versions. At most 2,000. Use
 	// subscribers instead.
@@ -3264,10 +3264,10 @@ type ExportSubscribersRequest struct {
 	// Returns only subscribers with an identifier greater than this one. To resume an
 	// interrupted export, set it to the last identifier received.
 	AfterId string `protobuf:"bytes,6,opt,name=after_id,json=afterId,proto3" json:"after_id,omitempty"`
-	// Returns only subscribers whose last change was after this time, compared as in
+	// Returns only subscribers last changed after this time, compared as in
 	// ListSubscribersRequest.
 	UpdatedAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=updated_after,json=updatedAfter,proto3" json:"updated_after,omitempty"`
-	// Returns only subscribers whose last change was before this time.
+	// Returns only subscribers last changed before this time.
 	UpdatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=updated_before,json=updatedBefore,proto3" json:"updated_before,omitempty"`
 	// Which fields are returned. In CSV, FULL adds the columns updatedAt, statusChangedAt,
 	// confirmedAt, unsubscribedAt, consentSource, consentIp and consentAt. Default: BASIC.

@@ -635,14 +635,14 @@ class ListSubscribersRequest(_message.Message):
 
     @_builtins.property
     def updated_after(self) -> _timestamp_pb2.Timestamp:
-        """Returns only subscribers whose last change was after this time. Times of changes
+        """Returns only subscribers last changed after this time. Times of changes
         have microsecond precision, and updated_at is rounded down to milliseconds. A change
         later in the same millisecond is therefore returned.
         """
 
     @_builtins.property
     def updated_before(self) -> _timestamp_pb2.Timestamp:
-        """Returns only subscribers whose last change was before this time."""
+        """Returns only subscribers last changed before this time."""
 
     def __init__(
         self,
@@ -1527,7 +1527,7 @@ class ImportSubscribersRequest(_message.Message):
         """
 
     class OnConflict(_OnConflict, metaclass=_OnConflictEnumTypeWrapper):
-        """What happens to a row whose email address already has a subscriber."""
+        """Action for a row if a subscriber already has its email address."""
 
     ON_CONFLICT_UNSPECIFIED: ImportSubscribersRequest.OnConflict.ValueType  # 0
     """The same as FAIL."""
@@ -1605,7 +1605,7 @@ class ImportSubscribersRequest(_message.Message):
     ADD_TAGS_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
-    """What happens to a row whose email address already has a subscriber. Default: FAIL."""
+    """Action for a row if a subscriber already has its email address. Default: FAIL."""
     after_line: _builtins.int
     """Skips all rows up to this line, without a result. To resume an interrupted import,
     set it to the line of the last result received. Default: 0.
@@ -2052,13 +2052,13 @@ class ExportSubscribersRequest(_message.Message):
 
     @_builtins.property
     def updated_after(self) -> _timestamp_pb2.Timestamp:
-        """Returns only subscribers whose last change was after this time, compared as in
+        """Returns only subscribers last changed after this time, compared as in
         ListSubscribersRequest.
         """
 
     @_builtins.property
     def updated_before(self) -> _timestamp_pb2.Timestamp:
-        """Returns only subscribers whose last change was before this time."""
+        """Returns only subscribers last changed before this time."""
 
     def __init__(
         self,

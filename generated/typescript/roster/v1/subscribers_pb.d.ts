@@ -700,7 +700,7 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   pageToken: string;
 
   /**
-   * Returns only subscribers whose last change was after this time. Times of changes
+   * Returns only subscribers last changed after this time. Times of changes
    * have microsecond precision, and updated_at is rounded down to milliseconds. A change
    * later in the same millisecond is therefore returned.
    *
@@ -709,7 +709,7 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   updatedAfter?: Timestamp | undefined;
 
   /**
-   * Returns only subscribers whose last change was before this time.
+   * Returns only subscribers last changed before this time.
    *
    * @generated from field: google.protobuf.Timestamp updated_before = 12;
    */
@@ -1655,7 +1655,7 @@ export declare const UnknownColumns_ActionSchema: GenEnum<UnknownColumns_Action>
  */
 export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscribersRequest"> & {
   /**
-   * What happens to a row whose email address already has a subscriber. Default: FAIL.
+   * Action for a row if a subscriber already has its email address. Default: FAIL.
    *
    * @generated from field: roster.v1.ImportSubscribersRequest.OnConflict on_conflict = 1;
    */
@@ -1770,7 +1770,7 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 export declare const ImportSubscribersRequestSchema: GenMessage<ImportSubscribersRequest>;
 
 /**
- * What happens to a row whose email address already has a subscriber.
+ * Action for a row if a subscriber already has its email address.
  *
  * @generated from enum roster.v1.ImportSubscribersRequest.OnConflict
  */
@@ -2214,7 +2214,7 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
   afterId: string;
 
   /**
-   * Returns only subscribers whose last change was after this time, compared as in
+   * Returns only subscribers last changed after this time, compared as in
    * ListSubscribersRequest.
    *
    * @generated from field: google.protobuf.Timestamp updated_after = 7;
@@ -2222,7 +2222,7 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
   updatedAfter?: Timestamp | undefined;
 
   /**
-   * Returns only subscribers whose last change was before this time.
+   * Returns only subscribers last changed before this time.
    *
    * @generated from field: google.protobuf.Timestamp updated_before = 8;
    */

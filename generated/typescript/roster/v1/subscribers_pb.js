@@ -325,7 +325,7 @@ export const ImportSubscribersRequest_OnConflictSchema = /*@__PURE__*/
   enumDesc(file_roster_v1_subscribers, 27, 0);
 
 /**
- * What happens to a row whose email address already has a subscriber.
+ * Action for a row if a subscriber already has its email address.
  *
  * @generated from enum roster.v1.ImportSubscribersRequest.OnConflict
  */
