@@ -56,7 +56,8 @@ class Client:
     ) -> Exchange:
         """Sends one request and waits for its response, after connecting if necessary.
 
-        Raises LoadEnded if the load ends before a connection exists.
+        A text is sent unchanged, another body as JSON. Raises LoadEnded if the load ends before
+        a connection exists.
         """
         began = time.monotonic()
         if self._connection is not None and is_ended(self._connection):
@@ -66,17 +67,20 @@ class Client:
                 raise LoadEnded
             began = time.monotonic()
             self._connection = self._connected()
-        fields = {name.replace("_", "-"): value for name, value in headers.items()}
-        fields |= {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        fields = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+        content: Any
         try:
-            text = None if body is None else json.dumps(body)
-            self._connection.request(method, path, text, fields)
+            text = body if body is None or isinstance(body, str) else json.dumps(body)
+            self._connection.request(method, path, text and text.encode(), fields)
             response = self._connection.getresponse()
-            status, content = response.status, json.loads(response.read() or "null")
+            status, content = response.status, response.read().decode()
+            if response.headers.get_content_type() == "application/json":
+                content = json.loads(content or "null")
             if response.will_close:
                 self.close()
         except BROKEN:
-            status, content = 0, None
+            status, content = 0, ""
             self.close()
         return Exchange(self.number, email, began, time.monotonic(), status, content)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from . import (
     checkpoints,
     connection_breaks,
+    consent,
     deliveries,
     io_errors,
     isolation,
@@ -94,6 +95,10 @@ PROMISES = (
     Promise("P6 cross-tenant isolation", isolation.run, 20, 500, isolation.AT_MOST),
     # Repetitions are seconds.
     Promise("soak", soak.run, 60, 1200, soak.AT_MOST, soak.AT_LEAST),
+    Promise("P9 consent", consent.run, 100, 10_000, consent.AT_MOST, consent.AT_LEAST),
+    Promise(
+        "P9 on PostgreSQL", consent.on_postgres, 100, 10_000, consent.AT_MOST, consent.AT_LEAST
+    ),
     Promise("P10 nodes of Citus", nodes.run, 4, 100, nodes.AT_MOST, nodes.AT_LEAST, nodes.needs),
     Promise("P7 property-based requests", property_based.run, 5, 2000, property_based.AT_MOST),
 )

@@ -1,0 +1,344 @@
+"""P9: only explicit changes make a person mailable.
+
+Sequences of all writes run over both fronts, sometimes two at once, while the service is killed
+and restarted. The statuses are compared with a model after each operation, and with the history
+at the end of each sequence.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import signal
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from itertools import permutations
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+import grpc
+from roster.v1 import subscribers_pb2 as pb
+
+from server.accounts.rules import make_secret
+
+from ...components import TIMEOUT, free_port
+from ...fronts import METHODS, GrpcFront, binding, error_response, path_variables, to_message
+from ...load import Client
+from ...postgres import running
+from ...processes import start
+from .checker import Results
+from .clients import Target, record_all_events
+from .consent_model import LEVELS, UNCONFIRMED, State
+from .consent_operations import Operation, Operations
+from .kills import target_of
+
+MORE_MAILABLE, DIFFERENT = "more mailable than allowed", "statuses unlike the model"
+UNEXPLAINED, UNEXPECTED = "mailable without an explicit change", "unexpected responses"
+AT_MOST: Results = dict.fromkeys((MORE_MAILABLE, DIFFERENT, UNEXPLAINED, UNEXPECTED), 0)
+AT_LEAST: Results = {"kills": 1, "operations": 1}
+
+WORKERS, ADDRESSES, STEPS = 6, 3, 12
+# The share of steps with two operations at the same time.
+CONCURRENT = 0.15
+# The service is killed each time that so many sequences have ended, within so many seconds.
+SEQUENCES_PER_KILL, SECONDS = 20, 0.1
+# Statuses of requests that changed everything or nothing.
+DEFINITE = (200, 201, 204, 404, 409)
+UNKNOWN = (0, 500, 503, 504)
+
+
+class Reply(NamedTuple):
+    """The HTTP status of a response, or 0 if none arrived, and its content."""
+
+    status: int
+    content: Any = None
+
+
+class Calls:
+    """Sends operations over both fronts. Requests wait until the service runs."""
+
+    def __init__(self, target: Target, write_key: str, front: GrpcFront) -> None:
+        self._client = Client(0, [target.http], target.key, threading.Event())
+        self._keys = {True: target.key, False: write_key}
+        self._front = front
+
+    def close(self) -> None:
+        self._client.close()
+
+    def over_http(self, operation: Operation) -> Reply:
+        method, path, has_body = binding(operation.rpc)
+        rest = dict(operation.request)
+        for name in path_variables(operation.rpc):
+            path = path.replace(f"{{{name}}}", quote(rest.pop(name), safe=""))
+        headers = {"Authorization": f"Bearer {self._keys[operation.by_admin]}"}
+        if operation.idempotency_key:
+            headers["Idempotency_Key"] = operation.idempotency_key
+        body: Any = rest if has_body else None
+        if operation.table:
+            body, headers["Content_Type"] = _written(operation.table), "text/csv"
+        elif operation.rows:
+            body = "".join(f"{json.dumps(row)}\n" for row in operation.rows)
+            headers["Content_Type"] = "application/x-ndjson"
+        if body is not rest and rest:
+            # JSON writes booleans in lower case, unlike Python.
+            texts = {n: json.dumps(v) if isinstance(v, bool) else v for n, v in rest.items()}
+            path = f"{path}?{urlencode(texts)}"
+        exchange = self._client.send(method, path, body, **headers)
+        return _checked_import(operation, Reply(exchange.status, exchange.body))
+
+    def begin_over_grpc(self, operation: Operation) -> Callable[[], Reply]:
+        """Sends an operation, and returns a function that waits for its response."""
+        method = METHODS[operation.rpc]
+        metadata = [("authorization", f"Bearer {self._keys[operation.by_admin]}")]
+        if operation.idempotency_key:
+            metadata.append(("idempotency-key", operation.idempotency_key))
+        options: Any = {"metadata": metadata, "timeout": TIMEOUT, "wait_for_ready": True}
+        message = to_message(method, {**operation.request, **_rows(operation)})
+        if method.client_streaming:
+            call = self._import_stub()(iter([message]), **options)
+        else:
+            call = self._front.stub(operation.rpc).future(message, **options)
+
+        def wait() -> Reply:
+            try:
+                replies = list(call) if method.client_streaming else [call.result()]
+            except grpc.RpcError as error:
+                # An error that the client itself raised has no details.
+                trailers = dict(error.trailing_metadata() or ())
+                is_response = "grpc-status-details-bin" in trailers
+                return Reply(error_response(error).status if is_response else 0, str(error))
+            return Reply(200, replies)
+
+        return wait
+
+    def _import_stub(self) -> Any:
+        return self._front.channel.stream_stream(
+            "/roster.v1.SubscriberService/ImportSubscribers",
+            request_serializer=pb.ImportSubscribersRequest.SerializeToString,
+            response_deserializer=pb.ImportSubscribersResponse.FromString,
+        )
+
+    def read(self, path: str, **query: str) -> Any:
+        """Reads from the service, as soon as it runs."""
+        end = time.monotonic() + TIMEOUT
+        while True:
+            exchange = self._client.send("GET", f"{path}?{urlencode(query)}")
+            if exchange.status == 200:
+                return exchange.body
+            assert exchange.status in UNKNOWN, exchange
+            assert time.monotonic() < end, exchange
+            time.sleep(0.02)
+
+
+def _written(table: Sequence[Sequence[str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(table)
+    return text.getvalue()
+
+
+def _rows(operation: Operation) -> Mapping[str, Any]:
+    """Returns the rows of an import as fields of its message."""
+    if operation.table:
+        return {"lines": [{"cells": list(cells)} for cells in operation.table]}
+    return {"subscribers": list(operation.rows)} if operation.rows else {}
+
+
+def _checked_import(operation: Operation, reply: Reply) -> Reply:
+    """Returns the status of the error that ended an import, if one did."""
+    if operation.rpc != "ImportSubscribers" or reply.status != 200:
+        return reply
+    last = json.loads(reply.content.splitlines()[-1])
+    return reply if "summary" in last else Reply(500, last)
+
+
+class ConsentSequence:
+    """Sends operations on its own addresses, and compares their statuses with the model."""
+
+    def __init__(self, calls: Calls, name: str, rng: random.Random) -> None:
+        self._calls, self._name, self._rng = calls, name, rng
+        addresses = [f"{name}-{number}@example.com" for number in range(ADDRESSES)]
+        self._operations = Operations(addresses, rng)
+        self._possible = {State()}
+        self._log: list[str] = []
+        self.counts = Counter[str]()
+
+    def run(self) -> None:
+        for _ in range(STEPS):
+            number = 2 if self._rng.random() < CONCURRENT else 1
+            self._step([self._operations.next() for _ in range(number)])
+            if not self._matches():
+                print(f"{self._name}:", *self._log, sep="\n  ")
+                break
+        self._check_histories()
+
+    def _step(self, operations: Sequence[Operation]) -> None:
+        """Sends operations, the first over gRPC and the second over HTTP at the same time."""
+        if len(operations) == 1 and self._rng.random() < 0.5:
+            replies = [self._calls.over_http(operations[0])]
+        else:
+            wait = self._calls.begin_over_grpc(operations[0])
+            replies = [self._calls.over_http(each) for each in operations[1:]]
+            replies.insert(0, wait())
+        for operation, reply in zip(operations, replies, strict=True):
+            self._log.append(f"{operation} -> {reply.status}")
+            self.counts["operations"] += 1
+            if reply.status in UNKNOWN:
+                self.counts["unknown outcomes"] += 1
+            elif reply.status not in DEFINITE:
+                self.counts[UNEXPECTED] += 1
+            elif reply.status < 300:
+                self._operations.acknowledge(operation)
+        known = {
+            operation
+            for operation, reply in zip(operations, replies, strict=True)
+            if reply.status not in UNKNOWN
+        }
+        self._possible = set(possible_after(self._possible, operations, known))
+
+    def _matches(self) -> bool:
+        """Compares the statuses with the possible states, and keeps those that match."""
+        page = self._calls.read("/api/subscribers", q=f"{self._name}-")
+        statuses = {row["email"].strip().lower(): row["status"] for row in page["subscribers"]}
+        observed = frozenset(statuses.items())
+        allowed = [dict(state.statuses) for state in self._possible]
+        self._possible = {state for state in self._possible if state.statuses == observed}
+        if self._possible:
+            return True
+        self.counts[DIFFERENT] += 1
+        self.counts[MORE_MAILABLE] += any(
+            level(status) > max(level(state.get(address)) for state in allowed)
+            for address, status in statuses.items()
+        )
+        return False
+
+    def _check_histories(self) -> None:
+        """Checks that each change towards mail in the histories was explicit."""
+        page = self._calls.read("/api/subscribers", q=f"{self._name}-")
+        for row in page["subscribers"]:
+            path = f"/api/subscribers/{row['id']}/history"
+            entries = self._calls.read(path, limit="100")["history"]
+            changes = [entry for entry in entries if "status" in entry]
+            self.counts[UNEXPLAINED] += changes[0]["status"]["to"] != row["status"]
+            self.counts[UNEXPLAINED] += sum(not is_explained(entry) for entry in changes)
+
+
+def possible_after(
+    states: Iterable[State], operations: Sequence[Operation], known: Set[Operation]
+) -> Iterator[State]:
+    """Yields the states after operations in any order, and without those that may be lost."""
+    for state in states:
+        for count in range(len(operations) + 1):
+            for done in permutations(operations, count):
+                if known <= set(done):
+                    yield reduce(lambda before, operation: operation.after(before), done, state)
+
+
+def level(status: str | None) -> int:
+    return LEVELS.get(status or "", 0)
+
+
+def is_explained(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry does not allow more mail, or was made by an explicit change."""
+    before, after = entry["status"].get("from"), entry["status"]["to"]
+    if before is None or level(after) <= level(before):
+        return True
+    # A bounce belongs to the address, and ends with it.
+    is_moved = entry["source"] == "EMAIL_CHANGED" and (before, after) == ("BOUNCED", UNCONFIRMED)
+    return is_moved or entry["source"] == "API"
+
+
+class Sequences:
+    """Runs sequences in threads, and kills the service meanwhile."""
+
+    def __init__(self, target: Target, write_key: str, count: int) -> None:
+        self._target, self._write_key = target, write_key
+        self._numbers = iter(range(count))
+        self._front = GrpcFront(target.grpc)
+        self._lock = threading.Lock()
+        self.ended = 0
+        self.counts = Counter[str]()
+
+    def work(self) -> None:
+        """Runs one sequence after another."""
+        calls = Calls(self._target, self._write_key, self._front)
+        while (number := self._next()) is not None:
+            sequence = ConsentSequence(calls, f"s{number}", random.Random(number))
+            sequence.run()
+            with self._lock:
+                self.counts += sequence.counts
+                self.ended += 1
+        calls.close()
+
+    def _next(self) -> int | None:
+        with self._lock:
+            return next(self._numbers, None)
+
+    def close(self) -> None:
+        self._front.channel.close()
+
+
+def run(repetitions: int) -> Results:
+    """Runs so many sequences on SQLite."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run_sequences(repetitions, Path(folder))
+
+
+def on_postgres(repetitions: int) -> Results:
+    """Runs so many sequences on PostgreSQL."""
+    with tempfile.TemporaryDirectory() as folder, running() as postgres:
+        return run_sequences(
+            repetitions,
+            Path(folder),
+            ROSTER_DATABASE_URL=postgres.new_database(),
+            ROSTER_SECRET_KEY=postgres.secret_key,
+        )
+
+
+def run_sequences(count: int, folder: Path, *, code: str = "", **settings: str) -> Results:
+    """Runs sequences on a service that is killed meanwhile. `code` runs the command line."""
+    key, rng, kills = make_secret(), random.Random(), 0
+    settings |= {
+        "ROSTER_HTTP_ADDRESS": f"127.0.0.1:{free_port()}",
+        "ROSTER_GRPC_ADDRESS": f"127.0.0.1:{free_port()}",
+        "ROSTER_BOOTSTRAP_API_KEY": key,
+        "ROSTER_LOG_LEVEL": "error",
+    }
+    service = start(folder, code=code, **settings)
+    try:
+        target = target_of(service, key)
+        record_all_events(target)
+        sequences = Sequences(target, created_key(target), count)
+        with ThreadPoolExecutor(WORKERS) as pool:
+            tasks = [pool.submit(sequences.work) for _ in range(WORKERS)]
+            while not all(task.done() for task in tasks):
+                if sequences.ended < (kills + 1) * SEQUENCES_PER_KILL:
+                    time.sleep(0.01)
+                    continue
+                time.sleep(rng.uniform(0, SECONDS))
+                service.stop(signal.SIGKILL)
+                service = start(folder, code=code, **settings)
+                kills += 1
+            for task in tasks:
+                task.result()
+        sequences.close()
+    finally:
+        service.stop()
+    names = ("operations", "unknown outcomes", *AT_MOST)
+    counts = {name: sequences.counts[name] for name in names}
+    return {"sequences": sequences.ended, "kills": kills, **counts}
+
+
+def created_key(target: Target) -> str:
+    """Creates a key of scope write."""
+    client = Client(0, [target.http], target.key, threading.Event())
+    exchange = client.send("POST", "/api/keys", {"name": "write", "scope": "write"})
+    client.close()
+    return str(exchange.body["secret"])

@@ -1,0 +1,121 @@
+"""A model of consent: the statuses of some addresses, and how each operation changes them.
+
+It shares no code with the server. A state is what the service may have stored; after an operation
+with an unknown outcome there are several possible states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+UNCONFIRMED, CONFIRMED = "UNCONFIRMED", "CONFIRMED"
+OPT_OUTS = ("UNSUBSCRIBED", "BOUNCED", "COMPLAINED")
+STATUSES = (UNCONFIRMED, CONFIRMED, *OPT_OUTS)
+# How far mail to a subscriber is allowed. No status, or an opt-out, is 0.
+LEVELS = {UNCONFIRMED: 1, CONFIRMED: 2}
+TRANSITIONS: Mapping[str, Sequence[str]] = {
+    UNCONFIRMED: STATUSES,
+    CONFIRMED: (CONFIRMED, *OPT_OUTS),
+    "UNSUBSCRIBED": ("UNSUBSCRIBED", UNCONFIRMED, CONFIRMED),
+    "BOUNCED": ("BOUNCED", UNCONFIRMED, CONFIRMED),
+    "COMPLAINED": ("COMPLAINED",),
+}
+
+
+Change = Callable[["State"], "State"]
+
+
+class State(NamedTuple):
+    """The status of each subscriber by address, and the suppressed addresses."""
+
+    statuses: frozenset[tuple[str, str]] = frozenset()
+    suppressed: frozenset[str] = frozenset()
+
+    def status(self, address: str) -> str | None:
+        return dict(self.statuses).get(address)
+
+    def put(self, address: str, status: str | None) -> State:
+        statuses = {**dict(self.statuses), address: status}
+        kept = frozenset((key, value) for key, value in statuses.items() if value is not None)
+        return self._replace(statuses=kept)
+
+    def suppress(self, address: str) -> State:
+        return self._replace(suppressed=self.suppressed | {address})
+
+
+class Row(NamedTuple):
+    """A row of a bulk or an import. Without a status, `is_confirmed` decides."""
+
+    address: str
+    status: str | None = None
+    is_confirmed: bool = False
+
+    @property
+    def initial(self) -> str:
+        return self.status or (CONFIRMED if self.is_confirmed else UNCONFIRMED)
+
+
+def unchanged(state: State) -> State:
+    return state
+
+
+def stored(rows: Iterable[Row], *, updates: bool = False) -> Change:
+    """Rows create subscribers. If they update existing ones, these take a stricter status."""
+
+    def after(state: State) -> State:
+        for row in rows:
+            before = state.status(row.address)
+            if before is None and row.address not in state.suppressed:
+                state = state.put(row.address, row.initial)
+            elif updates and before in LEVELS and row.status in OPT_OUTS:
+                state = state.put(row.address, row.status)
+        return state
+
+    return after
+
+
+def moved(address: str, to: str) -> Change:
+    """A subscriber gets another address. A confirmation and a bounce belong to the old one."""
+
+    def after(state: State) -> State:
+        status = state.status(address)
+        is_free = state.status(to) is None and to not in state.suppressed
+        if status is None or to == address or not is_free:
+            return state
+        if status in OPT_OUTS:
+            state = state.suppress(address)
+        new = status if status in ("UNSUBSCRIBED", "COMPLAINED") else UNCONFIRMED
+        return state.put(address, None).put(to, new)
+
+    return after
+
+
+def changed(address: str, status: str, *, by_admin: bool) -> Change:
+    """An explicit change of a status, the only one that can end an opt-out."""
+
+    def after(state: State) -> State:
+        before = state.status(address)
+        if before is None:
+            return state
+        is_undone = by_admin and before == "COMPLAINED"
+        is_allowed = status in TRANSITIONS[before] or is_undone
+        return state.put(address, status) if is_allowed else state
+
+    return after
+
+
+def deleted(address: str) -> Change:
+    def after(state: State) -> State:
+        if state.status(address) in OPT_OUTS:
+            state = state.suppress(address)
+        return state.put(address, None)
+
+    return after
+
+
+def lifted(address: str) -> Change:
+    def after(state: State) -> State:
+        return state._replace(suppressed=state.suppressed - {address})
+
+    return after

@@ -1,0 +1,183 @@
+"""Generates operations on some addresses, each with its change of the model."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...fronts import METHODS, binding
+from .consent_model import (
+    CONFIRMED,
+    OPT_OUTS,
+    STATUSES,
+    UNCONFIRMED,
+    Change,
+    Row,
+    changed,
+    deleted,
+    lifted,
+    moved,
+    stored,
+    unchanged,
+)
+
+CONFLICTS = ("FAIL", "SKIP", "UPDATE", "UPDATE")
+# Status words in a file of Kit. One that is unknown never allows mail.
+WORDS = {
+    "active": CONFIRMED,
+    "inactive": UNCONFIRMED,
+    "Cancelled": "UNSUBSCRIBED",
+    "bounced": "BOUNCED",
+    "complained": "COMPLAINED",
+    "mystery": UNCONFIRMED,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """A request, and its change unless the request is rejected.
+
+    An import has a table or rows. They are lines of text, and the request has its options.
+    """
+
+    rpc: str
+    request: Mapping[str, Any]
+    after: Change
+    table: Sequence[Sequence[str]] = ()
+    rows: Sequence[Mapping[str, Any]] = ()
+    by_admin: bool = False
+    idempotency_key: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.rpc} {self.request} {list(self.rows or self.table)}"
+
+    @property
+    def can_be_repeated(self) -> bool:
+        """Whether a repeated request with its idempotency key has no effect."""
+        has_key = binding(self.rpc)[0] == "POST" and not METHODS[self.rpc].client_streaming
+        return has_key and bool(self.idempotency_key)
+
+    def repeated(self) -> Operation:
+        return replace(self, after=unchanged)
+
+
+class Operations:
+    """Generates operations on these addresses at random."""
+
+    def __init__(self, addresses: Sequence[str], rng: random.Random) -> None:
+        self._addresses = addresses
+        self._rng = rng
+        self._acknowledged: list[Operation] = []
+        self._count = 0
+
+    def next(self) -> Operation:
+        # Imports of existing addresses are the writes that could most easily undo an opt-out.
+        kinds: list[Callable[[], Operation]] = [
+            self._create,
+            *[self._bulk] * 2,
+            *[self._import_rows] * 4,
+            *[self._import_table] * 2,
+            *[self._update] * 2,
+            self._tag,
+            *[self._change_status] * 3,
+            self._delete,
+            self._lift,
+        ]
+        if self._acknowledged:
+            kinds.append(self._repeat)
+        self._count += 1
+        return self._rng.choice(kinds)()
+
+    def acknowledge(self, operation: Operation) -> None:
+        """Makes a successful operation one that can be repeated later."""
+        if operation.can_be_repeated:
+            self._acknowledged.append(operation)
+
+    def _create(self) -> Operation:
+        row = self._row()
+        request = {"email": self._spelled(row.address), "isConfirmed": row.is_confirmed}
+        return self._with_key(Operation("CreateSubscriber", request, stored([row])))
+
+    def _bulk(self) -> Operation:
+        rows = self._rows()
+        sent = [
+            {"email": self._spelled(row.address), "isConfirmed": row.is_confirmed} for row in rows
+        ]
+        request = {"subscribers": sent}
+        return self._with_key(Operation("BulkCreateSubscribers", request, stored(rows)))
+
+    def _import_rows(self) -> Operation:
+        rows = [row._replace(status=self._rng.choice([*STATUSES, None])) for row in self._rows()]
+        sent = []
+        for row in rows:
+            stated = {"status": row.status} if row.status else {}
+            email = self._spelled(row.address)
+            sent.append({"email": email, "isConfirmed": row.is_confirmed, **stated})
+        return replace(self._import(rows), rows=sent)
+
+    def _import_table(self) -> Operation:
+        words = [self._rng.choice([*WORDS]) for _ in range(self._rng.randint(1, 3))]
+        rows = [Row(self._address(), WORDS[word]) for word in words]
+        lines = [
+            [self._spelled(row.address), "Ada", word] for row, word in zip(rows, words, strict=True)
+        ]
+        return replace(self._import(rows), table=[["Email Address", "First Name", "State"], *lines])
+
+    def _import(self, rows: Sequence[Row]) -> Operation:
+        conflict, is_dry_run = self._rng.choice(CONFLICTS), self._rng.random() < 0.1
+        options = {"onConflict": conflict, "dryRun": is_dry_run}
+        after = unchanged if is_dry_run else stored(rows, updates=conflict == "UPDATE")
+        return Operation("ImportSubscribers", options, after)
+
+    def _update(self) -> Operation:
+        address, to = self._address(), self._address()
+        request: dict[str, Any] = {"id": address, "firstName": self._rng.choice("ab")}
+        if self._rng.random() < 0.7:
+            request["email"] = self._spelled(to)
+        else:
+            to = address
+        return Operation("UpdateSubscriber", request, moved(address, to))
+
+    def _tag(self) -> Operation:
+        rpc = self._rng.choice(["AddSubscriberTags", "RemoveSubscriberTags"])
+        request = {"id": self._address(), "tags": ["vip"]}
+        return self._with_key(Operation(rpc, request, unchanged))
+
+    def _change_status(self) -> Operation:
+        address, by_admin = self._address(), self._rng.random() < 0.5
+        # More often an opt-out, which the other operations must not end.
+        status = self._rng.choice([*STATUSES, *OPT_OUTS])
+        after = changed(address, status, by_admin=by_admin)
+        request = {"id": address, "status": status}
+        return Operation("ChangeSubscriberStatus", request, after, by_admin=by_admin)
+
+    def _delete(self) -> Operation:
+        address = self._address()
+        request = {"id": address, **({"erase": True} if self._rng.random() < 0.3 else {})}
+        return Operation("DeleteSubscriber", request, deleted(address))
+
+    def _lift(self) -> Operation:
+        address = self._address()
+        request = {"email": address}
+        return Operation("DeleteSuppression", request, lifted(address), by_admin=True)
+
+    def _repeat(self) -> Operation:
+        return self._rng.choice(self._acknowledged).repeated()
+
+    def _address(self) -> str:
+        return self._rng.choice(self._addresses)
+
+    def _spelled(self, address: str) -> str:
+        """Returns an address in one of its spellings."""
+        return self._rng.choice([address, address.upper(), f" {address.title()}"])
+
+    def _row(self) -> Row:
+        return Row(self._address(), is_confirmed=self._rng.random() < 0.5)
+
+    def _rows(self) -> list[Row]:
+        return [self._row() for _ in range(self._rng.randint(1, 3))]
+
+    def _with_key(self, operation: Operation) -> Operation:
+        return replace(operation, idempotency_key=f"{self._addresses[0]}-{self._count}")

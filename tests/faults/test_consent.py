@@ -1,0 +1,43 @@
+"""Only explicit changes make a person mailable; `make faults` runs more sequences of writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .promises import consent
+from .promises.checker import broken
+
+pytestmark = pytest.mark.verify
+
+_BROKEN = """
+from server.cli import main
+from server.subscribers import rules, store
+from server.subscribers.imports import importer
+{statement}
+main()
+"""
+_NO_SUPPRESSION = "store.SubscriberStore._suppress_if_opted_out = lambda *_: None"
+# Statements that break the consent of a service, and the results that detect them.
+BROKEN = {
+    "imports weaken a status": ("rules.is_stricter = lambda *_: True", consent.UNEXPLAINED),
+    "deletions suppress nothing": (_NO_SUPPRESSION, consent.MORE_MAILABLE),
+}
+
+
+def test_only_explicit_changes_make_a_person_mailable(tmp_path: Path) -> None:
+    results = consent.run_sequences(2 * consent.SEQUENCES_PER_KILL, tmp_path)
+
+    assert broken(results, consent.AT_MOST) == {}
+    assert [name for name, least in consent.AT_LEAST.items() if results[name] < least] == []
+
+
+@pytest.mark.parametrize(("statement", "result"), BROKEN.values(), ids=BROKEN)
+def test_broken_consent_is_detected(tmp_path: Path, statement: str, result: str) -> None:
+    code = _BROKEN.format(statement=statement)
+
+    results = consent.run_sequences(consent.SEQUENCES_PER_KILL, tmp_path, code=code)
+
+    assert results[consent.DIFFERENT] > 0
+    assert results[result] > 0
