@@ -168,8 +168,11 @@ class Gateway:
             return Response(204, request_id, more=more)
         if binding.next_link is not None and (token := getattr(reply, binding.next_link)):
             more["Link"] = next_page(path, query, token)
+        status, other = binding.success_status, binding.conditional_status
+        if other is not None and getattr(reply, other.field):
+            status = other.status
         body = orjson.dumps(binding.write(reply))
-        response = Response(binding.success_status, request_id, body, more=more)
+        response = Response(status, request_id, body, more=more)
         if not binding.holds_secret:
             await compress(response, request)
         return response

@@ -110,6 +110,12 @@ def path_variables(rpc: str) -> list[str]:
     return [part[1:-1] for part in binding(rpc)[1].split("/") if part.startswith("{")]
 
 
+def query_fields(rpc: str) -> list[str]:
+    """Returns the names of the fields that are in the query although the rpc has a body."""
+    fields = METHODS[rpc].input_type.fields
+    return [f.json_name for f in fields if f.GetOptions().Extensions[http_pb2.in_query]]
+
+
 class HttpFront:
     """JSON over HTTP, by the standard library's client."""
 
@@ -122,11 +128,11 @@ class HttpFront:
         rest, path = dict(request), template
         for variable in path_variables(rpc):
             path = path.replace(f"{{{variable}}}", quote(str(rest.pop(variable, "")), safe=""))
-        if has_body:
-            return self.send(method, path, key, body=json.dumps(rest).encode())
+        in_query = {n: rest.pop(n) for n in list(rest) if not has_body or n in query_fields(rpc)}
         # JSON writes booleans in lower case, unlike Python.
-        query = {n: json.dumps(v) if isinstance(v, bool) else v for n, v in rest.items()}
-        return self.send(method, f"{path}?{urlencode(query)}" if query else path, key)
+        query = {n: json.dumps(v) if isinstance(v, bool) else v for n, v in in_query.items()}
+        path = f"{path}?{urlencode(query)}" if query else path
+        return self.send(method, path, key, body=json.dumps(rest).encode() if has_body else None)
 
     def send(
         self,
@@ -237,7 +243,7 @@ class GrpcFront:
             response = error_response(error)
             documented.check(method.name, response.status, response.code)
             return response
-        status = method.GetOptions().Extensions[http_pb2.success_status] or 200
+        status = success_status(method, reply)
         token = getattr(reply, "next_page_token", "")
         return Response(status, None if status == 204 else to_json(reply), token)
 
@@ -248,6 +254,15 @@ class GrpcFront:
             request_serializer=message_factory.GetMessageClass(method.input_type).SerializeToString,
             response_deserializer=message_factory.GetMessageClass(method.output_type).FromString,
         )
+
+
+def success_status(method: MethodDescriptor, reply: Any) -> int:
+    """Returns the HTTP status that corresponds to a response."""
+    for field in method.output_type.fields:
+        status: int = field.GetOptions().Extensions[http_pb2.status_if_true]
+        if status and getattr(reply, field.name):
+            return status
+    return method.GetOptions().Extensions[http_pb2.success_status] or 200
 
 
 def to_message(method: MethodDescriptor, request: dict[str, Any]) -> Any:
@@ -262,7 +277,7 @@ def to_message(method: MethodDescriptor, request: dict[str, Any]) -> Any:
         message.update_mask.paths.extend(
             fields[key].name
             for key, value in request.items()
-            if key != "id"
+            if key not in ("id", "allowMissing")
             and (value is not None or fields[key].GetOptions().Extensions[http_pb2.null_clears])
         )
     return json_format.ParseDict(request, message)
@@ -272,7 +287,7 @@ def to_json(message: Any) -> Any:
     """Converts a message to the JSON that Roster returns.
 
     This is the output of json_format, except that timestamps have three fractional digits, and that
-    page tokens are left out because HTTP sends them in a Link header.
+    fields are left out that HTTP sends in the head, or not at all if they are empty.
     """
     value = json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
     return _as_printed(message.DESCRIPTOR, value)
@@ -287,8 +302,15 @@ def _as_printed(kind: Descriptor, value: Any) -> Any:
     return {
         key: _as_printed_field(fields[key], item)
         for key, item in value.items()
-        if not fields[key].GetOptions().Extensions[http_pb2.next_link]
+        if _is_in_body(fields[key], item)
     }
+
+
+def _is_in_body(field: FieldDescriptor, value: Any) -> bool:
+    extensions = field.GetOptions().Extensions
+    if extensions[http_pb2.omit_empty] and not value:
+        return False
+    return not (extensions[http_pb2.next_link] or extensions[http_pb2.status_if_true])
 
 
 def _as_printed_field(field: FieldDescriptor, value: Any) -> Any:

@@ -67,6 +67,17 @@ def row_errors_field(descriptor: Descriptor) -> str | None:
     return next((field.name for field in descriptor.fields if is_row_errors_field(field)), None)
 
 
+def is_in_head(field: FieldDescriptor) -> bool:
+    """Whether a response field is sent as a Link header or as the status, not in the body."""
+    extensions = field.GetOptions().Extensions
+    return bool(extensions[http_pb2.next_link] or extensions[http_pb2.status_if_true])
+
+
+def is_always_written(field: FieldDescriptor) -> bool:
+    """Whether the JSON of a response contains the field even if it has its default value."""
+    return not (field.has_presence or field.GetOptions().Extensions[http_pb2.omit_empty])
+
+
 def is_row_errors_field(field: FieldDescriptor) -> bool:
     return bool(field.GetOptions().Extensions[http_pb2.row_faults])
 

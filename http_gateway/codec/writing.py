@@ -12,12 +12,19 @@ from threading import RLock
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from roster.v1 import http_pb2
 
 from . import scalars, well_known
 from .any import any_writer
 from .enums import enum_names
-from .fields import compiled, field_expression, is_map, is_row_errors_field, key_of
+from .fields import (
+    compiled,
+    field_expression,
+    is_always_written,
+    is_in_head,
+    is_map,
+    is_row_errors_field,
+    key_of,
+)
 from .options import CodecOptions
 
 MessageWriter = Callable[[Any], Any]
@@ -52,14 +59,14 @@ class Writers:
         always = [
             f"{key_of(field)!r}: {self._value(field)}"
             for field in fields
-            if self._options.defaults and not field.has_presence
+            if self._options.defaults and is_always_written(field)
         ]
         lines = ["def write(m):", f"    d = {{{', '.join(always)}}}"]
         for field in fields:
             if field.has_presence:
                 value = self._value(field)
                 lines.append(f"    if m.HasField({field.name!r}): d[{key_of(field)!r}] = {value}")
-            elif not self._options.defaults:
+            elif not (self._options.defaults and is_always_written(field)):
                 lines += self._lines_unless_default(field)
         if kind.is_extendable:
             lines.append("    write_extensions(m, d)")
@@ -139,7 +146,7 @@ def _one(field: FieldDescriptor, helper: str) -> str:
 
 
 def _has_json(field: FieldDescriptor) -> bool:
-    return not (is_row_errors_field(field) or field.GetOptions().Extensions[http_pb2.next_link])
+    return not (is_row_errors_field(field) or is_in_head(field))
 
 
 def _bool_key(key: bool) -> str:

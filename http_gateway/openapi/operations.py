@@ -34,6 +34,7 @@ class Operations:
     def of(self, binding: Binding, method: MethodDescriptor, verb: str, path: Path) -> Operation:
         """Returns the operation of a binding; `verb` is its HTTP method, in lower case."""
         body = bodies.request_body(binding, self.schemas)
+        other = binding.conditional_status
         text = comment(method)
         return {
             "operationId": self._id(method.name, verb),
@@ -45,6 +46,7 @@ class Operations:
             **({"requestBody": body} if body else {}),
             "responses": {
                 str(binding.success_status): self._success(binding, method),
+                **({str(other.status): self._success(binding, method)} if other else {}),
                 **self.error_responses.of(method, reasons_of(method)),
             },
         }

@@ -51,8 +51,14 @@ def _reasons(method: MethodDescriptor) -> Iterator[str]:
 
 
 def takes_idempotency_key(method: MethodDescriptor) -> bool:
-    """Whether an rpc supports idempotency keys: a POST with side effects that is not a stream."""
+    """Whether an rpc supports idempotency keys.
+
+    It does if it is a POST with side effects and not a stream, or an update that can create the
+    resource (AIP-134).
+    """
     options = method.GetOptions()
     has_no_effect = options.idempotency_level == options.NO_SIDE_EFFECTS
-    is_post = bool(options.Extensions[annotations_pb2.http].post)
-    return is_post and not has_no_effect and not method.client_streaming
+    creates = options.Extensions[annotations_pb2.http].post or "allow_missing" in (
+        method.input_type.fields_by_name
+    )
+    return bool(creates) and not has_no_effect and not method.client_streaming

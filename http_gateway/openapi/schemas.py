@@ -12,7 +12,7 @@ from collections.abc import Callable
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
-from ..codec.fields import is_map, row_errors_field
+from ..codec.fields import is_always_written, is_in_head, is_map, row_errors_field
 from . import bounds, examples, values
 from .comments import comment, described
 from .values import Schema
@@ -91,11 +91,11 @@ class Schemas:
 
     def _output(self, message: Descriptor) -> Schema:
         row_errors = row_errors_field(message)
-        fields = [f for f in message.fields if f.name != row_errors and not is_link(f)]
+        fields = [f for f in message.fields if f.name != row_errors and not is_in_head(f)]
         required = [
             field.json_name
             for field in fields
-            if not field.has_presence or values.rules_of(field).required
+            if is_always_written(field) or values.rules_of(field).required
         ]
         return {
             "type": "object",
@@ -134,11 +134,6 @@ def _value(
 def _map_value(field: FieldDescriptor) -> FieldDescriptor:
     assert field.message_type is not None
     return field.message_type.fields_by_name["value"]
-
-
-def is_link(field: FieldDescriptor) -> bool:
-    """Whether a response field is sent as a Link header instead."""
-    return bool(field.GetOptions().Extensions[http_pb2.next_link])
 
 
 def _name(message: Descriptor) -> str:

@@ -14,10 +14,17 @@ from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDesc
 
 from ..codec.transcode import MessageReader, MessageWriter, message_class
 from .bodies import WHOLE, body_reader, check_body, update_mask_of
-from .fields import Setter, check_oneofs, path_field, setter
+from .fields import Setter, check_oneofs, in_query, path_field, setter
 from .methods import METHODS
 from .query import QueryReader
-from .responses import holds_secret, next_link, response_writer, success_status
+from .responses import (
+    ConditionalStatus,
+    conditional_status,
+    holds_secret,
+    next_link,
+    response_writer,
+    success_status,
+)
 from .stream_fields import RequestRecords, ResponseRecords, request_records, response_records
 from .templates import BindingError, Template
 from .update_masks import UpdateMask
@@ -52,6 +59,8 @@ class Binding:
     # The name of the method of a gRPC channel that calls it.
     channel_method: str
     success_status: int
+    # Another status, if a field of the response is true.
+    conditional_status: ConditionalStatus | None
     request_class: type[Any]
     response_class: type[Any]
     write: MessageWriter
@@ -121,7 +130,8 @@ def _build(method: MethodDescriptor, rule: Any, http_method: str, template: Temp
     check_oneofs([*paths.values(), *one_field])
     requests = _requests(method, body, frozenset(paths))
     replies = _replies(method, rule.response_body)
-    mask = None if requests else update_mask_of(http_method, request, body, frozenset(paths))
+    in_url = frozenset(paths) | in_query(request)
+    mask = None if requests else update_mask_of(http_method, request, body, in_url)
     return Binding(
         http_method=http_method,
         template=template,
@@ -130,12 +140,13 @@ def _build(method: MethodDescriptor, rule: Any, http_method: str, template: Temp
         rpc=f"/{method.containing_service.full_name}/{method.name}",
         channel_method=_CHANNEL_METHODS[method.client_streaming, method.server_streaming],
         success_status=success_status(method, rule.response_body),
+        conditional_status=conditional_status(method),
         request_class=message_class(request),
         response_class=message_class(method.output_type),
         write=response_writer(method.output_type, "" if replies else rule.response_body),
         body=body,
         response_body=rule.response_body,
-        read_body=None if requests else body_reader(request, body, frozenset(paths), mask),
+        read_body=None if requests else body_reader(request, body, in_url, mask),
         query=QueryReader(request, frozenset(paths) | _in_body(request, body, requests)),
         update_mask=mask,
         next_link=next_link(method),
@@ -172,6 +183,6 @@ def _replies(method: MethodDescriptor, response_body: str) -> ResponseRecords | 
 def _in_body(request: Descriptor, body: str, requests: RequestRecords | None) -> frozenset[str]:
     """Returns the fields that the body sets, which are not query parameters."""
     if body == WHOLE:
-        return frozenset(field.name for field in request.fields)
+        return frozenset(field.name for field in request.fields) - in_query(request)
     csv_field = requests.csv_field if requests else None
     return frozenset(name for name in (body, csv_field) if name)

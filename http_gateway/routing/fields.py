@@ -12,6 +12,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
+from ..codec.fields import is_in_head
 from ..codec.scalars import InvalidValue
 from ..codec.url_values import text_reader
 from ..codec.well_known import is_well_known
@@ -27,6 +28,11 @@ def fields_by_any_name(message: Descriptor) -> dict[str, FieldDescriptor]:
     """Returns the fields of a message type by JSON name and by proto name."""
     names = {field.name: field for field in message.fields}
     return names | {field.json_name: field for field in message.fields}
+
+
+def in_query(request: Descriptor) -> frozenset[str]:
+    """Returns the fields that are in the query even if the body is the whole request."""
+    return frozenset(f.name for f in request.fields if f.GetOptions().Extensions[http_pb2.in_query])
 
 
 def nested_type(field: FieldDescriptor) -> Descriptor | None:
@@ -60,7 +66,7 @@ def field_in_json(message: Descriptor, name: str, role: str) -> FieldDescriptor:
     if field is None or is_well_known(message):
         raise BindingError(f"{message.full_name} has no field {name!r} that can be the {role}")
     extensions = field.GetOptions().Extensions
-    if extensions[http_pb2.row_faults] or extensions[http_pb2.next_link]:
+    if extensions[http_pb2.row_faults] or is_in_head(field):
         raise BindingError(f"the {role} {name!r} is a field without a JSON form")
     return field
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from google.protobuf.descriptor import Descriptor, MethodDescriptor
 from roster.v1 import http_pb2
 
@@ -25,6 +27,25 @@ def success_status(method: MethodDescriptor, response_body: str) -> int:
     if status == 204 and (response_body or method.server_streaming):
         raise BindingError("a response with status 204 has no body")
     return status
+
+
+class ConditionalStatus(NamedTuple):
+    """The status of a response in which the bool `field` is true."""
+
+    field: str
+    status: int
+
+
+def conditional_status(method: MethodDescriptor) -> ConditionalStatus | None:
+    """Returns the `status_if_true` of a response, or None. Raises BindingError for several."""
+    statuses = [
+        ConditionalStatus(field.name, status)
+        for field in method.output_type.fields
+        if (status := field.GetOptions().Extensions[http_pb2.status_if_true])
+    ]
+    if len(statuses) > 1:
+        raise BindingError("status_if_true is set for several fields")
+    return statuses[0] if statuses else None
 
 
 def next_link(method: MethodDescriptor) -> str | None:

@@ -71,9 +71,12 @@ def _path_fields(method: MethodDescriptor) -> frozenset[str]:
 
 def _stored_response_type(method: MethodDescriptor) -> type[Message] | None:
     options = method.GetOptions()
-    is_post = bool(options.Extensions[annotations_pb2.http].post)
+    # An update can create the resource (AIP-134).
+    creates = options.Extensions[annotations_pb2.http].post or "allow_missing" in (
+        method.input_type.fields_by_name
+    )
     has_effect = options.idempotency_level != options.NO_SIDE_EFFECTS
-    if is_post and has_effect and not method.client_streaming:
+    if creates and has_effect and not method.client_streaming:
         return message_factory.GetMessageClass(method.output_type)
     return None
 

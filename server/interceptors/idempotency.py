@@ -1,10 +1,11 @@
 """Gives a request with an idempotency key at most one effect.
 
-Every operation that is a POST over HTTP and has an effect accepts `Idempotency-Key`
-(draft-ietf-httpapi-idempotency-key-header), except imports, which can be repeated with
-on_conflict SKIP. When the first request succeeds, its response is stored for 24 hours per
-account, in the transaction of the write. The same key and request then return that response,
-marked by `idempotency-replayed`. The key with another request is IDEMPOTENCY_KEY_REUSED, and
+Every operation that is a POST over HTTP and has an effect, and an update that can create the
+resource, accepts `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), except imports,
+which can be repeated with on_conflict SKIP. When the first request succeeds, its response is
+stored for 24 hours per account, in the transaction of the write. The same key and request then
+return that response, marked by `idempotency-replayed`. The key with another request is
+IDEMPOTENCY_KEY_REUSED, and
 while the first request runs, IDEMPOTENCY_KEY_IN_USE. A request that is rejected changes and
 stores nothing, so its key can be used again.
 """

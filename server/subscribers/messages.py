@@ -9,6 +9,8 @@ from roster.v1 import subscribers_pb2 as pb
 
 from ..messages import timestamp
 from .fields import FIELDS, SubscriberRow
+from .row_writer import Result
+from .rules import MAX_REPEATED
 
 # The fields of the message that are copied from a row as they are.
 _COPIED = [field.name for field in FIELDS if field.name not in ("tags", "created_at")]
@@ -34,6 +36,25 @@ def fill(message: pb.Subscriber, row: SubscriberRow, *, full: bool) -> None:
         message.custom_fields.update(cast("dict[str, Any]", row.values))
     if full:
         _fill_full(message, row)
+
+
+def bulk_response(
+    rows: Sequence[pb.BulkSubscriber], results: Sequence[Result], *, with_results: bool
+) -> pb.BulkCreateSubscribersResponse:
+    response = pb.BulkCreateSubscribersResponse()
+    for index, (row, result) in enumerate(zip(rows, results, strict=True)):
+        reason = None
+        if result.row_error is not None:
+            reason = pb.BulkFailure.Reason.ValueType(result.row_error.failure)
+            response.failed.add(index=index, email=row.email[:MAX_REPEATED], reason=reason)
+        if with_results:
+            response.results.add(
+                index=index,
+                outcome=pb.ImportResult.Outcome.ValueType(result.outcome),
+                id=result.subscriber_id or None,
+                reason=reason,
+            )
+    return response
 
 
 def _fill_full(message: pb.Subscriber, row: SubscriberRow) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Protocol, TypeVar
@@ -13,6 +13,7 @@ from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
 from ..caller import account_id, current
 from ..custom_fields.store import column_fields
+from ..emails import Email, parse_email
 from ..errors import invalid
 from ..ids import is_id
 from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict
@@ -28,7 +29,8 @@ from .fields import PROFILE, Status, SubscriberRow
 from .history import Actor, Source
 from .imports.pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
-from .messages import fill, fill_all
+from .messages import bulk_response, fill, fill_all
+from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalEvents
 from .store_paging import PagePosition, page, page_without_total
 from .store_reading import check_reference, find
@@ -43,7 +45,8 @@ Reply = TypeVar("Reply", bound=HasSubscriber)
 
 # The maximum number of subscribers in one read of an export. Bounds its memory.
 EXPORT_BATCH = 500
-UPDATABLE = ("email", *PROFILE, "tags", "custom_fields")
+# `is_confirmed` only has an effect on a creation.
+UPDATABLE = ("email", *PROFILE, "tags", "custom_fields", "is_confirmed")
 
 
 class SubscriberService(HistoryMethods, SubscriberServiceServicer):
@@ -59,13 +62,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         self, request: pb.CreateSubscriberRequest, _context: Context
     ) -> pb.CreateSubscriberResponse:
         account, by = account_id(), _caller()
-        new = rules.NewSubscriber(
-            email=rules.check_email(request.email),
-            profile={name: getattr(request, name) for name in PROFILE},
-            status=rules.initial_status(is_confirmed=request.is_confirmed),
-            tags=distinct(list(request.tags)),
-            values=struct_to_dict(request.custom_fields),
-        )
+        new = _new_subscriber(request, rules.check_email(request.email))
         return await self._database.write(
             lambda tx: _filled(
                 pb.CreateSubscriberResponse(), self._store.create(account, new, tx, by)
@@ -75,25 +72,19 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def BulkCreateSubscribers(
         self, request: pb.BulkCreateSubscribersRequest, _context: Context
     ) -> pb.BulkCreateSubscribersResponse:
-        account, by, rows = account_id(), _caller(), request.subscribers
-        validated = dict(enumerate(rules.validate_rows(rows)))
-        valid = {i: row for i, row in validated.items() if isinstance(row, rules.NewSubscriber)}
-        failed = {i: row for i, row in validated.items() if isinstance(row, rules.RowError)}
-
-        def reply(failed: Mapping[int, rules.RowError]) -> pb.BulkCreateSubscribersResponse:
-            return pb.BulkCreateSubscribersResponse(
-                failed=[
-                    pb.BulkFailure(
-                        index=index,
-                        email=rows[index].email[: rules.MAX_REPEATED],
-                        reason=pb.BulkFailure.Reason.ValueType(failed[index].failure),
-                    )
-                    for index in sorted(failed)
-                ]
-            )
+        rows = request.subscribers
+        writer = RowWriter(
+            account_id(),
+            OnConflict(request.on_conflict or OnConflict.FAIL),
+            self._store,
+            _caller(),
+            reports_duplicates=True,
+        )
+        validated = rules.validate_rows(rows)
 
         def create(tx: Transaction) -> pb.BulkCreateSubscribersResponse:
-            return reply(failed | self._store.create_many(account, valid, tx, by).row_errors)
+            results = writer.store_rows(validated, tx)
+            return bulk_response(rows, results, with_results=request.return_results)
 
         return await self._database.write(create)
 
@@ -124,20 +115,40 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def UpdateSubscriber(
         self, request: pb.UpdateSubscriberRequest, _context: Context
     ) -> pb.UpdateSubscriberResponse:
-        account, fields = account_id(), changed_fields(request, UPDATABLE)
+        if not request.allow_missing and (
+            request.is_confirmed or "is_confirmed" in request.update_mask.paths
+        ):
+            raise invalid("isConfirmed", "UNKNOWN_FIELD", "is accepted only with allowMissing")
+        account, by, fields = account_id(), _caller(), changed_fields(request, UPDATABLE)
         changes = store.Changes(
             email=rules.check_email(request.email) if "email" in fields else None,
             profile={name: getattr(request, name) for name in PROFILE if name in fields},
             tags=distinct(list(request.tags)) if "tags" in fields else None,
             values=struct_to_dict(request.custom_fields) if "custom_fields" in fields else None,
         )
-        reference, by = check_reference(request.id), _caller()
+        if request.allow_missing and not is_id(request.id):
+            return await self._upsert(request, changes, by)
+        reference = check_reference(request.id)
         return await self._database.write(
             lambda tx: _filled(
                 pb.UpdateSubscriberResponse(),
                 self._store.update(account, reference, changes, tx, by),
             )
         )
+
+    async def _upsert(
+        self, request: pb.UpdateSubscriberRequest, changes: store.Changes, by: Actor
+    ) -> pb.UpdateSubscriberResponse:
+        account, reference = account_id(), parse_email(request.id)
+        if reference is None:
+            raise invalid("id", "INVALID_FORMAT", "must be an email address")
+        new = _new_subscriber(request, rules.check_email(request.email or request.id))
+
+        def upsert(tx: Transaction) -> pb.UpdateSubscriberResponse:
+            row, created = self._store.upsert(account, new, changes, reference, tx, by)
+            return _filled(pb.UpdateSubscriberResponse(created=created), row)
+
+        return await self._database.write(upsert)
 
     async def ChangeSubscriberStatus(
         self, request: pb.ChangeSubscriberStatusRequest, _context: Context
@@ -236,6 +247,18 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
 
         await self._database.write(delete)
         return pb.DeleteSubscriberResponse()
+
+
+def _new_subscriber(
+    request: pb.CreateSubscriberRequest | pb.UpdateSubscriberRequest, email: Email
+) -> rules.NewSubscriber:
+    return rules.NewSubscriber(
+        email=email,
+        profile={name: getattr(request, name) for name in PROFILE},
+        status=rules.initial_status(is_confirmed=request.is_confirmed),
+        tags=distinct(list(request.tags)),
+        values=struct_to_dict(request.custom_fields),
+    )
 
 
 def _caller() -> Actor:

@@ -11,7 +11,13 @@ from peewee import Field, Node
 from ..custom_fields import store as custom_fields
 from ..custom_fields.rules import check_size, check_values, merged
 from ..emails import Email, unicode_key
-from ..errors import Detail, SubscriberAlreadyExists, SubscriberSuppressed, ValidationError
+from ..errors import (
+    Detail,
+    SubscriberAlreadyExists,
+    SubscriberSuppressed,
+    ValidationError,
+    invalid,
+)
 from ..events.rules import Change, EventType, created, deleted
 from ..events.store import has_webhooks, record
 from ..ids import ids_at, timestamp_of
@@ -114,6 +120,13 @@ class CreateManyResult(NamedTuple):
 
     ids: dict[int, str]
     row_errors: dict[int, RowError]
+
+
+class Upserted(NamedTuple):
+    """A subscriber, and whether it was created rather than updated."""
+
+    row: SubscriberRow
+    created: bool
 
 
 class SubscriberStore:
@@ -238,6 +251,27 @@ class SubscriberStore:
         before = find(account_id, reference, tx)
         _check_values(account_id, changes.values or {}, tx, before.values)
         return self.change(account_id, before, changes, tx, by)
+
+    def upsert(
+        self,
+        account_id: str,
+        new: NewSubscriber,
+        changes: Changes,
+        reference: Email,
+        tx: Transaction,
+        by: Actor = API,
+    ) -> Upserted:
+        """Updates the subscriber with an address, or creates it if there is none.
+
+        Raises ValidationError for `email` if `new` has a different address and there is no
+        subscriber, and the errors of `create` and `update`.
+        """
+        if tx.scalar(_BY_EMAIL_KEY, account_id=account_id, email_key=reference.key):
+            return Upserted(self.update(account_id, reference, changes, tx, by), created=False)
+        if new.email.key != reference.key:
+            text = "must be the address in the path, because there is no subscriber with it"
+            raise invalid("email", "INVALID_VALUE", text)
+        return Upserted(self.create(account_id, new, tx, by), created=True)
 
     def change(
         self,

@@ -220,3 +220,90 @@ def test_bulk_create_fails_entirely_only_for_an_invalid_request(
     assert (error.status, error.code) == (400, "ValidationError")
     assert error.violations == violations
     assert emails(account) == []
+
+
+THREE_ROWS = [
+    {"email": "there@example.com", "firstName": "Ada", "tags": ["new"], "isConfirmed": True},
+    {"email": "new@example.com", "firstName": "Bob"},
+    {"email": "NEW@example.com", "lastName": "Lee"},
+    {"email": "unknown"},
+]
+
+
+@pytest.mark.parametrize(
+    ("on_conflict", "outcomes", "reasons"),
+    [
+        (
+            "FAIL",
+            ["FAILED", "CREATED", "FAILED", "FAILED"],
+            ["ALREADY_EXISTS", None, "DUPLICATE_IN_REQUEST", "INVALID_EMAIL"],
+        ),
+        ("SKIP", ["SKIPPED", "CREATED", "SKIPPED", "FAILED"], [None, None, None, "INVALID_EMAIL"]),
+        (
+            "UPDATE",
+            ["UPDATED", "CREATED", "UPDATED", "FAILED"],
+            [None, None, None, "INVALID_EMAIL"],
+        ),
+    ],
+    ids=["FAIL", "SKIP", "UPDATE"],
+)
+def test_bulk_returns_the_result_of_each_row(
+    account: Account, on_conflict: str, outcomes: list[str], reasons: list[str | None]
+) -> None:
+    there = account.ok("CreateSubscriber", email="there@example.com", tags=["old"])["subscriber"]
+
+    body = account.ok(
+        "BulkCreateSubscribers",
+        subscribers=THREE_ROWS,
+        onConflict=on_conflict,
+        returnResults=True,
+    )
+
+    results = body["results"]
+    assert [result["index"] for result in results] == [0, 1, 2, 3]
+    assert [result["outcome"] for result in results] == outcomes
+    assert [result.get("reason") for result in results] == reasons
+    assert failures(body) == [
+        (index, reason) for index, reason in enumerate(reasons) if reason is not None
+    ]
+    new = account.ok("GetSubscriber", id="new@example.com")["subscriber"]
+    ids = [there["id"], new["id"], new["id"], None]
+    expected = [
+        id_ if outcome != "FAILED" else None for id_, outcome in zip(ids, outcomes, strict=True)
+    ]
+    assert [result.get("id") for result in results] == expected
+
+
+def test_bulk_with_update_changes_existing_subscribers_but_not_their_status(
+    account: Account,
+) -> None:
+    account.ok("CreateSubscriber", email="there@example.com", lastName="Lee", tags=["old"])
+
+    assert account.ok("BulkCreateSubscribers", subscribers=THREE_ROWS[:3], onConflict="UPDATE") == {
+        "failed": []
+    }
+
+    there, new = account.ok("ListSubscribers")["subscribers"]
+    assert (there["firstName"], there["lastName"], there["tags"]) == ("Ada", "Lee", ["new", "old"])
+    assert there["status"] == "UNCONFIRMED"
+    assert (new["firstName"], new["lastName"]) == ("Bob", "Lee")
+
+
+def test_bulk_with_skip_keeps_existing_subscribers(account: Account) -> None:
+    created = account.ok("CreateSubscriber", email="there@example.com", tags=["old"])["subscriber"]
+
+    account.ok("BulkCreateSubscribers", subscribers=THREE_ROWS[:1], onConflict="SKIP")
+
+    assert account.ok("GetSubscriber", id=created["id"])["subscriber"] == created
+
+
+@over_http
+def test_bulk_with_results_and_an_idempotency_key_is_replayed(account: Account) -> None:
+    body = {"subscribers": THREE_ROWS[:2], "onConflict": "UPDATE", "returnResults": True}
+    key = {"Idempotency-Key": "bulk-1"}
+
+    first = send(account, "POST", "/api/subscribers/bulk", body, headers=key)
+    again = send(account, "POST", "/api/subscribers/bulk", body, headers=key)
+
+    assert [result["outcome"] for result in first.body["results"]] == ["CREATED", "CREATED"]
+    assert again.body == first.body

@@ -14,7 +14,7 @@ from server.errors import RosterError
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
 from server.subscribers.history import Actor, Source
-from server.subscribers.imports.importer import Importer, OnConflict
+from server.subscribers.row_writer import OnConflict, RowWriter
 from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import Changes, add_tags, change_status
 from server.subscribers.store_reading import find
@@ -82,7 +82,7 @@ class ConsentAgainstModel(RuleBasedStateMachine):
     def import_(self, rows: list[tuple[str, Status, bool]], on_conflict: OnConflict) -> None:
         before = self.stored()
         by = Actor(Source.IMPORT, "key")
-        Importer(OURS, on_conflict, SUBSCRIBERS, by).store_rows(self.new_rows(rows), self.tx)
+        RowWriter(OURS, on_conflict, SUBSCRIBERS, by).store_rows(self.new_rows(rows), self.tx)
         self.note_created(before)
 
     def new_rows(self, rows: list[tuple[str, Status, bool]]) -> list[NewSubscriber]:

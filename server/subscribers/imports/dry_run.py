@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Sequence
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ..fields import Status
+from ..row_writer import CONFLICT, SKIPPED, OnConflict, Outcome, Result, RowWriter
 from ..rules import NewSubscriber, Validated, is_stricter
-from .importer import CONFLICT, SKIPPED, Importer, OnConflict, Outcome, Result
 from .store_seen import SeenAddresses
 
 
@@ -32,12 +32,12 @@ class DryRun:
     def __init__(
         self,
         database: Database,
-        importer: Importer,
+        writer: RowWriter,
         on_conflict: OnConflict,
         prepare: Callable[[Transaction], None],
     ) -> None:
         self._database = database
-        self._importer = importer
+        self._writer = writer
         self._on_conflict = on_conflict
         self._prepare = prepare
         self._seen = SeenAddresses()
@@ -58,7 +58,7 @@ class DryRun:
     async def _rolled_back(self, rows: Sequence[Validated]) -> list[Result]:
         def work(tx: Transaction) -> None:
             self._prepare(tx)
-            raise _RolledBack(self._importer.store_rows(rows, tx))
+            raise _RolledBack(self._writer.store_rows(rows, tx))
 
         try:
             await self._database.write(work)

@@ -17,11 +17,11 @@ from ...errors import EmailNotVerified, invalid
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ..history import Actor, Source
+from ..row_writer import Result, RowWriter
 from ..rules import NO_CONSENT_RECORD, ConsentRecord, Validated
 from ..store import SubscriberStore
 from .dry_run import DryRun
 from .header import Header
-from .importer import Importer, Result
 from .messages import Options, import_row, reply_of, summary_message
 from .new_fields import NewFields
 from .rows import ImportRow, validate_import_rows
@@ -45,7 +45,7 @@ class ImportPipeline:
         self._store = store
         self._database = database
         self._options = Options(pb.ImportSubscribersRequest())
-        self._importer: Importer | None = None
+        self._writer: RowWriter | None = None
         self._dry_run: DryRun | None = None
         self._header: Header | None = None
         self._new_fields: NewFields | None = None
@@ -57,7 +57,7 @@ class ImportPipeline:
     ) -> AsyncGenerator[Batch, None]:
         """Yields the validated rows of each message. Raises ValidationError for the header."""
         async for request in requests:
-            if self._importer is None:
+            if self._writer is None:
                 self._start(Options(request))
             lines = await self._without_header(request)
             # In another thread, so that the event loop and the writer thread do not wait.
@@ -68,9 +68,9 @@ class ImportPipeline:
     ) -> AsyncGenerator[pb.ImportSubscribersResponse, None]:
         """Stores validated rows. Yields the results of each transaction, then the summary."""
         async for rows, validated in batches:
-            assert self._importer is not None
-            for chunk in self._importer.chunks(validated):
-                results = await self._store_rows(self._importer, validated[chunk])
+            assert self._writer is not None
+            for chunk in self._writer.chunks(validated):
+                results = await self._store_rows(self._writer, validated[chunk])
                 self._summary.add(validated[chunk], results)
                 yield reply_of(rows[chunk], results)
         yield pb.ImportSubscribersResponse(summary=self._summary_message())
@@ -78,16 +78,16 @@ class ImportPipeline:
     def _start(self, options: Options) -> None:
         self._options = options
         account, by = account_id(), Actor(Source.IMPORT, current().key_id)
-        self._importer = Importer(account, options.on_conflict, self._store, by)
+        self._writer = RowWriter(account, options.on_conflict, self._store, by)
         if options.is_dry_run:
             self._dry_run = DryRun(
-                self._database, self._importer, options.on_conflict, self._create_fields
+                self._database, self._writer, options.on_conflict, self._create_fields
             )
 
-    async def _store_rows(self, importer: Importer, rows: Sequence[Validated]) -> list[Result]:
+    async def _store_rows(self, writer: RowWriter, rows: Sequence[Validated]) -> list[Result]:
         if self._dry_run is not None:
             return await self._dry_run.run(rows)
-        return await self._database.write(partial(importer.store_rows, rows))
+        return await self._database.write(partial(writer.store_rows, rows))
 
     async def _without_header(self, request: pb.ImportSubscribersRequest) -> Sequence[CsvLine]:
         """Returns the lines of a message after the header, which is parsed.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..fields import Status
+from ..row_writer import Outcome, Result
 from ..rules import Failure, NewSubscriber, Validated
-from .importer import Outcome, Result
 
 
 class Summary:

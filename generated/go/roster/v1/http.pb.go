@@ -371,6 +371,30 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50014,
+		Name:          "roster.v1.in_query",
+		Tag:           "varint,50014,opt,name=in_query",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*int32)(nil),
+		Field:         50015,
+		Name:          "roster.v1.status_if_true",
+		Tag:           "varint,50015,opt,name=status_if_true",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50016,
+		Name:          "roster.v1.omit_empty",
+		Tag:           "varint,50016,opt,name=omit_empty",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
 		ExtensionType: (*string)(nil),
 		Field:         50002,
@@ -487,6 +511,20 @@ var (
 	//
 	// optional bool date_like = 50013;
 	E_DateLike = &file_roster_v1_http_proto_extTypes[17]
+	// For a field of a request: HTTP reads it from the query, also if the body is the whole
+	// request.
+	//
+	// optional bool in_query = 50014;
+	E_InQuery = &file_roster_v1_http_proto_extTypes[18]
+	// For a bool of a response: the HTTP status of the response if it is true. The body does
+	// not contain the field.
+	//
+	// optional int32 status_if_true = 50015;
+	E_StatusIfTrue = &file_roster_v1_http_proto_extTypes[19]
+	// For a repeated field of a response: JSON does not contain it if it is empty.
+	//
+	// optional bool omit_empty = 50016;
+	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[20]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -497,7 +535,7 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[18]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[21]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -536,7 +574,11 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\tmultiline\x12\x1d.google.protobuf.FieldOptions\x18چ\x03 \x01(\bR\tmultiline:B\n" +
 	"\fbody_charset\x12\x1d.google.protobuf.FieldOptions\x18ۆ\x03 \x01(\bR\vbodyCharset::\n" +
 	"\bany_case\x12\x1d.google.protobuf.FieldOptions\x18܆\x03 \x01(\bR\aanyCase:<\n" +
-	"\tdate_like\x12\x1d.google.protobuf.FieldOptions\x18݆\x03 \x01(\bR\bdateLike:B\n" +
+	"\tdate_like\x12\x1d.google.protobuf.FieldOptions\x18݆\x03 \x01(\bR\bdateLike::\n" +
+	"\bin_query\x12\x1d.google.protobuf.FieldOptions\x18ކ\x03 \x01(\bR\ainQuery:E\n" +
+	"\x0estatus_if_true\x12\x1d.google.protobuf.FieldOptions\x18߆\x03 \x01(\x05R\fstatusIfTrue:>\n" +
+	"\n" +
+	"omit_empty\x12\x1d.google.protobuf.FieldOptions\x18\xe0\x86\x03 \x01(\bR\tomitEmpty:B\n" +
 	"\n" +
 	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
@@ -584,13 +626,16 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	7,  // 15: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
 	7,  // 16: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
 	7,  // 17: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
-	8,  // 18: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 19: roster.v1.access:type_name -> roster.v1.Access
-	9,  // 20: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	19, // [19:21] is the sub-list for extension type_name
-	0,  // [0:19] is the sub-list for extension extendee
+	7,  // 18: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
+	7,  // 19: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
+	7,  // 20: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
+	8,  // 21: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 22: roster.v1.access:type_name -> roster.v1.Access
+	9,  // 23: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	22, // [22:24] is the sub-list for extension type_name
+	0,  // [0:22] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -607,7 +652,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
-			NumExtensions: 19,
+			NumExtensions: 22,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

@@ -233,7 +233,7 @@ func (x BulkFailure_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BulkFailure_Reason.Descriptor instead.
 func (BulkFailure_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{5, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{6, 0}
 }
 
 // What changed.
@@ -298,7 +298,7 @@ func (x SubscriberHistoryEntry_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubscriberHistoryEntry_Type.Descriptor instead.
 func (SubscriberHistoryEntry_Type) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20, 0}
 }
 
 // How a change was made.
@@ -359,7 +359,7 @@ func (x SubscriberHistoryEntry_Source) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubscriberHistoryEntry_Source.Descriptor instead.
 func (SubscriberHistoryEntry_Source) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20, 1}
 }
 
 // Action for unknown columns.
@@ -417,7 +417,7 @@ func (x UnknownColumns_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UnknownColumns_Action.Descriptor instead.
 func (UnknownColumns_Action) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{26, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27, 0}
 }
 
 // Action for a row if a subscriber already has its email address.
@@ -475,7 +475,7 @@ func (x ImportSubscribersRequest_OnConflict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportSubscribersRequest_OnConflict.Descriptor instead.
 func (ImportSubscribersRequest_OnConflict) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28, 0}
 }
 
 // The service that exported a CSV file. A preset defines its column names, status words,
@@ -554,7 +554,7 @@ func (x ImportSubscribersRequest_Preset) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportSubscribersRequest_Preset.Descriptor instead.
 func (ImportSubscribersRequest_Preset) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28, 1}
 }
 
 // The outcome of one row.
@@ -616,7 +616,7 @@ func (x ImportResult_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportResult_Outcome.Descriptor instead.
 func (ImportResult_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29, 0}
 }
 
 // The format of an export.
@@ -671,7 +671,7 @@ func (x ExportSubscribersRequest_Format) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExportSubscribersRequest_Format.Descriptor instead.
 func (ExportSubscribersRequest_Format) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // A recipient of the account's email.
@@ -1088,7 +1088,13 @@ func (x *BulkSubscriber) GetFaults() []*Row_Fault {
 type BulkCreateSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Rows, 1 to 100.
-	Subscribers   []*BulkSubscriber `protobuf:"bytes,1,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
+	Subscribers []*BulkSubscriber `protobuf:"bytes,1,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
+	// Action for a row if a subscriber already has its email address. Default: FAIL. Rows
+	// are applied in order, so with SKIP and UPDATE, a second row with the same address is a
+	// conflict with the first. No row changes the status of an existing subscriber.
+	OnConflict ImportSubscribersRequest_OnConflict `protobuf:"varint,2,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.ImportSubscribersRequest_OnConflict" json:"on_conflict,omitempty"`
+	// Whether to return the result of each row. Default: false.
+	ReturnResults bool `protobuf:"varint,3,opt,name=return_results,json=returnResults,proto3" json:"return_results,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1130,6 +1136,93 @@ func (x *BulkCreateSubscribersRequest) GetSubscribers() []*BulkSubscriber {
 	return nil
 }
 
+func (x *BulkCreateSubscribersRequest) GetOnConflict() ImportSubscribersRequest_OnConflict {
+	if x != nil {
+		return x.OnConflict
+	}
+	return ImportSubscribersRequest_ON_CONFLICT_UNSPECIFIED
+}
+
+func (x *BulkCreateSubscribersRequest) GetReturnResults() bool {
+	if x != nil {
+		return x.ReturnResults
+	}
+	return false
+}
+
+// The result of a row of a bulk creation.
+type BulkResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the row in the request, starting at 0.
+	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// Outcome of the row.
+	Outcome ImportResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportResult_Outcome" json:"outcome,omitempty"`
+	// Identifier of the created, updated or skipped subscriber. Absent if the row failed.
+	Id *string `protobuf:"bytes,3,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Why the row was rejected. Absent unless it failed.
+	Reason        *BulkFailure_Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=roster.v1.BulkFailure_Reason,oneof" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BulkResult) Reset() {
+	*x = BulkResult{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BulkResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BulkResult) ProtoMessage() {}
+
+func (x *BulkResult) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BulkResult.ProtoReflect.Descriptor instead.
+func (*BulkResult) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *BulkResult) GetIndex() int32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *BulkResult) GetOutcome() ImportResult_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return ImportResult_OUTCOME_UNSPECIFIED
+}
+
+func (x *BulkResult) GetId() string {
+	if x != nil && x.Id != nil {
+		return *x.Id
+	}
+	return ""
+}
+
+func (x *BulkResult) GetReason() BulkFailure_Reason {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return BulkFailure_REASON_UNSPECIFIED
+}
+
 // A rejected row.
 type BulkFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1146,7 +1239,7 @@ type BulkFailure struct {
 
 func (x *BulkFailure) Reset() {
 	*x = BulkFailure{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[5]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1251,7 @@ func (x *BulkFailure) String() string {
 func (*BulkFailure) ProtoMessage() {}
 
 func (x *BulkFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[5]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1264,7 @@ func (x *BulkFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkFailure.ProtoReflect.Descriptor instead.
 func (*BulkFailure) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{5}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BulkFailure) GetIndex() int32 {
@@ -1198,15 +1291,17 @@ func (x *BulkFailure) GetReason() BulkFailure_Reason {
 // The rejected rows.
 type BulkCreateSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Rejected rows in order of their index. Empty if all rows were created.
-	Failed        []*BulkFailure `protobuf:"bytes,1,rep,name=failed,proto3" json:"failed,omitempty"`
+	// Rejected rows in order of their index. Empty if no row was rejected.
+	Failed []*BulkFailure `protobuf:"bytes,1,rep,name=failed,proto3" json:"failed,omitempty"`
+	// Results of all rows in order of their index. Absent unless return_results is true.
+	Results       []*BulkResult `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BulkCreateSubscribersResponse) Reset() {
 	*x = BulkCreateSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[6]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1218,7 +1313,7 @@ func (x *BulkCreateSubscribersResponse) String() string {
 func (*BulkCreateSubscribersResponse) ProtoMessage() {}
 
 func (x *BulkCreateSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[6]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1231,12 +1326,19 @@ func (x *BulkCreateSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkCreateSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*BulkCreateSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{6}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BulkCreateSubscribersResponse) GetFailed() []*BulkFailure {
 	if x != nil {
 		return x.Failed
+	}
+	return nil
+}
+
+func (x *BulkCreateSubscribersResponse) GetResults() []*BulkResult {
+	if x != nil {
+		return x.Results
 	}
 	return nil
 }
@@ -1254,7 +1356,7 @@ type GetSubscriberRequest struct {
 
 func (x *GetSubscriberRequest) Reset() {
 	*x = GetSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[7]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1368,7 @@ func (x *GetSubscriberRequest) String() string {
 func (*GetSubscriberRequest) ProtoMessage() {}
 
 func (x *GetSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[7]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1381,7 @@ func (x *GetSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*GetSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{7}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetSubscriberRequest) GetId() string {
@@ -1307,7 +1409,7 @@ type GetSubscriberResponse struct {
 
 func (x *GetSubscriberResponse) Reset() {
 	*x = GetSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[8]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1421,7 @@ func (x *GetSubscriberResponse) String() string {
 func (*GetSubscriberResponse) ProtoMessage() {}
 
 func (x *GetSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[8]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +1434,7 @@ func (x *GetSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*GetSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{8}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetSubscriberResponse) GetSubscriber() *Subscriber {
@@ -1397,7 +1499,7 @@ type ListSubscribersRequest struct {
 
 func (x *ListSubscribersRequest) Reset() {
 	*x = ListSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[9]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1511,7 @@ func (x *ListSubscribersRequest) String() string {
 func (*ListSubscribersRequest) ProtoMessage() {}
 
 func (x *ListSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[9]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1524,7 @@ func (x *ListSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ListSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{9}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListSubscribersRequest) GetLimit() int32 {
@@ -1542,7 +1644,7 @@ type ListSubscribersResponse struct {
 
 func (x *ListSubscribersResponse) Reset() {
 	*x = ListSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1656,7 @@ func (x *ListSubscribersResponse) String() string {
 func (*ListSubscribersResponse) ProtoMessage() {}
 
 func (x *ListSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1669,7 @@ func (x *ListSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ListSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{10}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListSubscribersResponse) GetSubscribers() []*Subscriber {
@@ -1628,14 +1730,20 @@ type UpdateSubscriberRequest struct {
 	// Custom field values by key, as on creation. Other values are kept; null removes the
 	// value of a key. The limit of 32,768 bytes applies to all values after the update. An
 	// update that makes values above the limit smaller is accepted.
-	CustomFields  *structpb.Struct `protobuf:"bytes,7,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
+	CustomFields *structpb.Struct `protobuf:"bytes,7,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
+	// Whether to create the subscriber if it does not exist. Default: false.
+	AllowMissing bool `protobuf:"varint,8,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	// Whether the owner of the address has confirmed the subscription. Applies only if
+	// allow_missing creates the subscriber, and is rejected without it: an update does not
+	// change the status.
+	IsConfirmed   bool `protobuf:"varint,9,opt,name=is_confirmed,json=isConfirmed,proto3" json:"is_confirmed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateSubscriberRequest) Reset() {
 	*x = UpdateSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1755,7 @@ func (x *UpdateSubscriberRequest) String() string {
 func (*UpdateSubscriberRequest) ProtoMessage() {}
 
 func (x *UpdateSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1768,7 @@ func (x *UpdateSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{11}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpdateSubscriberRequest) GetId() string {
@@ -1712,18 +1820,34 @@ func (x *UpdateSubscriberRequest) GetCustomFields() *structpb.Struct {
 	return nil
 }
 
-// The updated subscriber.
+func (x *UpdateSubscriberRequest) GetAllowMissing() bool {
+	if x != nil {
+		return x.AllowMissing
+	}
+	return false
+}
+
+func (x *UpdateSubscriberRequest) GetIsConfirmed() bool {
+	if x != nil {
+		return x.IsConfirmed
+	}
+	return false
+}
+
+// The updated or created subscriber.
 type UpdateSubscriberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber after the update.
-	Subscriber    *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	Subscriber *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	// Whether allow_missing created the subscriber.
+	Created       bool `protobuf:"varint,2,opt,name=created,proto3" json:"created,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateSubscriberResponse) Reset() {
 	*x = UpdateSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1859,7 @@ func (x *UpdateSubscriberResponse) String() string {
 func (*UpdateSubscriberResponse) ProtoMessage() {}
 
 func (x *UpdateSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1872,7 @@ func (x *UpdateSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*UpdateSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{12}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *UpdateSubscriberResponse) GetSubscriber() *Subscriber {
@@ -1756,6 +1880,13 @@ func (x *UpdateSubscriberResponse) GetSubscriber() *Subscriber {
 		return x.Subscriber
 	}
 	return nil
+}
+
+func (x *UpdateSubscriberResponse) GetCreated() bool {
+	if x != nil {
+		return x.Created
+	}
+	return false
 }
 
 // Request message for ChangeSubscriberStatus.
@@ -1771,7 +1902,7 @@ type ChangeSubscriberStatusRequest struct {
 
 func (x *ChangeSubscriberStatusRequest) Reset() {
 	*x = ChangeSubscriberStatusRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1914,7 @@ func (x *ChangeSubscriberStatusRequest) String() string {
 func (*ChangeSubscriberStatusRequest) ProtoMessage() {}
 
 func (x *ChangeSubscriberStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1927,7 @@ func (x *ChangeSubscriberStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSubscriberStatusRequest.ProtoReflect.Descriptor instead.
 func (*ChangeSubscriberStatusRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{13}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ChangeSubscriberStatusRequest) GetId() string {
@@ -1824,7 +1955,7 @@ type ChangeSubscriberStatusResponse struct {
 
 func (x *ChangeSubscriberStatusResponse) Reset() {
 	*x = ChangeSubscriberStatusResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1967,7 @@ func (x *ChangeSubscriberStatusResponse) String() string {
 func (*ChangeSubscriberStatusResponse) ProtoMessage() {}
 
 func (x *ChangeSubscriberStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1980,7 @@ func (x *ChangeSubscriberStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSubscriberStatusResponse.ProtoReflect.Descriptor instead.
 func (*ChangeSubscriberStatusResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{14}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ChangeSubscriberStatusResponse) GetSubscriber() *Subscriber {
@@ -1873,7 +2004,7 @@ type AddSubscriberTagsRequest struct {
 
 func (x *AddSubscriberTagsRequest) Reset() {
 	*x = AddSubscriberTagsRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +2016,7 @@ func (x *AddSubscriberTagsRequest) String() string {
 func (*AddSubscriberTagsRequest) ProtoMessage() {}
 
 func (x *AddSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +2029,7 @@ func (x *AddSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddSubscriberTagsRequest.ProtoReflect.Descriptor instead.
 func (*AddSubscriberTagsRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{15}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AddSubscriberTagsRequest) GetId() string {
@@ -1926,7 +2057,7 @@ type AddSubscriberTagsResponse struct {
 
 func (x *AddSubscriberTagsResponse) Reset() {
 	*x = AddSubscriberTagsResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1938,7 +2069,7 @@ func (x *AddSubscriberTagsResponse) String() string {
 func (*AddSubscriberTagsResponse) ProtoMessage() {}
 
 func (x *AddSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1951,7 +2082,7 @@ func (x *AddSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddSubscriberTagsResponse.ProtoReflect.Descriptor instead.
 func (*AddSubscriberTagsResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{16}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AddSubscriberTagsResponse) GetSubscriber() *Subscriber {
@@ -1974,7 +2105,7 @@ type RemoveSubscriberTagsRequest struct {
 
 func (x *RemoveSubscriberTagsRequest) Reset() {
 	*x = RemoveSubscriberTagsRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2117,7 @@ func (x *RemoveSubscriberTagsRequest) String() string {
 func (*RemoveSubscriberTagsRequest) ProtoMessage() {}
 
 func (x *RemoveSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2130,7 @@ func (x *RemoveSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveSubscriberTagsRequest.ProtoReflect.Descriptor instead.
 func (*RemoveSubscriberTagsRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{17}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RemoveSubscriberTagsRequest) GetId() string {
@@ -2027,7 +2158,7 @@ type RemoveSubscriberTagsResponse struct {
 
 func (x *RemoveSubscriberTagsResponse) Reset() {
 	*x = RemoveSubscriberTagsResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2170,7 @@ func (x *RemoveSubscriberTagsResponse) String() string {
 func (*RemoveSubscriberTagsResponse) ProtoMessage() {}
 
 func (x *RemoveSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2183,7 @@ func (x *RemoveSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveSubscriberTagsResponse.ProtoReflect.Descriptor instead.
 func (*RemoveSubscriberTagsResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{18}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RemoveSubscriberTagsResponse) GetSubscriber() *Subscriber {
@@ -2094,7 +2225,7 @@ type SubscriberHistoryEntry struct {
 
 func (x *SubscriberHistoryEntry) Reset() {
 	*x = SubscriberHistoryEntry{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2237,7 @@ func (x *SubscriberHistoryEntry) String() string {
 func (*SubscriberHistoryEntry) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2250,7 @@ func (x *SubscriberHistoryEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriberHistoryEntry.ProtoReflect.Descriptor instead.
 func (*SubscriberHistoryEntry) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SubscriberHistoryEntry) GetId() string {
@@ -2212,7 +2343,7 @@ type ListSubscriberHistoryRequest struct {
 
 func (x *ListSubscriberHistoryRequest) Reset() {
 	*x = ListSubscriberHistoryRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2224,7 +2355,7 @@ func (x *ListSubscriberHistoryRequest) String() string {
 func (*ListSubscriberHistoryRequest) ProtoMessage() {}
 
 func (x *ListSubscriberHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2237,7 +2368,7 @@ func (x *ListSubscriberHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscriberHistoryRequest.ProtoReflect.Descriptor instead.
 func (*ListSubscriberHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListSubscriberHistoryRequest) GetId() string {
@@ -2287,7 +2418,7 @@ type ListSubscriberHistoryResponse struct {
 
 func (x *ListSubscriberHistoryResponse) Reset() {
 	*x = ListSubscriberHistoryResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2299,7 +2430,7 @@ func (x *ListSubscriberHistoryResponse) String() string {
 func (*ListSubscriberHistoryResponse) ProtoMessage() {}
 
 func (x *ListSubscriberHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2312,7 +2443,7 @@ func (x *ListSubscriberHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscriberHistoryResponse.ProtoReflect.Descriptor instead.
 func (*ListSubscriberHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListSubscriberHistoryResponse) GetHistory() []*SubscriberHistoryEntry {
@@ -2363,7 +2494,7 @@ type PersonalDelivery struct {
 
 func (x *PersonalDelivery) Reset() {
 	*x = PersonalDelivery{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2375,7 +2506,7 @@ func (x *PersonalDelivery) String() string {
 func (*PersonalDelivery) ProtoMessage() {}
 
 func (x *PersonalDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2388,7 +2519,7 @@ func (x *PersonalDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PersonalDelivery.ProtoReflect.Descriptor instead.
 func (*PersonalDelivery) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PersonalDelivery) GetDelivery() *WebhookDelivery {
@@ -2419,7 +2550,7 @@ type GetSubscriberPersonalDataRequest struct {
 
 func (x *GetSubscriberPersonalDataRequest) Reset() {
 	*x = GetSubscriberPersonalDataRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2431,7 +2562,7 @@ func (x *GetSubscriberPersonalDataRequest) String() string {
 func (*GetSubscriberPersonalDataRequest) ProtoMessage() {}
 
 func (x *GetSubscriberPersonalDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2444,7 +2575,7 @@ func (x *GetSubscriberPersonalDataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSubscriberPersonalDataRequest.ProtoReflect.Descriptor instead.
 func (*GetSubscriberPersonalDataRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{23}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetSubscriberPersonalDataRequest) GetId() string {
@@ -2480,7 +2611,7 @@ type GetSubscriberPersonalDataResponse struct {
 
 func (x *GetSubscriberPersonalDataResponse) Reset() {
 	*x = GetSubscriberPersonalDataResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2492,7 +2623,7 @@ func (x *GetSubscriberPersonalDataResponse) String() string {
 func (*GetSubscriberPersonalDataResponse) ProtoMessage() {}
 
 func (x *GetSubscriberPersonalDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2505,7 +2636,7 @@ func (x *GetSubscriberPersonalDataResponse) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use GetSubscriberPersonalDataResponse.ProtoReflect.Descriptor instead.
 func (*GetSubscriberPersonalDataResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{24}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetSubscriberPersonalDataResponse) GetSubscriber() *Subscriber {
@@ -2593,7 +2724,7 @@ type ImportSubscriber struct {
 
 func (x *ImportSubscriber) Reset() {
 	*x = ImportSubscriber{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2736,7 @@ func (x *ImportSubscriber) String() string {
 func (*ImportSubscriber) ProtoMessage() {}
 
 func (x *ImportSubscriber) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2749,7 @@ func (x *ImportSubscriber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscriber.ProtoReflect.Descriptor instead.
 func (*ImportSubscriber) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{25}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ImportSubscriber) GetEmail() string {
@@ -2742,7 +2873,7 @@ type UnknownColumns struct {
 
 func (x *UnknownColumns) Reset() {
 	*x = UnknownColumns{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2754,7 +2885,7 @@ func (x *UnknownColumns) String() string {
 func (*UnknownColumns) ProtoMessage() {}
 
 func (x *UnknownColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2767,7 +2898,7 @@ func (x *UnknownColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnknownColumns.ProtoReflect.Descriptor instead.
 func (*UnknownColumns) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{26}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27}
 }
 
 // Request message for ImportSubscribers. A part of the import: either subscribers or lines.
@@ -2834,7 +2965,7 @@ type ImportSubscribersRequest struct {
 
 func (x *ImportSubscribersRequest) Reset() {
 	*x = ImportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2846,7 +2977,7 @@ func (x *ImportSubscribersRequest) String() string {
 func (*ImportSubscribersRequest) ProtoMessage() {}
 
 func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2859,7 +2990,7 @@ func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ImportSubscribersRequest) GetOnConflict() ImportSubscribersRequest_OnConflict {
@@ -2967,7 +3098,7 @@ type ImportResult struct {
 
 func (x *ImportResult) Reset() {
 	*x = ImportResult{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2979,7 +3110,7 @@ func (x *ImportResult) String() string {
 func (*ImportResult) ProtoMessage() {}
 
 func (x *ImportResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2992,7 +3123,7 @@ func (x *ImportResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResult.ProtoReflect.Descriptor instead.
 func (*ImportResult) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ImportResult) GetLine() int32 {
@@ -3078,7 +3209,7 @@ type ImportSummary struct {
 
 func (x *ImportSummary) Reset() {
 	*x = ImportSummary{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3090,7 +3221,7 @@ func (x *ImportSummary) String() string {
 func (*ImportSummary) ProtoMessage() {}
 
 func (x *ImportSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3103,7 +3234,7 @@ func (x *ImportSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSummary.ProtoReflect.Descriptor instead.
 func (*ImportSummary) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ImportSummary) GetCreated() int32 {
@@ -3204,7 +3335,7 @@ type ImportSubscribersResponse struct {
 
 func (x *ImportSubscribersResponse) Reset() {
 	*x = ImportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3347,7 @@ func (x *ImportSubscribersResponse) String() string {
 func (*ImportSubscribersResponse) ProtoMessage() {}
 
 func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3360,7 @@ func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ImportSubscribersResponse) GetResults() []*ImportResult {
@@ -3278,7 +3409,7 @@ type ExportSubscribersRequest struct {
 
 func (x *ExportSubscribersRequest) Reset() {
 	*x = ExportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3290,7 +3421,7 @@ func (x *ExportSubscribersRequest) String() string {
 func (*ExportSubscribersRequest) ProtoMessage() {}
 
 func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3303,7 +3434,7 @@ func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExportSubscribersRequest) GetFormat() ExportSubscribersRequest_Format {
@@ -3382,7 +3513,7 @@ type ExportSubscribersResponse struct {
 
 func (x *ExportSubscribersResponse) Reset() {
 	*x = ExportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3394,7 +3525,7 @@ func (x *ExportSubscribersResponse) String() string {
 func (*ExportSubscribersResponse) ProtoMessage() {}
 
 func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3407,7 +3538,7 @@ func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ExportSubscribersResponse) GetSubscribers() []*Subscriber {
@@ -3441,7 +3572,7 @@ type DeleteSubscriberRequest struct {
 
 func (x *DeleteSubscriberRequest) Reset() {
 	*x = DeleteSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3584,7 @@ func (x *DeleteSubscriberRequest) String() string {
 func (*DeleteSubscriberRequest) ProtoMessage() {}
 
 func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3597,7 @@ func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeleteSubscriberRequest) GetId() string {
@@ -3492,7 +3623,7 @@ type DeleteSubscriberResponse struct {
 
 func (x *DeleteSubscriberResponse) Reset() {
 	*x = DeleteSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +3635,7 @@ func (x *DeleteSubscriberResponse) String() string {
 func (*DeleteSubscriberResponse) ProtoMessage() {}
 
 func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +3648,7 @@ func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35}
 }
 
 // Consent of the person to receive mail. Absent if unknown.
@@ -3536,7 +3667,7 @@ type Subscriber_Consent struct {
 
 func (x *Subscriber_Consent) Reset() {
 	*x = Subscriber_Consent{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3548,7 +3679,7 @@ func (x *Subscriber_Consent) String() string {
 func (*Subscriber_Consent) ProtoMessage() {}
 
 func (x *Subscriber_Consent) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3598,7 +3729,7 @@ type SubscriberHistoryEntry_TagChange struct {
 
 func (x *SubscriberHistoryEntry_TagChange) Reset() {
 	*x = SubscriberHistoryEntry_TagChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3610,7 +3741,7 @@ func (x *SubscriberHistoryEntry_TagChange) String() string {
 func (*SubscriberHistoryEntry_TagChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_TagChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3623,7 +3754,7 @@ func (x *SubscriberHistoryEntry_TagChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriberHistoryEntry_TagChange.ProtoReflect.Descriptor instead.
 func (*SubscriberHistoryEntry_TagChange) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20, 0}
 }
 
 func (x *SubscriberHistoryEntry_TagChange) GetAdded() []string {
@@ -3653,7 +3784,7 @@ type SubscriberHistoryEntry_StatusChange struct {
 
 func (x *SubscriberHistoryEntry_StatusChange) Reset() {
 	*x = SubscriberHistoryEntry_StatusChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3665,7 +3796,7 @@ func (x *SubscriberHistoryEntry_StatusChange) String() string {
 func (*SubscriberHistoryEntry_StatusChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_StatusChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3678,7 +3809,7 @@ func (x *SubscriberHistoryEntry_StatusChange) ProtoReflect() protoreflect.Messag
 
 // Deprecated: Use SubscriberHistoryEntry_StatusChange.ProtoReflect.Descriptor instead.
 func (*SubscriberHistoryEntry_StatusChange) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20, 1}
 }
 
 func (x *SubscriberHistoryEntry_StatusChange) GetFromStatus() Subscriber_Status {
@@ -3710,7 +3841,7 @@ type ImportSummary_UnrecognizedCells struct {
 
 func (x *ImportSummary_UnrecognizedCells) Reset() {
 	*x = ImportSummary_UnrecognizedCells{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3722,7 +3853,7 @@ func (x *ImportSummary_UnrecognizedCells) String() string {
 func (*ImportSummary_UnrecognizedCells) ProtoMessage() {}
 
 func (x *ImportSummary_UnrecognizedCells) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3735,7 +3866,7 @@ func (x *ImportSummary_UnrecognizedCells) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSummary_UnrecognizedCells.ProtoReflect.Descriptor instead.
 func (*ImportSummary_UnrecognizedCells) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 0}
 }
 
 func (x *ImportSummary_UnrecognizedCells) GetColumn() string {
@@ -3822,9 +3953,20 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12(\n" +
 	"\x04tags\x18\x05 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
 	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x122\n" +
-	"\x06faults\x18\x0f \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\"l\n" +
+	"\x06faults\x18\x0f \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\"\x82\x02\n" +
 	"\x1cBulkCreateSubscribersRequest\x12L\n" +
-	"\vsubscribers\x18\x01 \x03(\v2\x19.roster.v1.BulkSubscriberB\x0f\xbaH\f\x92\x01\t\b\x01\x10d\"\x03\xd8\x01\x03R\vsubscribers\"\x96\x03\n" +
+	"\vsubscribers\x18\x01 \x03(\v2\x19.roster.v1.BulkSubscriberB\x0f\xbaH\f\x92\x01\t\b\x01\x10d\"\x03\xd8\x01\x03R\vsubscribers\x12c\n" +
+	"\von_conflict\x18\x02 \x01(\x0e2..roster.v1.ImportSubscribersRequest.OnConflictB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06UPDATER\n" +
+	"onConflict\x12/\n" +
+	"\x0ereturn_results\x18\x03 \x01(\bB\b\xaa\xb5\x18\x04trueR\rreturnResults\"\x87\x02\n" +
+	"\n" +
+	"BulkResult\x12\x1b\n" +
+	"\x05index\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x010R\x05index\x12F\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x1f.roster.v1.ImportResult.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x123\n" +
+	"\x02id\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KH\x00R\x02id\x88\x01\x01\x12M\n" +
+	"\x06reason\x18\x04 \x01(\x0e2\x1d.roster.v1.BulkFailure.ReasonB\x11\xaa\xb5\x18\rINVALID_EMAILH\x01R\x06reason\x88\x01\x01B\x05\n" +
+	"\x03_idB\t\n" +
+	"\a_reason\"\x96\x03\n" +
 	"\vBulkFailure\x12\x1b\n" +
 	"\x05index\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05index\x12)\n" +
 	"\x05email\x18\x02 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x05email\x12O\n" +
@@ -3842,9 +3984,10 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x14INVALID_CUSTOM_FIELD\x10\t\x12\x0e\n" +
 	"\n" +
 	"SUPPRESSED\x10\n" +
-	"\"O\n" +
+	"\"\x86\x01\n" +
 	"\x1dBulkCreateSubscribersResponse\x12.\n" +
-	"\x06failed\x18\x01 \x03(\v2\x16.roster.v1.BulkFailureR\x06failed\"\x88\x01\n" +
+	"\x06failed\x18\x01 \x03(\v2\x16.roster.v1.BulkFailureR\x06failed\x125\n" +
+	"\aresults\x18\x02 \x03(\v2\x15.roster.v1.BulkResultB\x04\x80\xb6\x18\x01R\aresults\"\x88\x01\n" +
 	"\x14GetSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12@\n" +
 	"\x04view\x18\x02 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"V\n" +
@@ -3874,7 +4017,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xc2\x04\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x9e\x05\n" +
 	"\x17UpdateSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12>\n" +
 	"\x05email\x18\x02 \x01(\tB(\xbaH\x05r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x125\n" +
@@ -3885,11 +4028,14 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]\xc0\xb5\x18\x01R\x04tags\x12;\n" +
 	"\vupdate_mask\x18\x06 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12\\\n" +
-	"\rcustom_fields\x18\a \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields:i\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x0fstatusChangedAt\x8a\xb5\x18\vconfirmedAt\x8a\xb5\x18\x0eunsubscribedAt\x8a\xb5\x18\aconsent\"Y\n" +
+	"\rcustom_fields\x18\a \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x121\n" +
+	"\rallow_missing\x18\b \x01(\bB\f\xaa\xb5\x18\x04true\xf0\xb5\x18\x01R\fallowMissing\x12'\n" +
+	"\fis_confirmed\x18\t \x01(\bB\x04\x88\xb5\x18\x01R\visConfirmed:i\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x0fstatusChangedAt\x8a\xb5\x18\vconfirmedAt\x8a\xb5\x18\x0eunsubscribedAt\x8a\xb5\x18\aconsent\"z\n" +
 	"\x18UpdateSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\x9f\x01\n" +
+	"subscriber\x12\x1f\n" +
+	"\acreated\x18\x02 \x01(\bB\x05\xf8\xb5\x18\xc9\x01R\acreated\"\x9f\x01\n" +
 	"\x1dChangeSubscriberStatusRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12N\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x18\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMEDR\x06status\"_\n" +
@@ -4152,7 +4298,7 @@ func file_roster_v1_subscribers_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_roster_v1_subscribers_proto_goTypes = []any{
 	(Subscriber_Status)(0),                      // 0: roster.v1.Subscriber.Status
 	(Subscriber_View)(0),                        // 1: roster.v1.Subscriber.View
@@ -4169,163 +4315,168 @@ var file_roster_v1_subscribers_proto_goTypes = []any{
 	(*CreateSubscriberResponse)(nil),            // 12: roster.v1.CreateSubscriberResponse
 	(*BulkSubscriber)(nil),                      // 13: roster.v1.BulkSubscriber
 	(*BulkCreateSubscribersRequest)(nil),        // 14: roster.v1.BulkCreateSubscribersRequest
-	(*BulkFailure)(nil),                         // 15: roster.v1.BulkFailure
-	(*BulkCreateSubscribersResponse)(nil),       // 16: roster.v1.BulkCreateSubscribersResponse
-	(*GetSubscriberRequest)(nil),                // 17: roster.v1.GetSubscriberRequest
-	(*GetSubscriberResponse)(nil),               // 18: roster.v1.GetSubscriberResponse
-	(*ListSubscribersRequest)(nil),              // 19: roster.v1.ListSubscribersRequest
-	(*ListSubscribersResponse)(nil),             // 20: roster.v1.ListSubscribersResponse
-	(*UpdateSubscriberRequest)(nil),             // 21: roster.v1.UpdateSubscriberRequest
-	(*UpdateSubscriberResponse)(nil),            // 22: roster.v1.UpdateSubscriberResponse
-	(*ChangeSubscriberStatusRequest)(nil),       // 23: roster.v1.ChangeSubscriberStatusRequest
-	(*ChangeSubscriberStatusResponse)(nil),      // 24: roster.v1.ChangeSubscriberStatusResponse
-	(*AddSubscriberTagsRequest)(nil),            // 25: roster.v1.AddSubscriberTagsRequest
-	(*AddSubscriberTagsResponse)(nil),           // 26: roster.v1.AddSubscriberTagsResponse
-	(*RemoveSubscriberTagsRequest)(nil),         // 27: roster.v1.RemoveSubscriberTagsRequest
-	(*RemoveSubscriberTagsResponse)(nil),        // 28: roster.v1.RemoveSubscriberTagsResponse
-	(*SubscriberHistoryEntry)(nil),              // 29: roster.v1.SubscriberHistoryEntry
-	(*ListSubscriberHistoryRequest)(nil),        // 30: roster.v1.ListSubscriberHistoryRequest
-	(*ListSubscriberHistoryResponse)(nil),       // 31: roster.v1.ListSubscriberHistoryResponse
-	(*PersonalDelivery)(nil),                    // 32: roster.v1.PersonalDelivery
-	(*GetSubscriberPersonalDataRequest)(nil),    // 33: roster.v1.GetSubscriberPersonalDataRequest
-	(*GetSubscriberPersonalDataResponse)(nil),   // 34: roster.v1.GetSubscriberPersonalDataResponse
-	(*ImportSubscriber)(nil),                    // 35: roster.v1.ImportSubscriber
-	(*UnknownColumns)(nil),                      // 36: roster.v1.UnknownColumns
-	(*ImportSubscribersRequest)(nil),            // 37: roster.v1.ImportSubscribersRequest
-	(*ImportResult)(nil),                        // 38: roster.v1.ImportResult
-	(*ImportSummary)(nil),                       // 39: roster.v1.ImportSummary
-	(*ImportSubscribersResponse)(nil),           // 40: roster.v1.ImportSubscribersResponse
-	(*ExportSubscribersRequest)(nil),            // 41: roster.v1.ExportSubscribersRequest
-	(*ExportSubscribersResponse)(nil),           // 42: roster.v1.ExportSubscribersResponse
-	(*DeleteSubscriberRequest)(nil),             // 43: roster.v1.DeleteSubscriberRequest
-	(*DeleteSubscriberResponse)(nil),            // 44: roster.v1.DeleteSubscriberResponse
-	(*Subscriber_Consent)(nil),                  // 45: roster.v1.Subscriber.Consent
-	(*SubscriberHistoryEntry_TagChange)(nil),    // 46: roster.v1.SubscriberHistoryEntry.TagChange
-	(*SubscriberHistoryEntry_StatusChange)(nil), // 47: roster.v1.SubscriberHistoryEntry.StatusChange
-	(*ImportSummary_UnrecognizedCells)(nil),     // 48: roster.v1.ImportSummary.UnrecognizedCells
-	nil,                                         // 49: roster.v1.ImportSummary.ReasonsEntry
-	nil,                                         // 50: roster.v1.ImportSummary.StatusesEntry
-	(*timestamppb.Timestamp)(nil),               // 51: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),                     // 52: google.protobuf.Struct
-	(*Row_Fault)(nil),                           // 53: roster.v1.Row.Fault
-	(*fieldmaskpb.FieldMask)(nil),               // 54: google.protobuf.FieldMask
-	(*WebhookDelivery)(nil),                     // 55: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),                      // 56: roster.v1.WebhookAttempt
-	(*Event)(nil),                               // 57: roster.v1.Event
-	(*CsvLine)(nil),                             // 58: roster.v1.CsvLine
+	(*BulkResult)(nil),                          // 15: roster.v1.BulkResult
+	(*BulkFailure)(nil),                         // 16: roster.v1.BulkFailure
+	(*BulkCreateSubscribersResponse)(nil),       // 17: roster.v1.BulkCreateSubscribersResponse
+	(*GetSubscriberRequest)(nil),                // 18: roster.v1.GetSubscriberRequest
+	(*GetSubscriberResponse)(nil),               // 19: roster.v1.GetSubscriberResponse
+	(*ListSubscribersRequest)(nil),              // 20: roster.v1.ListSubscribersRequest
+	(*ListSubscribersResponse)(nil),             // 21: roster.v1.ListSubscribersResponse
+	(*UpdateSubscriberRequest)(nil),             // 22: roster.v1.UpdateSubscriberRequest
+	(*UpdateSubscriberResponse)(nil),            // 23: roster.v1.UpdateSubscriberResponse
+	(*ChangeSubscriberStatusRequest)(nil),       // 24: roster.v1.ChangeSubscriberStatusRequest
+	(*ChangeSubscriberStatusResponse)(nil),      // 25: roster.v1.ChangeSubscriberStatusResponse
+	(*AddSubscriberTagsRequest)(nil),            // 26: roster.v1.AddSubscriberTagsRequest
+	(*AddSubscriberTagsResponse)(nil),           // 27: roster.v1.AddSubscriberTagsResponse
+	(*RemoveSubscriberTagsRequest)(nil),         // 28: roster.v1.RemoveSubscriberTagsRequest
+	(*RemoveSubscriberTagsResponse)(nil),        // 29: roster.v1.RemoveSubscriberTagsResponse
+	(*SubscriberHistoryEntry)(nil),              // 30: roster.v1.SubscriberHistoryEntry
+	(*ListSubscriberHistoryRequest)(nil),        // 31: roster.v1.ListSubscriberHistoryRequest
+	(*ListSubscriberHistoryResponse)(nil),       // 32: roster.v1.ListSubscriberHistoryResponse
+	(*PersonalDelivery)(nil),                    // 33: roster.v1.PersonalDelivery
+	(*GetSubscriberPersonalDataRequest)(nil),    // 34: roster.v1.GetSubscriberPersonalDataRequest
+	(*GetSubscriberPersonalDataResponse)(nil),   // 35: roster.v1.GetSubscriberPersonalDataResponse
+	(*ImportSubscriber)(nil),                    // 36: roster.v1.ImportSubscriber
+	(*UnknownColumns)(nil),                      // 37: roster.v1.UnknownColumns
+	(*ImportSubscribersRequest)(nil),            // 38: roster.v1.ImportSubscribersRequest
+	(*ImportResult)(nil),                        // 39: roster.v1.ImportResult
+	(*ImportSummary)(nil),                       // 40: roster.v1.ImportSummary
+	(*ImportSubscribersResponse)(nil),           // 41: roster.v1.ImportSubscribersResponse
+	(*ExportSubscribersRequest)(nil),            // 42: roster.v1.ExportSubscribersRequest
+	(*ExportSubscribersResponse)(nil),           // 43: roster.v1.ExportSubscribersResponse
+	(*DeleteSubscriberRequest)(nil),             // 44: roster.v1.DeleteSubscriberRequest
+	(*DeleteSubscriberResponse)(nil),            // 45: roster.v1.DeleteSubscriberResponse
+	(*Subscriber_Consent)(nil),                  // 46: roster.v1.Subscriber.Consent
+	(*SubscriberHistoryEntry_TagChange)(nil),    // 47: roster.v1.SubscriberHistoryEntry.TagChange
+	(*SubscriberHistoryEntry_StatusChange)(nil), // 48: roster.v1.SubscriberHistoryEntry.StatusChange
+	(*ImportSummary_UnrecognizedCells)(nil),     // 49: roster.v1.ImportSummary.UnrecognizedCells
+	nil,                                         // 50: roster.v1.ImportSummary.ReasonsEntry
+	nil,                                         // 51: roster.v1.ImportSummary.StatusesEntry
+	(*timestamppb.Timestamp)(nil),               // 52: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),                     // 53: google.protobuf.Struct
+	(*Row_Fault)(nil),                           // 54: roster.v1.Row.Fault
+	(*fieldmaskpb.FieldMask)(nil),               // 55: google.protobuf.FieldMask
+	(*WebhookDelivery)(nil),                     // 56: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),                      // 57: roster.v1.WebhookAttempt
+	(*Event)(nil),                               // 58: roster.v1.Event
+	(*CsvLine)(nil),                             // 59: roster.v1.CsvLine
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
-	51, // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
-	52, // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
-	51, // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
-	51, // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	51, // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	51, // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	45, // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	52, // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	52, // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
+	53, // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
+	52, // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
+	52, // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	52, // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	52, // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	46, // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	53, // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
 	10, // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	52, // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	53, // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
+	53, // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	54, // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
 	13, // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
-	2,  // 13: roster.v1.BulkFailure.reason:type_name -> roster.v1.BulkFailure.Reason
-	15, // 14: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
-	1,  // 15: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
-	10, // 16: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	0,  // 17: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	51, // 18: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	51, // 19: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	51, // 20: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	51, // 21: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,  // 22: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	10, // 23: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	54, // 24: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	52, // 25: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	10, // 26: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	0,  // 27: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	10, // 28: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	10, // 29: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	10, // 30: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	3,  // 31: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
-	51, // 32: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
-	4,  // 33: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	52, // 34: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	52, // 35: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	46, // 36: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	47, // 37: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	29, // 38: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	55, // 39: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	56, // 40: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	10, // 41: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	29, // 42: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	57, // 43: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	32, // 44: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	52, // 45: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	0,  // 46: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	51, // 47: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	51, // 48: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	51, // 49: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	51, // 50: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	51, // 51: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	45, // 52: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	53, // 53: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
-	6,  // 54: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	13, // 55: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
-	58, // 56: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	35, // 57: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	7,  // 58: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	5,  // 59: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	8,  // 60: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
-	2,  // 61: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	49, // 62: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
-	50, // 63: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	7,  // 64: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	48, // 65: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	38, // 66: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	39, // 67: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	9,  // 68: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	0,  // 69: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	51, // 70: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	51, // 71: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	51, // 72: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	51, // 73: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,  // 74: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	10, // 75: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	58, // 76: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	51, // 77: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,  // 78: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,  // 79: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	11, // 80: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	14, // 81: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	17, // 82: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	19, // 83: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	21, // 84: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	23, // 85: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	25, // 86: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	27, // 87: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	30, // 88: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	33, // 89: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	37, // 90: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	41, // 91: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	43, // 92: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	12, // 93: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	16, // 94: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	18, // 95: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	20, // 96: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	22, // 97: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	24, // 98: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	26, // 99: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	28, // 100: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	31, // 101: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	34, // 102: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	40, // 103: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	42, // 104: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	44, // 105: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	93, // [93:106] is the sub-list for method output_type
-	80, // [80:93] is the sub-list for method input_type
-	80, // [80:80] is the sub-list for extension type_name
-	80, // [80:80] is the sub-list for extension extendee
-	0,  // [0:80] is the sub-list for field type_name
+	6,  // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
+	8,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	2,  // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.BulkFailure.Reason
+	2,  // 16: roster.v1.BulkFailure.reason:type_name -> roster.v1.BulkFailure.Reason
+	16, // 17: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
+	15, // 18: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
+	1,  // 19: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
+	10, // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	0,  // 21: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	52, // 22: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	52, // 23: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	52, // 24: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	52, // 25: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,  // 26: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	10, // 27: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	55, // 28: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	53, // 29: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	10, // 30: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	0,  // 31: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
+	10, // 32: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	10, // 33: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	10, // 34: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	3,  // 35: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
+	52, // 36: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	4,  // 37: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
+	53, // 38: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	53, // 39: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	47, // 40: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	48, // 41: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	30, // 42: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	56, // 43: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	57, // 44: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	10, // 45: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	30, // 46: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	58, // 47: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	33, // 48: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	53, // 49: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	0,  // 50: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
+	52, // 51: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	52, // 52: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	52, // 53: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	52, // 54: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	52, // 55: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	46, // 56: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	54, // 57: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	6,  // 58: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
+	13, // 59: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
+	59, // 60: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	36, // 61: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	7,  // 62: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	5,  // 63: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	8,  // 64: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	2,  // 65: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
+	50, // 66: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
+	51, // 67: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	7,  // 68: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	49, // 69: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
+	39, // 70: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	40, // 71: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	9,  // 72: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	0,  // 73: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	52, // 74: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	52, // 75: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	52, // 76: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	52, // 77: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,  // 78: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	10, // 79: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	59, // 80: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	52, // 81: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,  // 82: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,  // 83: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	11, // 84: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	14, // 85: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	18, // 86: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	20, // 87: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	22, // 88: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	24, // 89: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	26, // 90: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	28, // 91: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	31, // 92: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	34, // 93: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	38, // 94: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	42, // 95: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	44, // 96: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	12, // 97: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	17, // 98: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	19, // 99: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	21, // 100: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	23, // 101: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	25, // 102: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	27, // 103: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	29, // 104: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	32, // 105: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	35, // 106: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	41, // 107: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	43, // 108: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	45, // 109: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	97, // [97:110] is the sub-list for method output_type
+	84, // [84:97] is the sub-list for method input_type
+	84, // [84:84] is the sub-list for extension type_name
+	84, // [84:84] is the sub-list for extension extendee
+	0,  // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -4335,18 +4486,19 @@ func file_roster_v1_subscribers_proto_init() {
 	}
 	file_roster_v1_http_proto_init()
 	file_roster_v1_webhooks_proto_init()
-	file_roster_v1_subscribers_proto_msgTypes[19].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[28].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[5].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[20].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[29].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[35].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[37].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[30].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[36].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[38].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_subscribers_proto_rawDesc), len(file_roster_v1_subscribers_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

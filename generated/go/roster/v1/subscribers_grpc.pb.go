@@ -52,7 +52,8 @@ type SubscriberServiceClient interface {
 	// is suppressed.
 	CreateSubscriber(ctx context.Context, in *CreateSubscriberRequest, opts ...grpc.CallOption) (*CreateSubscriberResponse, error)
 	// Creates up to 100 subscribers in one transaction. Rejected rows are reported in the
-	// response; the other rows are created.
+	// response; the other rows are created. With on_conflict, rows for existing subscribers
+	// can be skipped or update them, as in an import.
 	BulkCreateSubscribers(ctx context.Context, in *BulkCreateSubscribersRequest, opts ...grpc.CallOption) (*BulkCreateSubscribersResponse, error)
 	// Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
 	GetSubscriber(ctx context.Context, in *GetSubscriberRequest, opts ...grpc.CallOption) (*GetSubscriberResponse, error)
@@ -68,6 +69,15 @@ type SubscriberServiceClient interface {
 	// UNSUBSCRIBED and COMPLAINED are kept, because the person opted out, not the address.
 	// No other update changes the status. If the subscriber was UNSUBSCRIBED, BOUNCED or
 	// COMPLAINED, the previous address is suppressed.
+	//
+	// With allow_missing (AIP-134), id must be an email address, and a subscriber is created
+	// if there is none with it, in the same transaction as the lookup. Concurrent calls for
+	// one address create one subscriber. A creation ignores the update mask, uses all fields
+	// of the request and returns 201 over HTTP. Fails with VALIDATION_ERROR if email is a
+	// different address and the subscriber does not exist, or with SUBSCRIBER_SUPPRESSED if
+	// the address is suppressed.
+	//
+	// Accepts an idempotency key, like a creation.
 	UpdateSubscriber(ctx context.Context, in *UpdateSubscriberRequest, opts ...grpc.CallOption) (*UpdateSubscriberResponse, error)
 	// Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
 	// CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
@@ -294,7 +304,8 @@ type SubscriberServiceServer interface {
 	// is suppressed.
 	CreateSubscriber(context.Context, *CreateSubscriberRequest) (*CreateSubscriberResponse, error)
 	// Creates up to 100 subscribers in one transaction. Rejected rows are reported in the
-	// response; the other rows are created.
+	// response; the other rows are created. With on_conflict, rows for existing subscribers
+	// can be skipped or update them, as in an import.
 	BulkCreateSubscribers(context.Context, *BulkCreateSubscribersRequest) (*BulkCreateSubscribersResponse, error)
 	// Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
 	GetSubscriber(context.Context, *GetSubscriberRequest) (*GetSubscriberResponse, error)
@@ -310,6 +321,15 @@ type SubscriberServiceServer interface {
 	// UNSUBSCRIBED and COMPLAINED are kept, because the person opted out, not the address.
 	// No other update changes the status. If the subscriber was UNSUBSCRIBED, BOUNCED or
 	// COMPLAINED, the previous address is suppressed.
+	//
+	// With allow_missing (AIP-134), id must be an email address, and a subscriber is created
+	// if there is none with it, in the same transaction as the lookup. Concurrent calls for
+	// one address create one subscriber. A creation ignores the update mask, uses all fields
+	// of the request and returns 201 over HTTP. Fails with VALIDATION_ERROR if email is a
+	// different address and the subscriber does not exist, or with SUBSCRIBER_SUPPRESSED if
+	// the address is suppressed.
+	//
+	// Accepts an idempotency key, like a creation.
 	UpdateSubscriber(context.Context, *UpdateSubscriberRequest) (*UpdateSubscriberResponse, error)
 	// Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
 	// CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED

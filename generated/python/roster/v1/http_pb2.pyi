@@ -142,6 +142,9 @@ MULTILINE_FIELD_NUMBER: _builtins.int
 BODY_CHARSET_FIELD_NUMBER: _builtins.int
 ANY_CASE_FIELD_NUMBER: _builtins.int
 DATE_LIKE_FIELD_NUMBER: _builtins.int
+IN_QUERY_FIELD_NUMBER: _builtins.int
+STATUS_IF_TRUE_FIELD_NUMBER: _builtins.int
+OMIT_EMPTY_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 no_control_characters: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FileOptions, _builtins.bool]
 """Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
@@ -213,6 +216,16 @@ any_case: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions
 """For an enum: JSON ignores the letter case of its names."""
 date_like: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a Timestamp: JSON also accepts a date, which means midnight UTC."""
+in_query: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For a field of a request: HTTP reads it from the query, also if the body is the whole
+request.
+"""
+status_if_true: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.int]
+"""For a bool of a response: the HTTP status of the response if it is true. The body does
+not contain the field.
+"""
+omit_empty: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For a repeated field of a response: JSON does not contain it if it is empty."""
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that selects the format of a streamed response: the media type of the
 value, such as "text/csv". HTTP selects the format from the request, so that the

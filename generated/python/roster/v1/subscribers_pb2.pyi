@@ -369,6 +369,15 @@ class BulkCreateSubscribersRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SUBSCRIBERS_FIELD_NUMBER: _builtins.int
+    ON_CONFLICT_FIELD_NUMBER: _builtins.int
+    RETURN_RESULTS_FIELD_NUMBER: _builtins.int
+    on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
+    """Action for a row if a subscriber already has its email address. Default: FAIL. Rows
+    are applied in order, so with SKIP and UPDATE, a second row with the same address is a
+    conflict with the first. No row changes the status of an existing subscriber.
+    """
+    return_results: _builtins.bool
+    """Whether to return the result of each row. Default: false."""
     @_builtins.property
     def subscribers(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkSubscriber]:
         """Rows, 1 to 100."""
@@ -377,14 +386,57 @@ class BulkCreateSubscribersRequest(_message.Message):
         self,
         *,
         subscribers: _abc.Iterable[Global___BulkSubscriber] | None = ...,
+        on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType = ...,
+        return_results: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["subscribers", b"subscribers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["on_conflict", b"on_conflict", "return_results", b"return_results", "subscribers", b"subscribers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BulkCreateSubscribersRequest: _TypeAlias = BulkCreateSubscribersRequest  # noqa: Y015
+
+@_typing.final
+class BulkResult(_message.Message):
+    """The result of a row of a bulk creation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INDEX_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    index: _builtins.int
+    """Index of the row in the request, starting at 0."""
+    outcome: Global___ImportResult.Outcome.ValueType
+    """Outcome of the row."""
+    id: _builtins.str
+    """Identifier of the created, updated or skipped subscriber. Absent if the row failed."""
+    reason: Global___BulkFailure.Reason.ValueType
+    """Why the row was rejected. Absent unless it failed."""
+    def __init__(
+        self,
+        *,
+        index: _builtins.int = ...,
+        outcome: Global___ImportResult.Outcome.ValueType = ...,
+        id: _builtins.str | None = ...,
+        reason: Global___BulkFailure.Reason.ValueType | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "_reason", b"_reason", "id", b"id", "reason", b"reason"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "_reason", b"_reason", "id", b"id", "index", b"index", "outcome", b"outcome", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__id: _TypeAlias = _typing.Literal["id"]  # noqa: Y015
+    _WhichOneofArgType__id: _TypeAlias = _typing.Literal["_id", b"_id"]  # noqa: Y015
+    _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
+    _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__id) -> _WhichOneofReturnType__id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
+
+Global___BulkResult: _TypeAlias = BulkResult  # noqa: Y015
 
 @_typing.final
 class BulkFailure(_message.Message):
@@ -496,18 +548,24 @@ class BulkCreateSubscribersResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     FAILED_FIELD_NUMBER: _builtins.int
+    RESULTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def failed(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkFailure]:
-        """Rejected rows in order of their index. Empty if all rows were created."""
+        """Rejected rows in order of their index. Empty if no row was rejected."""
+
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkResult]:
+        """Results of all rows in order of their index. Absent unless return_results is true."""
 
     def __init__(
         self,
         *,
         failed: _abc.Iterable[Global___BulkFailure] | None = ...,
+        results: _abc.Iterable[Global___BulkResult] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["failed", b"failed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["failed", b"failed", "results", b"results"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -723,6 +781,8 @@ class UpdateSubscriberRequest(_message.Message):
     TAGS_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
     CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
+    IS_CONFIRMED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier or email address of the subscriber."""
     email: _builtins.str
@@ -734,6 +794,13 @@ class UpdateSubscriberRequest(_message.Message):
     last_name: _builtins.str
     """New last name, with the bounds of creation. An empty string, or null in JSON, clears
     it.
+    """
+    allow_missing: _builtins.bool
+    """Whether to create the subscriber if it does not exist. Default: false."""
+    is_confirmed: _builtins.bool
+    """Whether the owner of the address has confirmed the subscription. Applies only if
+    allow_missing creates the subscriber, and is rejected without it: an update does not
+    change the status.
     """
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -765,10 +832,12 @@ class UpdateSubscriberRequest(_message.Message):
         tags: _abc.Iterable[_builtins.str] | None = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
         custom_fields: _struct_pb2.Struct | None = ...,
+        allow_missing: _builtins.bool = ...,
+        is_confirmed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields", "email", b"email", "first_name", b"first_name", "id", b"id", "last_name", b"last_name", "tags", b"tags", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "custom_fields", b"custom_fields", "email", b"email", "first_name", b"first_name", "id", b"id", "is_confirmed", b"is_confirmed", "last_name", b"last_name", "tags", b"tags", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -776,11 +845,14 @@ Global___UpdateSubscriberRequest: _TypeAlias = UpdateSubscriberRequest  # noqa: 
 
 @_typing.final
 class UpdateSubscriberResponse(_message.Message):
-    """The updated subscriber."""
+    """The updated or created subscriber."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SUBSCRIBER_FIELD_NUMBER: _builtins.int
+    CREATED_FIELD_NUMBER: _builtins.int
+    created: _builtins.bool
+    """Whether allow_missing created the subscriber."""
     @_builtins.property
     def subscriber(self) -> Global___Subscriber:
         """The subscriber after the update."""
@@ -789,10 +861,11 @@ class UpdateSubscriberResponse(_message.Message):
         self,
         *,
         subscriber: Global___Subscriber | None = ...,
+        created: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "subscriber", b"subscriber"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -127,7 +127,8 @@ class SubscriberServiceServicer:
 
     def BulkCreateSubscribers(self, request, context):
         """Creates up to 100 subscribers in one transaction. Rejected rows are reported in the
-        response; the other rows are created.
+        response; the other rows are created. With on_conflict, rows for existing subscribers
+        can be skipped or update them, as in an import.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -158,6 +159,15 @@ class SubscriberServiceServicer:
         UNSUBSCRIBED and COMPLAINED are kept, because the person opted out, not the address.
         No other update changes the status. If the subscriber was UNSUBSCRIBED, BOUNCED or
         COMPLAINED, the previous address is suppressed.
+
+        With allow_missing (AIP-134), id must be an email address, and a subscriber is created
+        if there is none with it, in the same transaction as the lookup. Concurrent calls for
+        one address create one subscriber. A creation ignores the update mask, uses all fields
+        of the request and returns 201 over HTTP. Fails with VALIDATION_ERROR if email is a
+        different address and the subscriber does not exist, or with SUBSCRIBER_SUPPRESSED if
+        the address is suppressed.
+
+        Accepts an idempotency key, like a creation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

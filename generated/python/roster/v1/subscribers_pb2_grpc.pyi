@@ -46,7 +46,8 @@ class SubscriberServiceStub:
     """
     BulkCreateSubscribers: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.BulkCreateSubscribersRequest, _subscribers_pb2.BulkCreateSubscribersResponse]
     """Creates up to 100 subscribers in one transaction. Rejected rows are reported in the
-    response; the other rows are created.
+    response; the other rows are created. With on_conflict, rows for existing subscribers
+    can be skipped or update them, as in an import.
     """
     GetSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberRequest, _subscribers_pb2.GetSubscriberResponse]
     """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND."""
@@ -64,6 +65,15 @@ class SubscriberServiceStub:
     UNSUBSCRIBED and COMPLAINED are kept, because the person opted out, not the address.
     No other update changes the status. If the subscriber was UNSUBSCRIBED, BOUNCED or
     COMPLAINED, the previous address is suppressed.
+
+    With allow_missing (AIP-134), id must be an email address, and a subscriber is created
+    if there is none with it, in the same transaction as the lookup. Concurrent calls for
+    one address create one subscriber. A creation ignores the update mask, uses all fields
+    of the request and returns 201 over HTTP. Fails with VALIDATION_ERROR if email is a
+    different address and the subscriber does not exist, or with SUBSCRIBER_SUPPRESSED if
+    the address is suppressed.
+
+    Accepts an idempotency key, like a creation.
     """
     ChangeSubscriberStatus: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ChangeSubscriberStatusRequest, _subscribers_pb2.ChangeSubscriberStatusResponse]
     """Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
@@ -149,7 +159,8 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     """
     BulkCreateSubscribers: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.BulkCreateSubscribersRequest, _subscribers_pb2.BulkCreateSubscribersResponse]  # type: ignore[assignment]
     """Creates up to 100 subscribers in one transaction. Rejected rows are reported in the
-    response; the other rows are created.
+    response; the other rows are created. With on_conflict, rows for existing subscribers
+    can be skipped or update them, as in an import.
     """
     GetSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberRequest, _subscribers_pb2.GetSubscriberResponse]  # type: ignore[assignment]
     """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND."""
@@ -167,6 +178,15 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     UNSUBSCRIBED and COMPLAINED are kept, because the person opted out, not the address.
     No other update changes the status. If the subscriber was UNSUBSCRIBED, BOUNCED or
     COMPLAINED, the previous address is suppressed.
+
+    With allow_missing (AIP-134), id must be an email address, and a subscriber is created
+    if there is none with it, in the same transaction as the lookup. Concurrent calls for
+    one address create one subscriber. A creation ignores the update mask, uses all fields
+    of the request and returns 201 over HTTP. Fails with VALIDATION_ERROR if email is a
+    different address and the subscriber does not exist, or with SUBSCRIBER_SUPPRESSED if
+    the address is suppressed.
+
+    Accepts an idempotency key, like a creation.
     """
     ChangeSubscriberStatus: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ChangeSubscriberStatusRequest, _subscribers_pb2.ChangeSubscriberStatusResponse]  # type: ignore[assignment]
     """Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
@@ -261,7 +281,8 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_subscribers_pb2.BulkCreateSubscribersResponse, _abc.Awaitable[_subscribers_pb2.BulkCreateSubscribersResponse]]:
         """Creates up to 100 subscribers in one transaction. Rejected rows are reported in the
-        response; the other rows are created.
+        response; the other rows are created. With on_conflict, rows for existing subscribers
+        can be skipped or update them, as in an import.
         """
 
     @_abc_1.abstractmethod
@@ -297,6 +318,15 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         UNSUBSCRIBED and COMPLAINED are kept, because the person opted out, not the address.
         No other update changes the status. If the subscriber was UNSUBSCRIBED, BOUNCED or
         COMPLAINED, the previous address is suppressed.
+
+        With allow_missing (AIP-134), id must be an email address, and a subscriber is created
+        if there is none with it, in the same transaction as the lookup. Concurrent calls for
+        one address create one subscriber. A creation ignores the update mask, uses all fields
+        of the request and returns 201 over HTTP. Fails with VALIDATION_ERROR if email is a
+        different address and the subscriber does not exist, or with SUBSCRIBER_SUPPRESSED if
+        the address is suppressed.
+
+        Accepts an idempotency key, like a creation.
         """
 
     @_abc_1.abstractmethod

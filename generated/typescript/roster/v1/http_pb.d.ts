@@ -258,6 +258,29 @@ export declare const any_case: GenExtension<FieldOptions, boolean>;
 export declare const date_like: GenExtension<FieldOptions, boolean>;
 
 /**
+ * For a field of a request: HTTP reads it from the query, also if the body is the whole
+ * request.
+ *
+ * @generated from extension: bool in_query = 50014;
+ */
+export declare const in_query: GenExtension<FieldOptions, boolean>;
+
+/**
+ * For a bool of a response: the HTTP status of the response if it is true. The body does
+ * not contain the field.
+ *
+ * @generated from extension: int32 status_if_true = 50015;
+ */
+export declare const status_if_true: GenExtension<FieldOptions, number>;
+
+/**
+ * For a repeated field of a response: JSON does not contain it if it is empty.
+ *
+ * @generated from extension: bool omit_empty = 50016;
+ */
+export declare const omit_empty: GenExtension<FieldOptions, boolean>;
+
+/**
  * For an enum that selects the format of a streamed response: the media type of the
  * value, such as "text/csv". HTTP selects the format from the request, so that the
  * response can begin before the first record. If the field is unspecified, the Accept

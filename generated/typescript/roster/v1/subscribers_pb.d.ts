@@ -410,6 +410,22 @@ export declare type BulkCreateSubscribersRequest = Message<"roster.v1.BulkCreate
    * @generated from field: repeated roster.v1.BulkSubscriber subscribers = 1;
    */
   subscribers: BulkSubscriber[];
+
+  /**
+   * Action for a row if a subscriber already has its email address. Default: FAIL. Rows
+   * are applied in order, so with SKIP and UPDATE, a second row with the same address is a
+   * conflict with the first. No row changes the status of an existing subscriber.
+   *
+   * @generated from field: roster.v1.ImportSubscribersRequest.OnConflict on_conflict = 2;
+   */
+  onConflict: ImportSubscribersRequest_OnConflict;
+
+  /**
+   * Whether to return the result of each row. Default: false.
+   *
+   * @generated from field: bool return_results = 3;
+   */
+  returnResults: boolean;
 };
 
 /**
@@ -417,6 +433,47 @@ export declare type BulkCreateSubscribersRequest = Message<"roster.v1.BulkCreate
  * Use `create(BulkCreateSubscribersRequestSchema)` to create a new message.
  */
 export declare const BulkCreateSubscribersRequestSchema: GenMessage<BulkCreateSubscribersRequest>;
+
+/**
+ * The result of a row of a bulk creation.
+ *
+ * @generated from message roster.v1.BulkResult
+ */
+export declare type BulkResult = Message<"roster.v1.BulkResult"> & {
+  /**
+   * Index of the row in the request, starting at 0.
+   *
+   * @generated from field: int32 index = 1;
+   */
+  index: number;
+
+  /**
+   * Outcome of the row.
+   *
+   * @generated from field: roster.v1.ImportResult.Outcome outcome = 2;
+   */
+  outcome: ImportResult_Outcome;
+
+  /**
+   * Identifier of the created, updated or skipped subscriber. Absent if the row failed.
+   *
+   * @generated from field: optional string id = 3;
+   */
+  id?: string | undefined;
+
+  /**
+   * Why the row was rejected. Absent unless it failed.
+   *
+   * @generated from field: optional roster.v1.BulkFailure.Reason reason = 4;
+   */
+  reason?: BulkFailure_Reason | undefined;
+};
+
+/**
+ * Describes the message roster.v1.BulkResult.
+ * Use `create(BulkResultSchema)` to create a new message.
+ */
+export declare const BulkResultSchema: GenMessage<BulkResult>;
 
 /**
  * A rejected row.
@@ -553,11 +610,18 @@ export declare const BulkFailure_ReasonSchema: GenEnum<BulkFailure_Reason>;
  */
 export declare type BulkCreateSubscribersResponse = Message<"roster.v1.BulkCreateSubscribersResponse"> & {
   /**
-   * Rejected rows in order of their index. Empty if all rows were created.
+   * Rejected rows in order of their index. Empty if no row was rejected.
    *
    * @generated from field: repeated roster.v1.BulkFailure failed = 1;
    */
   failed: BulkFailure[];
+
+  /**
+   * Results of all rows in order of their index. Absent unless return_results is true.
+   *
+   * @generated from field: repeated roster.v1.BulkResult results = 2;
+   */
+  results: BulkResult[];
 };
 
 /**
@@ -851,6 +915,22 @@ export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscribe
    * @generated from field: google.protobuf.Struct custom_fields = 7;
    */
   customFields?: JsonObject | undefined;
+
+  /**
+   * Whether to create the subscriber if it does not exist. Default: false.
+   *
+   * @generated from field: bool allow_missing = 8;
+   */
+  allowMissing: boolean;
+
+  /**
+   * Whether the owner of the address has confirmed the subscription. Applies only if
+   * allow_missing creates the subscriber, and is rejected without it: an update does not
+   * change the status.
+   *
+   * @generated from field: bool is_confirmed = 9;
+   */
+  isConfirmed: boolean;
 };
 
 /**
@@ -860,7 +940,7 @@ export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscribe
 export declare const UpdateSubscriberRequestSchema: GenMessage<UpdateSubscriberRequest>;
 
 /**
- * The updated subscriber.
+ * The updated or created subscriber.
  *
  * @generated from message roster.v1.UpdateSubscriberResponse
  */
@@ -871,6 +951,13 @@ export declare type UpdateSubscriberResponse = Message<"roster.v1.UpdateSubscrib
    * @generated from field: roster.v1.Subscriber subscriber = 1;
    */
   subscriber?: Subscriber | undefined;
+
+  /**
+   * Whether allow_missing created the subscriber.
+   *
+   * @generated from field: bool created = 2;
+   */
+  created: boolean;
 };
 
 /**
@@ -2375,7 +2462,8 @@ export declare const SubscriberService: GenService<{
   },
   /**
    * Creates up to 100 subscribers in one transaction. Rejected rows are reported in the
-   * response; the other rows are created.
+   * response; the other rows are created. With on_conflict, rows for existing subscribers
+   * can be skipped or update them, as in an import.
    *
    * @generated from rpc roster.v1.SubscriberService.BulkCreateSubscribers
    */
@@ -2415,6 +2503,15 @@ export declare const SubscriberService: GenService<{
    * UNSUBSCRIBED and COMPLAINED are kept, because the person opted out, not the address.
    * No other update changes the status. If the subscriber was UNSUBSCRIBED, BOUNCED or
    * COMPLAINED, the previous address is suppressed.
+   *
+   * With allow_missing (AIP-134), id must be an email address, and a subscriber is created
+   * if there is none with it, in the same transaction as the lookup. Concurrent calls for
+   * one address create one subscriber. A creation ignores the update mask, uses all fields
+   * of the request and returns 201 over HTTP. Fails with VALIDATION_ERROR if email is a
+   * different address and the subscriber does not exist, or with SUBSCRIBER_SUPPRESSED if
+   * the address is suppressed.
+   *
+   * Accepts an idempotency key, like a creation.
    *
    * @generated from rpc roster.v1.SubscriberService.UpdateSubscriber
    */

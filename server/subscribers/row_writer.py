@@ -1,4 +1,4 @@
-"""Stores the rows of an import in batches, and returns the outcome of each row."""
+"""Stores the rows of a bulk or an import, and returns the outcome of each row."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from ...custom_fields.rules import check_size, merged
-from ...storage.transaction import Transaction
-from ...tags.rules import distinct
-from .. import rules
-from ..fields import Status
-from ..history import Actor
-from ..rules import Failure, NewSubscriber, RowError, Validated
-from ..store import Changes, SubscriberStore, change_status, row_error_for
-from ..store_reading import find, ids_by_address
+from ..custom_fields.rules import check_size, merged
+from ..storage.transaction import Transaction
+from ..tags.rules import distinct
+from . import rules
+from .fields import Status
+from .history import Actor
+from .rules import Failure, NewSubscriber, RowError, Validated
+from .store import Changes, SubscriberStore, change_status, row_error_for
+from .store_reading import find, ids_by_address
 
 # The limits of one transaction. A large transaction amortizes the commit, a small one keeps
 # other writers from waiting. The weight of a row is 1 plus its tags and values. A row that may
@@ -62,16 +62,27 @@ SKIPPED = Result(Outcome.SKIPPED)
 CONFLICT = Result(Outcome.FAILED, row_error=_ALREADY_EXISTS)
 
 
-class Importer:
-    """Stores rows for one account."""
+class RowWriter:
+    """Stores rows for one account.
+
+    A row is a duplicate if an earlier one of the same transaction has its address. Without
+    `reports_duplicates`, it fails like a row for an existing subscriber.
+    """
 
     def __init__(
-        self, account_id: str, on_conflict: OnConflict, store: SubscriberStore, by: Actor
+        self,
+        account_id: str,
+        on_conflict: OnConflict,
+        store: SubscriberStore,
+        by: Actor,
+        *,
+        reports_duplicates: bool = False,
     ) -> None:
         self._account_id = account_id
         self._by = by
         self._on_conflict = on_conflict
         self._store = store
+        self._reports_duplicates = reports_duplicates
 
     def chunks(self, validated: Sequence[Validated]) -> Iterator[slice]:
         """Yields the rows of each transaction, in order."""
@@ -119,7 +130,8 @@ class Importer:
         )
         if not conflicts:
             return results
-        results |= dict.fromkeys(conflicts, CONFLICT)
+        if not self._reports_duplicates or self._on_conflict is not OnConflict.FAIL:
+            results |= dict.fromkeys(conflicts, CONFLICT)
         if self._on_conflict is OnConflict.FAIL:
             return results
         keys = {rows[number].email.key for number in conflicts}
