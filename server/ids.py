@@ -24,6 +24,9 @@ _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _TAIL_BITS = 40
 _TAIL = (1 << _TAIL_BITS) - 1
 _RANDOM_BITS = 80
+# Numbered IDs have fewer random bits. A number can be a time in microseconds until 2112.
+_NUMBERED_BITS = 28
+_LAST_NUMBER = (1 << (_RANDOM_BITS - _NUMBERED_BITS)) - 1
 _LENGTH = 26
 _TIMESTAMP_LENGTH = 10
 _LAST_TIMESTAMP = (1 << 48) - 1
@@ -53,16 +56,19 @@ def first_id_at(milliseconds: int) -> str:
     return str(ULID.from_int(timestamp << _RANDOM_BITS))
 
 
-def ids_at(times: Sequence[int]) -> list[str]:
+def ids_at(times: Sequence[int], number: int) -> list[str]:
     """Returns IDs with these timestamps, in milliseconds since 1970.
 
-    They are random, but IDs of the same millisecond ascend. Unlike those of `Ids`, they can be
-    smaller than stored ones.
+    Unlike those of `Ids`, they can be smaller than stored ones. IDs of the same millisecond
+    ascend, and follow those of a smaller `number`.
     """
+    first = (number & _LAST_NUMBER) << _NUMBERED_BITS
     last: dict[int, int] = {}
     for milliseconds in times:
         if milliseconds not in last:
-            last[milliseconds] = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS - 1)
+            # With one free bit, so that counting does not reach the next number.
+            random = first | secrets.randbits(_NUMBERED_BITS - 1)
+            last[milliseconds] = milliseconds << _RANDOM_BITS | random
     ids = []
     for milliseconds in times:
         last[milliseconds] += 1

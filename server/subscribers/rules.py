@@ -173,21 +173,32 @@ def status_at_new_address(before: Status) -> Status:
     return before if before in _DECIDED else Status.UNCONFIRMED
 
 
-def status_times(before: Status, after: Status, now: int) -> dict[str, int | None]:
+def status_times(
+    before: Status, after: Status, now: int, stated: ConsentRecord = NO_CONSENT_RECORD
+) -> dict[str, int | None]:
     """Returns the times that a change of the status sets, by column.
 
     A confirmation belongs to the address: it ends when a subscriber is UNCONFIRMED again.
+    `stated` can contain the times of an opt-out in another service.
     """
     if after is before:
         return {}
-    times: dict[str, int | None] = {"status_changed_at": now}
+    is_opt_out = after is Status.UNSUBSCRIBED
+    changed_at = _first(
+        stated.status_changed_at, stated.unsubscribed_at if is_opt_out else None, now
+    )
+    times: dict[str, int | None] = {"status_changed_at": changed_at}
     if after is Status.UNCONFIRMED:
         times["confirmed_at"] = None
     if after is Status.CONFIRMED:
-        times["confirmed_at"] = now
-    if after is Status.UNSUBSCRIBED:
-        times["unsubscribed_at"] = now
+        times["confirmed_at"] = changed_at
+    if is_opt_out:
+        times["unsubscribed_at"] = _first(stated.unsubscribed_at, changed_at)
     return times
+
+
+def _first(*times: int | None) -> int | None:
+    return next((time for time in times if time is not None), None)
 
 
 def check_number_of_tags(number: int) -> None:

@@ -48,7 +48,7 @@ from .rules import (
 from .store_attached import attach, detach, detach_all, merge_values, put_values
 from .store_history import add_history
 from .store_reading import IN_ACCOUNT, ONE, Reference, find
-from .store_revisions import keep_deleted, next_revision
+from .store_revisions import keep_deleted, next_revision, revision_at
 
 # The columns that an import can state, besides the time of creation.
 STATED = ConsentRecord._fields[1:]
@@ -145,8 +145,9 @@ class SubscriberStore:
         """
         _check_values(account_id, new.values, tx)
         self._check_suppressed(account_id, new.email, tx)
-        (subscriber_id,) = _new_ids([new], tx)
-        revision = next_revision(account_id, tx, timestamp_of(subscriber_id))
+        revision = next_revision(account_id, tx)
+        (subscriber_id,) = _new_ids([new], revision, tx)
+        revision = revision_at(subscriber_id, revision)
         row = _new_row(subscriber_id, new, revision, by)
         columns = {**_columns_of(row), "origin": origin(new.status, tx.now, by)}
         if not tx.run(_INSERT, account_id=account_id, **columns):
@@ -181,9 +182,10 @@ class SubscriberStore:
         candidates = {index: rows[index] for index in first.values()}
         if not candidates:
             return CreateManyResult({}, row_errors)
-        new_ids = _new_ids(list(candidates.values()), tx)
+        revision = next_revision(account_id, tx)
+        new_ids = _new_ids(list(candidates.values()), revision, tx)
         ids = dict(zip(candidates, new_ids, strict=True))
-        revision = next_revision(account_id, tx, timestamp_of(max(new_ids)))
+        revision = revision_at(max(new_ids), revision)
         origins = {status: origin(status, tx.now, by) for status in Status}
         has_records = any(
             new.consent_record is not NO_CONSENT_RECORD for new in candidates.values()
@@ -431,8 +433,9 @@ def _store_change(
     """
     if row == before:
         return row
-    times: dict[str, Any] = status_times(Status(before.status), Status(row.status), tx.now)
-    times = {name: getattr(consent_record, name) or time for name, time in times.items()}
+    times: dict[str, Any] = status_times(
+        Status(before.status), Status(row.status), tx.now, consent_record
+    )
     row = row._replace(revision=next_revision(account_id, tx), **times)
     tx.run(_UPDATE, account_id=account_id, **_columns_of(row))
     add_history(account_id, row.id, entries(before, row, by), tx)
@@ -464,13 +467,17 @@ def row_error_for(fault: Detail) -> RowError:
     return RowError(failure, fault.field)
 
 
-def _new_ids(rows: Sequence[NewSubscriber], tx: Transaction) -> list[str]:
-    """Returns an ID for each row, with the time of its creation."""
+def _new_ids(rows: Sequence[NewSubscriber], revision: int, tx: Transaction) -> list[str]:
+    """Returns an ID for each row, with the time of its creation.
+
+    Rows with the same time keep the order of their import, because later transactions have
+    greater revisions.
+    """
     times = [new.consent_record.created_at for new in rows]
     if all(time is None for time in times):
         return tx.new_ids(len(rows))
     past = {index: time for index, time in enumerate(times) if time is not None and time < tx.now}
-    ids = dict(zip(past, ids_at(list(past.values())), strict=True))
+    ids = dict(zip(past, ids_at(list(past.values()), revision), strict=True))
     later = iter(tx.new_ids(len(rows) - len(past)))
     return [ids.get(index) or next(later) for index in range(len(rows))]
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from peewee import EXCLUDED, ModelCompoundSelectQuery, fn
 
+from ..ids import timestamp_of
 from ..storage.statements import Dialect, Statement, param, params
 from ..storage.transaction import Transaction
 from .models import DeletedRevision, Subscriber
@@ -39,10 +40,15 @@ _KEEP = Statement(
 )
 
 
-def next_revision(account_id: str, tx: Transaction, created_at: int = 0) -> int:
-    """Returns the revision of a change, at least that of a time of creation. One statement."""
+def next_revision(account_id: str, tx: Transaction) -> int:
+    """Returns the revision of a change. One statement."""
     last = max((last for (last,) in tx.all(_LAST, account_id=account_id) if last), default=0)
-    return max(tx.now * 1000, created_at * 1000, last + 1)
+    return max(tx.now * 1000, last + 1)
+
+
+def revision_at(subscriber_id: str, revision: int) -> int:
+    """Returns the revision of a creation, which is not before the time of its ID."""
+    return max(revision, timestamp_of(subscriber_id) * 1000)
 
 
 def keep_deleted(account_id: str, revision: int, tx: Transaction) -> None:

@@ -27,6 +27,7 @@ from .helpers import (
 from .streams import import_rows
 
 URL = "https://example.com/hooks"
+OPT_OUTS = STATUSES[2:]
 EVERY_TYPE = [
     *(f"subscriber.{action}" for action in ("created", "updated", "deleted", "confirmed")),
     *(f"subscriber.{action}" for action in ("unsubscribed", "bounced", "complained")),
@@ -330,6 +331,34 @@ def test_import_publishes_created_and_changed_subscribers(account: Account) -> N
     assert sorted(published, key=lambda event: event[0]) == [
         ("subscriber.created", {"subscriber": eve}, None),
         ("subscriber.updated", {"subscriber": changed}, {"firstName": ""}),
+    ]
+
+
+@pytest.mark.parametrize("status", OPT_OUTS)
+def test_import_publishes_the_transition_to_a_stricter_status(
+    account: Account, status: str
+) -> None:
+    record_events(account)
+    ada = create_subscriber(account, isConfirmed=True)
+    bob = create_subscriber_in(account, "COMPLAINED", "bob@example.com")
+    rows = [
+        {"email": ada["email"], "firstName": "Ada", "status": status},
+        {"email": bob["email"], "status": status},
+        {"email": "eve@example.com", "status": status},
+    ]
+
+    published = new_events(account, lambda: import_rows(account, rows, onConflict="UPDATE"))
+
+    eve = account.ok("GetSubscriber", id="eve@example.com")["subscriber"]
+    renamed = {**ada, "firstName": "Ada"}
+    assert published == [
+        ("subscriber.created", {"subscriber": eve}, None),
+        ("subscriber.updated", {"subscriber": renamed}, {"firstName": ""}),
+        (
+            f"subscriber.{status.lower()}",
+            {"subscriber": {**renamed, "status": status}},
+            {"status": "CONFIRMED"},
+        ),
     ]
 
 

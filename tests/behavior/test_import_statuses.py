@@ -8,7 +8,7 @@ import pytest
 
 from ..conftest import Account
 from .helpers import create_subscriber, create_subscriber_in, over_http, suppress
-from .streams import Row, import_rows, send_rows, send_table, written_table
+from .streams import Row, send_rows, send_table, written_table
 from .test_import import Import, by_address, each_form, outcomes, rejections
 
 STATUSES = ["UNCONFIRMED", "CONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED"]
@@ -134,16 +134,51 @@ def test_status_of_a_row_that_is_not_an_update_is_ignored(
     assert "statusKept" not in result
 
 
-def test_stricter_status_takes_the_times_of_the_row(account: Account) -> None:
+OPT_OUT_TIME = "2023-02-03T04:05:06.007Z"
+# The status and times of a row, and the times that an existing subscriber has afterwards. None is
+# the time of the import.
+STRICTER: dict[str, tuple[Row, str | None, str | None]] = {
+    "both times": (
+        {"status": "UNSUBSCRIBED", **PAST, "unsubscribedAt": OPT_OUT_TIME},
+        PAST["statusChangedAt"],
+        OPT_OUT_TIME,
+    ),
+    "time of the opt-out": (
+        {"status": "UNSUBSCRIBED", "unsubscribedAt": OPT_OUT_TIME},
+        OPT_OUT_TIME,
+        OPT_OUT_TIME,
+    ),
+    "time of the change": (
+        {"status": "UNSUBSCRIBED", "statusChangedAt": "1970-01-01T00:00:00Z"},
+        "1970-01-01T00:00:00.000Z",
+        "1970-01-01T00:00:00.000Z",
+    ),
+    "bounce": ({"status": "BOUNCED", **PAST}, PAST["statusChangedAt"], ""),
+    "no time": ({"status": "UNSUBSCRIBED"}, None, None),
+}
+
+
+@each_form
+@pytest.mark.parametrize(("row", "changed_at", "unsubscribed_at"), STRICTER.values(), ids=STRICTER)
+def test_stricter_status_takes_the_times_of_the_row(
+    account: Account,
+    import_: Import,
+    row: Row,
+    changed_at: str | None,
+    unsubscribed_at: str | None,
+) -> None:
     email = create_subscriber(account, isConfirmed=True)["email"]
-    row = {"email": email, "status": "UNSUBSCRIBED", **PAST}
+    before = full(account, email)
 
-    import_rows(account, [row], onConflict="UPDATE")
+    import_(account, [{"email": email, **row}], onConflict="UPDATE")
 
-    stored = full(account, email)
-    assert stored["unsubscribedAt"] == PAST["unsubscribedAt"]
-    assert stored["statusChangedAt"] == PAST["statusChangedAt"]
-    assert stored["createdAt"] != PAST["createdAt"]
+    after = full(account, email)
+    assert after["statusChangedAt"] == (changed_at or after["updatedAt"])
+    assert after.get("unsubscribedAt", "") == (
+        after["updatedAt"] if unsubscribed_at is None else unsubscribed_at
+    )
+    for name in ("createdAt", "confirmedAt", "consent"):
+        assert after.get(name) == before.get(name)
 
 
 @each_form

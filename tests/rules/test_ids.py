@@ -166,9 +166,10 @@ def test_generators_of_the_same_millisecond_return_different_ids() -> None:
 def test_ids_at_given_times_have_these_times_and_ascend_within_each() -> None:
     times = [5, 0, 5, 253_402_300_799_999, 5]
 
-    ids = ids_at(times)
+    ids = ids_at(times, NOW)
 
     assert [timestamp_of(id_) for id_ in ids] == times
     assert all(is_id(id_) and str(ULID.from_str(id_)) == id_ for id_ in ids)
     assert ids[0] < ids[2] < ids[4]
-    assert not {*ids} & {*ids_at(times)}
+    assert not {*ids} & {*ids_at(times, NOW)}
+    assert max(ids[0::2]) < min(ids_at([5], NOW + 1))

@@ -21,6 +21,7 @@ from server.storage.database import StorageError
 from server.storage.databases import unit_of_work
 
 from ..cli.commands import in_new_process
+from ..cli.copy.helpers import all_rows, create_everything
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -65,6 +66,17 @@ def test_backup_excludes_writes_after_its_start(
     assert set(phases) == {create.COPYING, create.CHECKING}
     assert accounts(tmp_path / "one") == ["first@example.com"]
     assert accounts(path) == ["first@example.com", "second@example.com"]
+
+
+def test_backup_contains_every_table(new_file: Path, tmp_path: Path) -> None:
+    with unit_of_work(f"sqlite:///{new_file}") as tx:
+        create_everything(tx)
+
+    back_up(new_file, tmp_path / "one", back_up_silently)
+
+    original = all_rows(f"sqlite:///{new_file}")
+    assert [name for name, rows in original.items() if not rows] == []
+    assert all_rows(f"sqlite:///{tmp_path}/one") == original
 
 
 def test_failed_backup_of_a_damaged_database_keeps_the_previous_backup(

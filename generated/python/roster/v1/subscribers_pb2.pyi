@@ -1419,7 +1419,10 @@ class ImportSubscriber(_message.Message):
 
     The status and the times are those of the previous service, and apply to a new
     subscriber. For an existing subscriber, onConflict UPDATE changes the status only to a
-    stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED.
+    stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED. The
+    time of the change and of the opt-out are then those of the row. For UNSUBSCRIBED, each
+    of statusChangedAt and unsubscribedAt is the default of the other. All other times and
+    the consent of an existing subscriber stay.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

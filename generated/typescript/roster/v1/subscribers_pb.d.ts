@@ -1550,7 +1550,10 @@ export declare const GetSubscriberPersonalDataResponseSchema: GenMessage<GetSubs
  *
  * The status and the times are those of the previous service, and apply to a new
  * subscriber. For an existing subscriber, onConflict UPDATE changes the status only to a
- * stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED.
+ * stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED. The
+ * time of the change and of the opt-out are then those of the row. For UNSUBSCRIBED, each
+ * of statusChangedAt and unsubscribedAt is the default of the other. All other times and
+ * the consent of an existing subscriber stay.
  *
  * @generated from message roster.v1.ImportSubscriber
  */
