@@ -30,7 +30,15 @@ from roster.v1 import subscribers_pb2 as pb
 from server.accounts.rules import make_secret
 
 from ...components import TIMEOUT, free_port
-from ...fronts import METHODS, GrpcFront, binding, error_response, path_variables, to_message
+from ...fronts import (
+    METHODS,
+    GrpcFront,
+    binding,
+    error_response,
+    path_variables,
+    query_fields,
+    to_message,
+)
 from ...load import Client
 from ...postgres import running
 from ...processes import start
@@ -78,19 +86,22 @@ class Calls:
         rest = dict(operation.request)
         for name in path_variables(operation.rpc):
             path = path.replace(f"{{{name}}}", quote(rest.pop(name), safe=""))
+        is_import = METHODS[operation.rpc].client_streaming
+        in_query = {
+            name: rest.pop(name)
+            for name in list(rest)
+            if is_import or not has_body or name in query_fields(operation.rpc)
+        }
+        if in_query:
+            # JSON writes booleans in lower case, unlike Python.
+            texts = {n: json.dumps(v) if isinstance(v, bool) else v for n, v in in_query.items()}
+            path = f"{path}?{urlencode(texts)}"
         headers = {"Authorization": f"Bearer {self._keys[operation.by_admin]}"}
         if operation.idempotency_key:
             headers["Idempotency_Key"] = operation.idempotency_key
         body: Any = rest if has_body else None
-        if operation.table:
-            body, headers["Content_Type"] = _written(operation.table), "text/csv"
-        elif operation.rows:
-            body = "".join(f"{json.dumps(row)}\n" for row in operation.rows)
-            headers["Content_Type"] = "application/x-ndjson"
-        if body is not rest and rest:
-            # JSON writes booleans in lower case, unlike Python.
-            texts = {n: json.dumps(v) if isinstance(v, bool) else v for n, v in rest.items()}
-            path = f"{path}?{urlencode(texts)}"
+        if is_import:
+            body, headers["Content_Type"] = _import_body(operation)
         exchange = self._client.send(method, path, body, **headers)
         return _checked_import(operation, Reply(exchange.status, exchange.body))
 
@@ -138,10 +149,13 @@ class Calls:
             time.sleep(0.02)
 
 
-def _written(table: Sequence[Sequence[str]]) -> str:
+def _import_body(operation: Operation) -> tuple[str, str]:
+    """Returns the body and the content type of an import."""
+    if operation.rows:
+        return "".join(f"{json.dumps(row)}\n" for row in operation.rows), "application/x-ndjson"
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(table)
-    return text.getvalue()
+    csv.writer(text, lineterminator="\n").writerows(operation.table)
+    return text.getvalue(), "text/csv"
 
 
 def _rows(operation: Operation) -> Mapping[str, Any]:

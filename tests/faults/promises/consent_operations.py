@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...fronts import METHODS, binding
 from .consent_model import (
     CONFIRMED,
     OPT_OUTS,
@@ -53,12 +52,6 @@ class Operation:
     def __str__(self) -> str:
         return f"{self.rpc} {self.request} {list(self.rows or self.table)}"
 
-    @property
-    def can_be_repeated(self) -> bool:
-        """Whether a repeated request with its idempotency key has no effect."""
-        has_key = binding(self.rpc)[0] == "POST" and not METHODS[self.rpc].client_streaming
-        return has_key and bool(self.idempotency_key)
-
     def repeated(self) -> Operation:
         return replace(self, after=unchanged)
 
@@ -77,6 +70,7 @@ class Operations:
         kinds: list[Callable[[], Operation]] = [
             self._create,
             *[self._bulk] * 2,
+            *[self._upsert] * 2,
             *[self._import_rows] * 4,
             *[self._import_table] * 2,
             *[self._update] * 2,
@@ -92,7 +86,7 @@ class Operations:
 
     def acknowledge(self, operation: Operation) -> None:
         """Makes a successful operation one that can be repeated later."""
-        if operation.can_be_repeated:
+        if operation.idempotency_key:
             self._acknowledged.append(operation)
 
     def _create(self) -> Operation:
@@ -105,8 +99,15 @@ class Operations:
         sent = [
             {"email": self._spelled(row.address), "isConfirmed": row.is_confirmed} for row in rows
         ]
-        request = {"subscribers": sent}
+        request = {"subscribers": sent, "onConflict": self._rng.choice(CONFLICTS)}
         return self._with_key(Operation("BulkCreateSubscribers", request, stored(rows)))
+
+    def _upsert(self) -> Operation:
+        row = self._row()
+        request = {"id": row.address, "allowMissing": True, "isConfirmed": row.is_confirmed}
+        if self._rng.random() < 0.5:
+            request["email"] = self._spelled(row.address)
+        return self._with_key(Operation("UpdateSubscriber", request, stored([row])))
 
     def _import_rows(self) -> Operation:
         rows = [row._replace(status=self._rng.choice([*STATUSES, None])) for row in self._rows()]
