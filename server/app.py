@@ -54,7 +54,7 @@ from .storage.database import Database
 from .storage.transaction import Transaction
 from .subscribers import store_reading as subscribers
 from .subscribers.service import SubscriberService
-from .subscribers.store_history import record_lifted
+from .subscribers.store_suppressed import SuppressedSubscriberStore
 from .suppressions.service import SuppressionService
 from .suppressions.store import Suppressions
 from .tags.service import TagService
@@ -145,7 +145,9 @@ class App:
         self._custom_fields = CustomFieldService(idempotent)
         self._merge_tags = MergeTagService(idempotent)
         self._subscribers = SubscriberService(idempotent, suppressions, PersonalEvents())
-        self._suppressions = SuppressionService(idempotent, suppressions, record_lifted)
+        self._suppressions = SuppressionService(
+            idempotent, suppressions, SuppressedSubscriberStore()
+        )
         self._tags = TagService(idempotent)
         self._webhooks = WebhookService(
             idempotent, Secrets(encryption), client, egress_policy, clock

@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 _NEVER_ALLOWED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_COLUMN_SPACES = re.compile(r"[\s_-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Whitespace, C1 controls, default ignorable characters of Unicode (zero width, format
 # characters, variation selectors, fillers), and the blank braille pattern.
@@ -25,6 +26,11 @@ def caseless_key(text: str) -> str:
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def column_key(name: str) -> str:
+    """Returns the name of a column for comparison: without case, whitespace, `-` and `_`."""
+    return _COLUMN_SPACES.sub("", caseless_key(name))
 
 
 def has_control_characters(text: str, *, multiline: bool = False) -> bool:

@@ -35,6 +35,7 @@ COMMANDS = {
     "accounts": "accounts:app",
     "keys": "keys:app",
     "webhooks": "webhooks:app",
+    "suppressions": "suppressions:app",
 }
 # Commands that log unknown settings instead of printing them.
 _LOGGING = {"serve", "server", "gateway", "worker"}

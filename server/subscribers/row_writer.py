@@ -128,11 +128,15 @@ class RowWriter:
         conflicts = sorted(
             number for number, error in row_errors.items() if error.failure in _CONFLICTS
         )
-        if not conflicts:
-            return results
         if not self._reports_duplicates or self._on_conflict is not OnConflict.FAIL:
             results |= dict.fromkeys(conflicts, CONFLICT)
         if self._on_conflict is OnConflict.FAIL:
+            return results
+        # A suppressed address can have a subscriber, who opted out.
+        conflicts += [
+            number for number, error in row_errors.items() if error.failure is Failure.SUPPRESSED
+        ]
+        if not conflicts:
             return results
         keys = {rows[number].email.key for number in conflicts}
         ids = ids_by_address(self._account_id, keys, tx)

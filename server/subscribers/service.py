@@ -56,6 +56,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         self, database: Database, suppressions: Suppressions, events: PersonalEvents
     ) -> None:
         super().__init__(database, events)
+        self._suppressions = suppressions
         self._store = store.SubscriberStore(suppressions)
 
     async def CreateSubscriber(
@@ -158,7 +159,15 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         return await self._database.write(
             lambda tx: _filled(
                 pb.ChangeSubscriberStatusResponse(),
-                store.change_status(account, reference, status, tx, by, by_admin=by_admin),
+                store.change_status(
+                    account,
+                    reference,
+                    status,
+                    tx,
+                    by,
+                    by_admin=by_admin,
+                    suppressions=self._suppressions,
+                ),
             )
         )
 

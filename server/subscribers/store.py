@@ -23,6 +23,7 @@ from ..events.store import has_webhooks, record
 from ..ids import ids_at, timestamp_of
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
+from ..suppressions.rules import NewSuppression, Reason
 from ..suppressions.store import Suppressions
 from ..texts import caseless_key
 from .counters.store_counting import add_to_counters, remove_from_counters
@@ -144,7 +145,7 @@ class SubscriberStore:
         SubscriberAlreadyExists or SubscriberSuppressed.
         """
         _check_values(account_id, new.values, tx)
-        self._check_suppressed(account_id, new.email, tx)
+        _check_suppressed(account_id, new.email.key, self._suppressions, tx)
         revision = next_revision(account_id, tx)
         (subscriber_id,) = _new_ids([new], revision, tx)
         revision = revision_at(subscriber_id, revision)
@@ -312,7 +313,7 @@ class SubscriberStore:
             return {"email": email.address}
         if tx.scalar(_BY_EMAIL_KEY, account_id=account_id, email_key=email.key):
             raise SubscriberAlreadyExists
-        self._check_suppressed(account_id, email, tx)
+        _check_suppressed(account_id, email.key, self._suppressions, tx)
         self._suppress_if_opted_out(account_id, before, tx)
         status = int(status_at_new_address(Status(before.status)))
         return {"email": email.address, "email_key": email.key, "status": status}
@@ -330,13 +331,10 @@ class SubscriberStore:
         record(account_id, [deleted(EventType.SUBSCRIBER_DELETED, row)], tx)
         return row.id
 
-    def _check_suppressed(self, account_id: str, email: Email, tx: Transaction) -> None:
-        if self._suppressions.suppressed_among(account_id, [email.key], tx):
-            raise SubscriberSuppressed
-
     def _suppress_if_opted_out(self, account_id: str, row: SubscriberRow, tx: Transaction) -> None:
         if row.status in OPTED_OUT:
-            self._suppressions.add(account_id, row.email_key, row.status, tx)
+            suppression = NewSuppression(row.email_key, Reason(row.status))
+            self._suppressions.add(account_id, [suppression], tx)
 
 
 def _record_created(
@@ -365,17 +363,28 @@ def change_status(
     *,
     by_admin: bool,
     consent_record: ConsentRecord = NO_CONSENT_RECORD,
+    suppressions: Suppressions | None = None,
 ) -> SubscriberRow:
     """Changes the status of a subscriber and returns it.
 
-    `consent_record` can contain the times of the change. Raises SubscriberNotFound or
-    InvalidStatusTransition.
+    `consent_record` can contain the times of the change. `suppressions` are required for a
+    status that is not an opt-out. Raises SubscriberNotFound, InvalidStatusTransition or
+    SubscriberSuppressed.
     """
     before = find(account_id, reference, tx)
     check_transition(Status(before.status), status, by_admin=by_admin)
+    if suppressions is not None and status not in (before.status, *OPTED_OUT):
+        _check_suppressed(account_id, before.email_key, suppressions, tx)
     row = before._replace(status=int(status))
     event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
     return _store_change(account_id, before, row, tx, by, event_type, consent_record)
+
+
+def _check_suppressed(
+    account_id: str, email_key: str, suppressions: Suppressions, tx: Transaction
+) -> None:
+    if suppressions.suppressed_among(account_id, [email_key], tx):
+        raise SubscriberSuppressed
 
 
 def add_tags(

@@ -11,9 +11,9 @@ from peewee import SQL, fn
 from ..ids import timestamp_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
-from .history import Actor, Entry, EntryType, Source, lifted
+from .history import Actor, Entry, EntryType, Source
 from .models import Subscriber, SubscriberHistory
-from .store_reading import ONE, ids_by_address
+from .store_reading import ONE
 
 _OF_ONE = (SubscriberHistory.account_id == param("account_id")) & (
     SubscriberHistory.subscriber_id == param("subscriber_id")
@@ -106,15 +106,6 @@ def page(
     if origin is not None and len(found) <= limit and offset < total:
         found.append(_created(subscriber_id, origin))
     return HistoryPage(found[:limit], total, len(found) > limit)
-
-
-def record_lifted(account_id: str, email_key: str, key_id: str, tx: Transaction) -> None:
-    """Adds an entry to the subscriber with the address of a lifted suppression, if there is one.
-
-    `suppressions` cannot import this package, so its service receives this function.
-    """
-    for subscriber_id in ids_by_address(account_id, [email_key], tx).values():
-        add_history(account_id, subscriber_id, [lifted(Actor(Source.API, key_id))], tx)
 
 
 def _entry(id_: str, entry_type: str, source: str, actor: str, changes: str) -> HistoryEntry:

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from functools import partial
 
-from roster.v1 import subscribers_pb2
+from roster.v1 import http_pb2, subscribers_pb2
 from roster.v1 import suppressions_pb2 as pb
 from roster.v1.suppressions_pb2_grpc import SuppressionServiceServicer
 
 from ..caller import account_id, current
+from ..clock import iso8601
 from ..emails import parse_email
-from ..errors import SuppressionNotFound
+from ..errors import Detail, SuppressionNotFound, ValidationError
 from ..messages import Context, timestamp
 from ..paging import page_of
 from ..storage.database import Database
 from ..storage.transaction import Transaction
+from ..streams import accept, accept_with_first, prefetch
+from .columns import HEADER
+from .imports import SuppressionImport, SuppressionWriter
+from .rules import NewSuppression, Reason
 from .store import SuppressionRow, Suppressions
+from .subscribers import SuppressedSubscribers
 
-# Records a lifted suppression: the account, the email key, the key of the call.
-RecordLifted = Callable[[str, str, str, Transaction], None]
+# The maximum number of suppressions in one read of an export.
+EXPORT_BATCH = 500
 
 
 class SuppressionService(SuppressionServiceServicer):
     """Manages the suppressions of the caller's account."""
 
     def __init__(
-        self, database: Database, suppressions: Suppressions, record_lifted: RecordLifted
+        self, database: Database, suppressions: Suppressions, subscribers: SuppressedSubscribers
     ) -> None:
         self._database = database
         self._suppressions = suppressions
-        self._record_lifted = record_lifted
+        self._subscribers = subscribers
 
     async def GetSuppression(
         self, request: pb.GetSuppressionRequest, _context: Context
@@ -60,10 +68,68 @@ class SuppressionService(SuppressionServiceServicer):
 
         def lift(tx: Transaction) -> None:
             self._suppressions.delete(account, key, tx)
-            self._record_lifted(account, key, key_id, tx)
+            self._subscribers.record_lifted(account, key, key_id, tx)
 
         await self._database.write(lift)
         return pb.DeleteSuppressionResponse()
+
+    async def AddSuppressions(
+        self, request: pb.AddSuppressionsRequest, _context: Context
+    ) -> pb.AddSuppressionsResponse:
+        reason = Reason(request.reason or Reason.MANUAL)
+        suppressions = [NewSuppression(key, reason) for key in _email_keys(request.emails)]
+        writer = self._writer(is_import=False)
+
+        def add(tx: Transaction) -> pb.AddSuppressionsResponse:
+            added, opted_out = writer.add(suppressions, tx)
+            return pb.AddSuppressionsResponse(
+                added=len(added), existing=len(suppressions) - len(added), opted_out=opted_out
+            )
+
+        return await self._database.write(add)
+
+    async def ImportSuppressions(
+        self, requests: AsyncIterator[pb.ImportSuppressionsRequest], context: Context
+    ) -> AsyncIterator[pb.ImportSuppressionsResponse]:
+        import_ = SuppressionImport(self._database, self._writer(is_import=True))
+        async with (
+            aclosing(prefetch(requests)) as messages,
+            aclosing(import_.responses(messages)) as responses,
+            # An invalid first message fails the whole call.
+            aclosing(accept_with_first(context, responses)) as accepted,
+        ):
+            async for response in accepted:
+                yield response
+
+    async def ExportSuppressions(
+        self, request: pb.ExportSuppressionsRequest, context: Context
+    ) -> AsyncIterator[pb.ExportSuppressionsResponse]:
+        account = account_id()
+        is_csv = request.format == subscribers_pb2.ExportSubscribersRequest.CSV
+        await accept(context)
+        if is_csv:
+            yield pb.ExportSuppressionsResponse(lines=[http_pb2.CsvLine(cells=HEADER)])
+        last: SuppressionRow | None = None
+        while True:
+            read = partial(self._suppressions.page_after, account, last, EXPORT_BATCH)
+            rows = await self._database.read(read)
+            if is_csv and rows:
+                lines = [http_pb2.CsvLine(cells=_cells(row)) for row in rows]
+                yield pb.ExportSuppressionsResponse(lines=lines)
+            elif rows:
+                yield pb.ExportSuppressionsResponse(suppressions=map(_suppression, rows))
+            if len(rows) < EXPORT_BATCH:
+                return
+            last = rows[-1]
+
+    def _writer(self, *, is_import: bool) -> SuppressionWriter:
+        return SuppressionWriter(
+            account_id(),
+            current().key_id,
+            self._suppressions,
+            self._subscribers,
+            is_import=is_import,
+        )
 
 
 def _email_key(text: str) -> str:
@@ -74,9 +140,26 @@ def _email_key(text: str) -> str:
     return email.key
 
 
+def _email_keys(texts: Sequence[str]) -> list[str]:
+    """Returns the email keys without duplicates. Raises ValidationError for each invalid one."""
+    emails = [parse_email(text) for text in texts]
+    faults = [
+        Detail(f"emails[{index}]", "INVALID_FORMAT", "must be a single email address")
+        for index, email in enumerate(emails)
+        if email is None
+    ]
+    if faults:
+        raise ValidationError(faults)
+    return list(dict.fromkeys(email.key for email in emails if email is not None))
+
+
+def _cells(row: SuppressionRow) -> list[str]:
+    return [row.email_hash, Reason(row.reason).name, iso8601(row.created_at)]
+
+
 def _suppression(row: SuppressionRow) -> pb.Suppression:
     return pb.Suppression(
         email_hash=row.email_hash,
-        reason=subscribers_pb2.Subscriber.Status.ValueType(row.reason),
+        reason=pb.Suppression.Reason.ValueType(row.reason),
         created_at=timestamp(row.created_at),
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from peewee import EXCLUDED, SQL, fn
+from peewee import SQL, Tuple, fn
 
 from ..encryption import Encryption
 from ..errors import SuppressionNotFound
@@ -13,6 +13,7 @@ from ..paging import Page
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .models import Suppression
+from .rules import NewSuppression
 
 _PURPOSE = "suppression"
 
@@ -48,15 +49,23 @@ _PAGE = Statement(
         .offset(param("offset"))
     )
 )
-_PUT = Statement(
-    lambda _: Suppression.insert(
-        {
-            Suppression.account_id: param("account_id"),
-            **{column: param(column.name) for column in _COLUMNS},
-        }
-    ).on_conflict(
-        conflict_target=[Suppression.account_id, Suppression.email_hash],
-        update={Suppression.reason: EXCLUDED.reason, Suppression.created_at: EXCLUDED.created_at},
+_AFTER = Statement(
+    lambda _: (
+        Suppression.select(*_COLUMNS)
+        .where(
+            _IN_ACCOUNT
+            & (
+                Tuple(Suppression.created_at, Suppression.email_hash)
+                > Tuple(param("created_at"), param("email_hash"))
+            )
+        )
+        .order_by(Suppression.account_id, Suppression.created_at, Suppression.email_hash)
+        .limit(param("limit"))
+    )
+)
+_ADD = Statement(
+    lambda dialect: dialect.insert_all(Suppression.account_id, _COLUMNS, "rows").returning(
+        Suppression.email_hash
     )
 )
 _DELETE = Statement(lambda _: Suppression.delete().where(_ONE))
@@ -68,9 +77,22 @@ class Suppressions:
     def __init__(self, encryption: Encryption) -> None:
         self._encryption = encryption
 
-    def add(self, account_id: str, email_key: str, reason: int, tx: Transaction) -> None:
-        row = SuppressionRow(self._hash(account_id, email_key), reason, tx.now)
-        tx.run(_PUT, account_id=account_id, **row._asdict())
+    def add(
+        self, account_id: str, suppressions: Iterable[NewSuppression], tx: Transaction
+    ) -> Collection[str]:
+        """Adds suppressions and returns the addresses that were not suppressed before.
+
+        Of several with the same address, the first one is stored. One statement.
+        """
+        rows: dict[str, tuple[str, int, int]] = {}
+        keys: dict[str, str] = {}
+        for email_key, reason, created_at in suppressions:
+            email_hash = self._hash(account_id, email_key)
+            time = tx.now if created_at is None else min(created_at, tx.now)
+            rows.setdefault(email_hash, (email_hash, reason, time))
+            keys[email_hash] = email_key
+        added = tx.all(_ADD, account_id=account_id, rows=list(rows.values()))
+        return {keys[email_hash] for (email_hash,) in added}
 
     def suppressed_among(
         self, account_id: str, email_keys: Collection[str], tx: Transaction
@@ -100,6 +122,21 @@ class Suppressions:
         rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
         total = tx.scalar(_COUNT, account_id=account_id)
         return [SuppressionRow._make(row) for row in rows], int(total)
+
+    def page_after(
+        self, account_id: str, after: SuppressionRow | None, limit: int, tx: Transaction
+    ) -> list[SuppressionRow]:
+        """Returns the suppressions that follow one, or the first ones, oldest first."""
+        _, _, created_at = after or (None, None, -1)
+        email_hash = after.email_hash if after else ""
+        rows = tx.all(
+            _AFTER,
+            account_id=account_id,
+            created_at=created_at,
+            email_hash=email_hash,
+            limit=limit,
+        )
+        return [SuppressionRow._make(row) for row in rows]
 
     def delete(self, account_id: str, email_key: str, tx: Transaction) -> None:
         """Deletes the suppression of an address. Raises SuppressionNotFound."""

@@ -11,18 +11,44 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import grpc
 from google.protobuf import json_format
-from roster.v1 import http_pb2
-from roster.v1 import subscribers_pb2 as pb
+from roster.v1 import http_pb2, subscribers_pb2, suppressions_pb2
 
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, Response, error_response, to_json
 
 Row = dict[str, Any]
+
+
+class Rpc(NamedTuple):
+    """A streaming rpc; `field` is that of its rows."""
+
+    name: str
+    path: str
+    pb: Any
+    field: str
+
+
+IMPORT = Rpc(
+    "SubscriberService/ImportSubscribers",
+    "/api/subscribers/import",
+    subscribers_pb2,
+    "subscribers",
+)
+EXPORT = IMPORT._replace(name="SubscriberService/ExportSubscribers", path="/api/subscribers/export")
+IMPORT_SUPPRESSIONS = Rpc(
+    "SuppressionService/ImportSuppressions",
+    "/api/suppressions/import",
+    suppressions_pb2,
+    "suppressions",
+)
+EXPORT_SUPPRESSIONS = IMPORT_SUPPRESSIONS._replace(
+    name="SuppressionService/ExportSuppressions", path="/api/suppressions/export"
+)
 # The number of rows or lines in one message.
 PER_MESSAGE = 1_000
 
@@ -49,48 +75,51 @@ def import_table(account: Account, text: str, **options: Any) -> list[Row]:
     return _records_of(send_table(account, text, **options))
 
 
-def send_rows(account: Account, rows: Sequence[Any], **options: Any) -> StreamResult:
+def send_rows(
+    account: Account, rows: Sequence[Any], rpc: Rpc = IMPORT, **options: Any
+) -> StreamResult:
     """Imports rows. Over gRPC, they must be objects."""
     if isinstance(account.front, HttpFront):
         body = "".join(f"{json.dumps(row)}\n" for row in rows)
-        return send_body(account, "application/x-ndjson", body.encode(), options)
-    return _import_over_grpc(account, rows, "subscribers", options)
+        return send_body(account, "application/x-ndjson", body.encode(), options, rpc)
+    return _import_over_grpc(account, rows, rpc.field, options, rpc)
 
 
-def send_table(account: Account, text: str, **options: Any) -> StreamResult:
+def send_table(account: Account, text: str, rpc: Rpc = IMPORT, **options: Any) -> StreamResult:
     """Imports a table in CSV with commas."""
     if isinstance(account.front, HttpFront):
-        return send_body(account, "text/csv", text.encode(), options)
+        return send_body(account, "text/csv", text.encode(), options, rpc)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     lines = [{"number": reader.line_num, "cells": cells} for cells in reader]
-    return _import_over_grpc(account, lines, "lines", options)
+    return _import_over_grpc(account, lines, "lines", options, rpc)
 
 
-def export(account: Account, **options: Any) -> list[Row]:
-    """Exports subscribers as rows."""
-    return _records_of(send_export(account, **options))
+def export(account: Account, rpc: Rpc = EXPORT, **options: Any) -> list[Row]:
+    """Exports subscribers or suppressions as rows."""
+    return _records_of(send_export(account, rpc, **options))
 
 
-def export_table(account: Account, **options: Any) -> list[list[str]]:
-    """Exports subscribers as the cells of a table."""
-    return _records_of(send_export(account, format="CSV", **options))
+def export_table(account: Account, rpc: Rpc = EXPORT, **options: Any) -> list[list[str]]:
+    """Exports subscribers or suppressions as the cells of a table."""
+    return _records_of(send_export(account, rpc, format="CSV", **options))
 
 
-def send_export(account: Account, **options: Any) -> StreamResult:
-    """Exports subscribers as rows, or as the cells of a table."""
+def send_export(account: Account, rpc: Rpc = EXPORT, **options: Any) -> StreamResult:
+    """Exports subscribers or suppressions as rows, or as the cells of a table."""
     if isinstance(account.front, HttpFront):
-        path = f"/api/subscribers/export?{urlencode(options)}"
+        path = f"{rpc.path}?{urlencode(options)}"
         status, headers, body = account.front.exchange("GET", path, account.key)
         if headers["content-type"].startswith("text/csv"):
             return StreamResult(list(csv.reader(io.StringIO(body.decode(), newline=""))))
         return _read(status, body)
     assert isinstance(account.front, GrpcFront)
+    request_type, response_type = _types(rpc)
     call = account.front.channel.unary_stream(
-        "/roster.v1.SubscriberService/ExportSubscribers",
-        request_serializer=pb.ExportSubscribersRequest.SerializeToString,
-        response_deserializer=pb.ExportSubscribersResponse.FromString,
+        f"/roster.v1.{rpc.name}",
+        request_serializer=request_type.SerializeToString,
+        response_deserializer=response_type.FromString,
     )
-    request = json_format.ParseDict(options, pb.ExportSubscribersRequest())
+    request = json_format.ParseDict(options, request_type())
     return _collected(call(request, metadata=_metadata(account), timeout=20))
 
 
@@ -106,13 +135,15 @@ def _records_of(streamed: StreamResult) -> list[Any]:
     return streamed.records
 
 
-def send_body(account: Account, content_type: str, body: bytes, options: Row) -> StreamResult:
+def send_body(
+    account: Account, content_type: str, body: bytes, options: Row, rpc: Rpc = IMPORT
+) -> StreamResult:
     """Imports a body over HTTP."""
     assert isinstance(account.front, HttpFront)
     query = {name: "true" if value is True else value for name, value in options.items()}
     status, _, response = account.front.exchange(
         "POST",
-        f"/api/subscribers/import?{urlencode(query, doseq=True)}",
+        f"{rpc.path}?{urlencode(query, doseq=True)}",
         account.key or None,
         body=body,
         headers={"Content-Type": content_type},
@@ -133,22 +164,29 @@ def _read(status: int, body: bytes) -> StreamResult:
 
 
 def _import_over_grpc(
-    account: Account, items: Sequence[Any], name: str, options: Row
+    account: Account, items: Sequence[Any], name: str, options: Row, rpc: Rpc
 ) -> StreamResult:
     assert isinstance(account.front, GrpcFront)
+    request_type, response_type = _types(rpc)
     call = account.front.channel.stream_stream(
-        "/roster.v1.SubscriberService/ImportSubscribers",
-        request_serializer=pb.ImportSubscribersRequest.SerializeToString,
-        response_deserializer=pb.ImportSubscribersResponse.FromString,
+        f"/roster.v1.{rpc.name}",
+        request_serializer=request_type.SerializeToString,
+        response_deserializer=response_type.FromString,
     )
     requests = [
         json_format.ParseDict(
             {**(options if first == 0 else {}), name: items[first : first + PER_MESSAGE]},
-            pb.ImportSubscribersRequest(),
+            request_type(),
         )
         for first in range(0, max(len(items), 1), PER_MESSAGE)
     ]
     return _collected(call(iter(requests), metadata=_metadata(account), timeout=20))
+
+
+def _types(rpc: Rpc) -> tuple[Any, Any]:
+    """Returns the request and the response message."""
+    name = rpc.name.partition("/")[2]
+    return getattr(rpc.pb, f"{name}Request"), getattr(rpc.pb, f"{name}Response")
 
 
 def _metadata(account: Account) -> tuple[tuple[str, str], ...]:
@@ -161,7 +199,7 @@ def _collected(replies: Iterator[Any]) -> StreamResult:
     try:
         for reply in replies:
             records += _records(reply)
-            if isinstance(reply, pb.ImportSubscribersResponse) and reply.HasField("summary"):
+            if hasattr(reply, "summary") and reply.HasField("summary"):
                 summary = to_json(reply)["summary"]
     except grpc.RpcError as error:
         return StreamResult(records, error_response(error))
@@ -169,7 +207,8 @@ def _collected(replies: Iterator[Any]) -> StreamResult:
 
 
 def _records(reply: Any) -> list[Any]:
-    if isinstance(reply, pb.ImportSubscribersResponse):
+    if hasattr(reply, "results"):
         return list(to_json(reply)["results"])
     lines: Sequence[http_pb2.CsvLine] = reply.lines
-    return [list(line.cells) for line in lines] or list(to_json(reply)["subscribers"])
+    record_field = next(name for name in ("subscribers", "suppressions") if hasattr(reply, name))
+    return [list(line.cells) for line in lines] or list(to_json(reply)[record_field])

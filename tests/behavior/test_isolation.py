@@ -16,7 +16,11 @@ from ..processes import Service
 from .helpers import MISSING_ID, emails, error_of, suppress
 
 LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List") and not path_variables(rpc))
-CREATES = sorted(rpc for rpc in UNARY if rpc.startswith(("Create", "BulkCreate")))
+CREATES = sorted(
+    rpc
+    for rpc in UNARY
+    if rpc.startswith(("Create", "BulkCreate", "Add")) and not path_variables(rpc)
+)
 # The field that identifies the resource, for every other rpc that refers to one.
 REFERENCES = {
     rpc: field.json_name
@@ -47,6 +51,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "RemoveSubscriberTags": {"tags": ["on ada"]},
     "UpdateTag": {"name": "eve"},
     "UpdateCustomField": {"label": "Eve"},
+    "AddSuppressions": {"emails": ["never@example.com"]},
     "RenderMergeTags": {"subject": "Dear {{email}}"},
     "UpdateWebhook": {"description": "eve"},
     "ReplayWebhook": {"since": "2020-01-01T00:00:00Z"},

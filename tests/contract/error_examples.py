@@ -231,6 +231,10 @@ def _duplicate(field: str, value: str) -> Callable[[Account, str], Any]:
 
 
 def _suppressed(account: Account, rpc: str) -> Any:
+    if rpc == "ChangeSubscriberStatus":
+        person = create_subscriber_in(account, "UNSUBSCRIBED")
+        account.ok("AddSuppressions", emails=[person["email"]])
+        return account.call(rpc, id=person["id"], status="CONFIRMED")
     email = suppress(account)
     if rpc == "CreateSubscriber":
         return account.call(rpc, email=email)

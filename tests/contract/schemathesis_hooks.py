@@ -19,7 +19,16 @@ OWN_KEY = os.environ["ROSTER_API_KEY_ID"]
 # The lowest maximum length of a trimmed text.
 SHORTEST_BOUND = 80
 # Enums and booleans. Their schemas do not contain all forms that ProtoJSON accepts.
-LENIENT = ("status", "dataType", "format", "onConflict", "view", "isConfirmed", "onlyFailed")
+LENIENT = (
+    "status",
+    "reason",
+    "dataType",
+    "format",
+    "onConflict",
+    "view",
+    "isConfirmed",
+    "onlyFailed",
+)
 OTHER_FORM = re.compile(r"-?[0-9]+(\.0)?|(?i:true|false|yes|no)")
 _TIMEOUT = re.compile("[0-9]{1,8}[HMSmun]")
 
@@ -94,10 +103,13 @@ def make_acceptable(case: Case) -> None:
         case.query.pop("pageToken", None)
         case.query.pop("type", None)
         case.query.pop("eventType", None)
+        case.query.pop("allowMissing", None)  # requires an address in the path
     body = case.body
     if not isinstance(body, dict):
         return
     body.pop("customFields", None)
+    if case.method in ("PUT", "PATCH"):
+        body.pop("isConfirmed", None)  # requires allowMissing
     if isinstance(body.get("expiresAt"), str):
         body["expiresAt"] = "2099-01-01T00:00:00Z"
     if isinstance(body.get("label"), str):

@@ -14,7 +14,6 @@ pytestmark = pytest.mark.verify
 _BROKEN = """
 from server.cli import main
 from server.subscribers import rules, store
-from server.subscribers.imports import importer
 {statement}
 main()
 """

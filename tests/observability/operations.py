@@ -34,6 +34,7 @@ def call_every_operation(account: Account) -> set[str]:
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="eve@example.com")
     account.ok("GetSuppression", email="eve@example.com")
     account.ok("ListSuppressions")
+    account.ok("AddSuppressions", emails=["never@example.com"])
     account.ok("DeleteSuppression", email="eve@example.com")
     account.fails("ValidationError", "CreateSubscriber", email="invalid@@example.com")
     tag = account.ok("CreateTag", name="grace@example.com")["tag"]

@@ -71,7 +71,13 @@ def test_every_operation_was_called_and_returned_secrets(output: Output) -> None
     }
 
     assert UNARY.keys() - called == set()
-    streams = {"ExportSubscribers", "ImportSubscribers", "TailWebhookDeliveries"}
+    streams = {
+        "ExportSubscribers",
+        "ExportSuppressions",
+        "ImportSubscribers",
+        "ImportSuppressions",
+        "TailWebhookDeliveries",
+    }
     assert METHODS.keys() - UNARY.keys() <= called | streams
     assert {secret.partition("_")[0] for secret in output.secrets} == {"rk", "whsec"}
     assert len(output.secrets) > 12

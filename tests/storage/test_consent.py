@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import contextlib
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +18,8 @@ from server.subscribers.row_writer import OnConflict, RowWriter
 from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import Changes, add_tags, change_status
 from server.subscribers.store_reading import find
+from server.subscribers.store_suppressed import SuppressedSubscriberStore
+from server.suppressions.rules import NewSuppression, Reason
 
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, new, profile, select
 
@@ -45,6 +47,8 @@ class ConsentAgainstModel(RuleBasedStateMachine):
         # The level that was allowed, by subscriber, and the addresses of persons who opted out.
         self.allowed: dict[str, int] = {}
         self.opted_out: set[str] = set()
+        # The addresses that the account suppressed.
+        self.suppressed: set[str] = set()
 
     def teardown(self) -> None:
         self.tx._database.execute_sql("ROLLBACK TO SAVEPOINT example")
@@ -68,7 +72,7 @@ class ConsentAgainstModel(RuleBasedStateMachine):
     @rule(name=NAMES, status=st.sampled_from([Status.UNCONFIRMED, Status.CONFIRMED]))
     def create(self, name: str, status: Status) -> None:
         before = self.stored()
-        with suppress(RosterError):
+        with contextlib.suppress(RosterError):
             SUBSCRIBERS.create(OURS, new(name, status=status), self.tx)
         self.note_created(before)
 
@@ -93,7 +97,7 @@ class ConsentAgainstModel(RuleBasedStateMachine):
 
     @rule(name=NAMES, to=NAMES | st.none())
     def update(self, name: str, to: str | None) -> None:
-        with suppress(RosterError):
+        with contextlib.suppress(RosterError):
             before = find(OURS, email(name), self.tx)
             changes = Changes(email(to) if to else None, profile("Other"), {"x": "x"})
             row = SUBSCRIBERS.update(OURS, before.id, changes, self.tx)
@@ -108,27 +112,45 @@ class ConsentAgainstModel(RuleBasedStateMachine):
 
     @rule(name=NAMES)
     def tag(self, name: str) -> None:
-        with suppress(RosterError):
+        with contextlib.suppress(RosterError):
             add_tags(OURS, email(name), {"y": "y"}, self.tx)
 
     @rule(name=NAMES, status=STATUSES, by_admin=st.booleans())
     def change(self, name: str, status: Status, by_admin: bool) -> None:
-        with suppress(RosterError):
-            row = change_status(OURS, email(name), status, self.tx, by_admin=by_admin)
+        with contextlib.suppress(RosterError):
+            row = change_status(
+                OURS, email(name), status, self.tx, by_admin=by_admin, suppressions=SUPPRESSIONS
+            )
+            if row.email_key in self.suppressed:
+                assert level(status) <= self.allowed[row.id]
             self.allowed[row.id] = level(status)
 
     @rule(name=NAMES)
     def delete(self, name: str) -> None:
-        with suppress(RosterError):
+        with contextlib.suppress(RosterError):
             row = find(OURS, email(name), self.tx)
             SUBSCRIBERS.delete(OURS, row.id, self.tx)
             self.note_left(name, row.status)
 
+    @rule(name=NAMES, reason=st.sampled_from(Reason))
+    def suppress(self, name: str, reason: Reason) -> None:
+        key = email(name).key
+        SUPPRESSIONS.add(OURS, [NewSuppression(key, reason)], self.tx)
+        SuppressedSubscriberStore().opt_out(
+            OURS, {key: reason}, self.tx, key_id="key", is_import=False
+        )
+        self.suppressed.add(key)
+        self.opted_out.add(key)
+        for id_, (stored_key, _) in self.stored().items():
+            if stored_key == key:
+                self.allowed[id_] = 0
+
     @rule(name=NAMES)
     def lift(self, name: str) -> None:
-        with suppress(RosterError):
+        with contextlib.suppress(RosterError):
             SUPPRESSIONS.delete(OURS, email(name).key, self.tx)
             self.opted_out.discard(email(name).key)
+            self.suppressed.discard(email(name).key)
 
     @invariant()
     def is_as_allowed(self) -> None:

@@ -15,6 +15,7 @@ from server.subscribers.store import Changes, change_status
 from server.subscribers.store_history import HistoryPosition
 from server.subscribers.store_paging import PagePosition
 from server.subscribers.store_reading import find
+from server.subscribers.store_suppressed import SuppressedSubscriberStore
 
 from .helpers import EVERYONE, OURS, SUBSCRIBERS, THEIRS, email, list_subscribers, new, select
 
@@ -164,9 +165,9 @@ def test_lifted_suppression_is_in_the_history_of_a_subscriber_with_the_address(
     row = SUBSCRIBERS.create(OURS, new("ada"), tx)
     SUBSCRIBERS.create(OURS, new("eve"), tx)
 
-    store_history.record_lifted(OURS, "ada@example.com", "key", tx)
-    store_history.record_lifted(OURS, "other@example.com", "key", tx)
-    store_history.record_lifted(THEIRS, "eve@example.com", "key", tx)
+    SuppressedSubscriberStore().record_lifted(OURS, "ada@example.com", "key", tx)
+    SuppressedSubscriberStore().record_lifted(OURS, "other@example.com", "key", tx)
+    SuppressedSubscriberStore().record_lifted(THEIRS, "eve@example.com", "key", tx)
 
     (entry, created) = store_history.page(OURS, row.id, HistoryPosition(10), tx).entries
     assert (entry.type, entry.by) == ("SUPPRESSION_LIFTED", Actor(Source.API, "key"))

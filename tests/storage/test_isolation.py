@@ -22,6 +22,7 @@ from server.storage.transaction import Transaction
 from server.subscribers import store_reading
 from server.subscribers.fields import Status
 from server.subscribers.store import Changes, add_tags, change_status, remove_tags
+from server.suppressions.rules import NewSuppression, Reason
 from server.tags import store as tags
 
 from .helpers import (
@@ -55,7 +56,7 @@ def fill(account: str, tx: Transaction) -> dict[str, str]:
     """Creates one resource of each type in an account, and returns the IDs by type."""
     field_id = field(account, tx, "city", "City")
     subscriber = SUBSCRIBERS.create(account, new("ada", "vip", values={"city": "Paris"}), tx)
-    SUPPRESSIONS.add(account, email("gone").key, Status.BOUNCED, tx)
+    SUPPRESSIONS.add(account, [NewSuppression(email("gone").key, Reason.BOUNCED)], tx)
     return {
         "subscriber": subscriber.id,
         "tag": tags.ensure(account, {"vip": "vip"}, tx)["vip"].id,

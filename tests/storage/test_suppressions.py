@@ -13,6 +13,7 @@ from server.storage.transaction import Transaction
 from server.subscribers.fields import Status, SubscriberRow
 from server.subscribers.rules import Failure
 from server.subscribers.store import Changes, change_status
+from server.suppressions.rules import NewSuppression, Reason
 from server.suppressions.store import SuppressionRow, Suppressions
 
 from .helpers import (
@@ -167,13 +168,21 @@ def test_changing_the_spelling_of_an_address_suppresses_nothing(
     assert suppressed(tx) == []
 
 
-def test_second_suppression_of_an_address_replaces_the_first(tx: Transaction) -> None:
+def test_second_suppression_of_an_address_keeps_the_first(tx: Transaction) -> None:
     row = subscriber(tx, Status.UNSUBSCRIBED)
-    SUPPRESSIONS.add(OURS, row.email_key, Status.BOUNCED, tx)
+    first = NewSuppression(row.email_key, Reason.MANUAL, 1)
+    assert SUPPRESSIONS.add(OURS, [first], tx) == {row.email_key}
 
     SUBSCRIBERS.delete(OURS, row.id, tx)
 
-    assert [found.reason for found in suppressed(tx)] == [Status.UNSUBSCRIBED]
+    assert [(found.reason, found.created_at) for found in suppressed(tx)] == [(Reason.MANUAL, 1)]
+    assert SUPPRESSIONS.add(OURS, [first], tx) == set()
+
+
+def test_time_of_a_suppression_in_the_future_is_replaced(tx: Transaction) -> None:
+    SUPPRESSIONS.add(OURS, [NewSuppression("ada", Reason.MANUAL, tx.now + 1)], tx)
+
+    assert suppressed(tx)[0].created_at == tx.now
 
 
 @pytest.mark.parametrize("name", ["eve", "gone@"], ids=ascii)
@@ -228,7 +237,7 @@ def test_suppressions_are_listed_oldest_first(tx: Transaction) -> None:
     names = [f"{number}" for number in range(5)]
     for name in names:
         tx.now += 1
-        SUPPRESSIONS.add(OURS, email(name).key, Status.BOUNCED, tx)
+        SUPPRESSIONS.add(OURS, [NewSuppression(email(name).key, Reason.BOUNCED)], tx)
 
     pages = [SUPPRESSIONS.page(OURS, Page(number, 2), tx) for number in (1, 2, 3, 4)]
 

@@ -27,7 +27,7 @@ from .import_counts import FAILED, OnConflict, Tally
 from .import_failures import Failures
 from .import_source import Source
 
-_CONTENT_TYPES = {FileFormat.CSV: "text/csv", FileFormat.NDJSON: "application/x-ndjson"}
+CONTENT_TYPES = {FileFormat.CSV: "text/csv", FileFormat.NDJSON: "application/x-ndjson"}
 # Exit codes after which no row was imported if no result was received.
 _REJECTED = (ExitCode.REJECTED, ExitCode.UNREACHABLE)
 
@@ -141,7 +141,7 @@ class ImportRun:
                 "/api/subscribers/import",
                 query,
                 data=self._source.chunks(),
-                headers={"Content-Type": _CONTENT_TYPES[file_format]},
+                headers={"Content-Type": CONTENT_TYPES[file_format]},
             ) as response:
                 with RowProgress(self.tally.line, self.tally.rows) as progress:
                     async for block in line_blocks(response):

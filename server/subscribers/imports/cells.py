@@ -11,14 +11,13 @@ from typing import Any
 import orjson
 
 from ...custom_fields.rules import DataType
-from ...texts import json_name
+from ...texts import column_key, json_name
+from ...timestamps import is_valid_time, parse_timestamp
 from ..csv_format import TAG_SEPARATORS
 from ..fields import PROFILE, Status
 from ..rules import ConsentRecord
-from .consent_record import is_valid_ip, is_valid_source, is_valid_time
+from .consent_record import is_valid_ip, is_valid_source
 from .csv_row import CsvRow
-from .names import normalized
-from .timestamps import parse_timestamp
 
 # Parses a cell into a row. Raises CellError.
 Parse = Callable[[CsvRow, str], None]
@@ -68,7 +67,7 @@ def parse_confirmed(row: CsvRow, cell: str) -> None:
 
 
 def parse_status(words: Mapping[str, Status], row: CsvRow, cell: str) -> None:
-    status = words.get(normalized(cell))
+    status = words.get(column_key(cell))
     if status is None:
         raise CellError
     row.status = status
@@ -146,7 +145,7 @@ def field_parsers(
 ) -> dict[str, Parse]:
     """Returns the parsers of the built-in fields by JSON name.
 
-    `words` are status words by normalized name.
+    `words` are status words by `column_key`.
     """
     return {
         **{json_name(name): partial(parse_profile, name) for name in PROFILE},

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from ...custom_fields.store import ColumnField
 from ...errors import Detail, ValidationError, invalid
+from ...texts import column_key
 from ..csv_format import CUSTOM_FIELDS
 from .cells import FIELD_NAMES, REVERSED_NAME
-from .names import normalized
 from .presets import Preset, detect
 
 # The maximum length of the list of unknown columns in an error. The size of gRPC metadata is
@@ -24,9 +24,9 @@ MAX_LISTED = 2_000
 # Fields that clients do not set are ignored, so that an export can be imported.
 _READ_ONLY = ("id", "updatedAt")
 _NAMES = (
-    {normalized(name): name for name in FIELD_NAMES}
+    {column_key(name): name for name in FIELD_NAMES}
     | {"emailaddress": "email"}
-    | dict.fromkeys(map(normalized, _READ_ONLY), "")
+    | dict.fromkeys(map(column_key, _READ_ONLY), "")
 )
 # Targets of columnMap for a full name.
 _FULL_NAMES = {
@@ -73,7 +73,7 @@ class Columns:
         self, cells: Sequence[str], fields: Iterable[ColumnField], options: ColumnOptions
     ) -> None:
         """Raises ValidationError if a column is a duplicate or missing, or the map is invalid."""
-        names = [normalized(cell) for cell in cells]
+        names = [column_key(cell) for cell in cells]
         self.preset = options.preset or detect(names)
         self.known: list[Column] = []
         self.unknown: list[str] = []
@@ -139,19 +139,19 @@ class Columns:
 def _names(fields: Iterable[ColumnField]) -> dict[str, str]:
     """Returns the fields by column name.
 
-    Names are normalized. Keys of custom fields are also present as they are, because
-    shoe_size and shoesize have the same normalized name.
+    Names are column keys. Keys of custom fields are also present as they are, because
+    shoe_size and shoesize have the same column key.
     """
     custom = [(column, CUSTOM_FIELDS + column.key) for column in fields]
     names: dict[str, str] = {}
     for column, field in custom:
         names |= {field: field, column.key: field}
     for column, field in custom:
-        names.setdefault(normalized(field), field)
-        names.setdefault(normalized(column.key), field)
+        names.setdefault(column_key(field), field)
+        names.setdefault(column_key(column.key), field)
     for column, field in custom:
-        names.setdefault(normalized(column.label_key), field)
-    return {name: field for name, field in names.items() if normalized(name) not in _NAMES} | _NAMES
+        names.setdefault(column_key(column.label_key), field)
+    return {name: field for name, field in names.items() if column_key(name) not in _NAMES} | _NAMES
 
 
 def _mapped(
@@ -168,7 +168,7 @@ def _mapped(
         if not equals or not column:
             raise invalid(path, "INVALID_FORMAT", "must be COLUMN=FIELD")
         indexes = [i for i, cell in enumerate(cells) if cell == column] or [
-            i for i, name in enumerate(names) if name == normalized(column)
+            i for i, name in enumerate(names) if name == column_key(column)
         ]
         if not indexes:
             raise invalid(path, "INVALID_VALUE", f"names a column that is missing: {column}")
@@ -183,8 +183,8 @@ def _fields_of(target: str, by_name: Mapping[str, str]) -> tuple[str, ...] | Non
     """Returns the fields of a target, or None if one is unknown."""
     if not target:
         return ()
-    full_name = _FULL_NAMES.get(normalized(target))
+    full_name = _FULL_NAMES.get(column_key(target))
     if full_name is not None:
         return (full_name,)
-    fields = [by_name.get(part) or by_name.get(normalized(part)) for part in target.split("+")]
+    fields = [by_name.get(part) or by_name.get(column_key(part)) for part in target.split("+")]
     return tuple(field for field in fields if field) if all(fields) else None

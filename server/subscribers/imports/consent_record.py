@@ -1,4 +1,4 @@
-"""Validates the times and the consent in a row."""
+"""Validates the consent in a row."""
 
 from __future__ import annotations
 
@@ -8,12 +8,6 @@ from ipaddress import ip_address
 from ...texts import has_control_characters
 
 MAX_CONSENT_SOURCE = 200
-_DAY = 24 * 3600 * 1000
-
-
-def is_valid_time(milliseconds: int, now: int) -> bool:
-    """Whether a time is since 1970 and at most a day in the future, because clocks differ."""
-    return 0 <= milliseconds <= now + _DAY
 
 
 def is_valid_source(text: str) -> bool:

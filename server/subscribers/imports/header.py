@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from ...clock import system_clock
 from ...custom_fields.store import ColumnField
+from ...texts import column_key
+from ...unrecognized import UnrecognizedCells
 from ..csv_format import CUSTOM_FIELDS
 from ..fields import Status
 from ..formulas import unescape_formula
 from .cells import STATUSES, CellError, Parse, field_parsers, value_parser
 from .columns import Column, ColumnOptions, Columns
 from .csv_row import CsvRow, RowFault
-from .names import normalized
 from .presets import Preset
-from .unrecognized import UnrecognizedCells
 
 _DEFAULTS = ColumnOptions()
 # From the most mailable to the strictest.
@@ -137,7 +137,7 @@ def _marks(columns: Sequence[Column], cells: Sequence[str], preset: Preset | Non
         return _Marks()
     marks = [
         (index, preset.marks[name])
-        for index, name in enumerate(map(normalized, cells))
+        for index, name in enumerate(map(column_key, cells))
         if name in preset.marks
     ]
     # A file with one of the columns has only such people.

@@ -12,11 +12,12 @@ from ...errors import invalid
 from ...messages import milliseconds
 from ...tags.rules import distinct, parse_name
 from ...texts import json_name
+from ...timestamps import is_valid_time
 from ..fields import Status
 from ..row_writer import OnConflict, Result
 from ..rules import MAX_REPEATED, NO_CONSENT_RECORD, ConsentRecord
 from .columns import ColumnOptions, UnknownColumns
-from .consent_record import is_valid_ip, is_valid_source, is_valid_time
+from .consent_record import is_valid_ip, is_valid_source
 from .presets import BY_NUMBER
 from .rows import ImportRow
 from .summary import Summary

@@ -1,6 +1,6 @@
 """Describes the CSV exports of other services, one table for each.
 
-Names of columns and words are normalized, see `normalized`.
+Names of columns and words are compared by `column_key`.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ BY_NUMBER = {preset.number: preset for preset in PRESETS}
 
 
 def detect(names: Collection[str]) -> Preset | None:
-    """Returns the only preset with a signature among normalized names, or None."""
+    """Returns the only preset with a signature among column keys, or None."""
     columns = frozenset(names)
     detected = [
         preset for preset in PRESETS if any(signature <= columns for signature in preset.signatures)

@@ -23,6 +23,7 @@ from server.storage.installation import save_key_fingerprint
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
 from server.subscribers.store import change_status
+from server.suppressions.rules import NewSuppression, Reason
 from server.tags import store as tags
 from server.webhooks import store as webhooks
 from server.webhooks.delivery import store_replays
@@ -102,7 +103,7 @@ def create_everything(
     change_status(other, changed.id, Status.UNSUBSCRIBED, tx, by_admin=True)
     SUBSCRIBERS.delete(other, gone.id, tx)
     tags.create(account_id, "by an older version", "\x01\x7f", tx)
-    SUPPRESSIONS.add(account_id, "gone@example.com", 4, tx)
+    SUPPRESSIONS.add(account_id, [NewSuppression("gone@example.com", Reason.BOUNCED)], tx)
     put(account_id, "key", StoredResponseRow("fingerprint", bytes(range(256))), tx)
     create_deliveries(account_id, hook, tx)
     return account_id

@@ -100,6 +100,9 @@ def changed(address: str, status: str, *, by_admin: bool) -> Change:
             return state
         is_undone = by_admin and before == "COMPLAINED"
         is_allowed = status in TRANSITIONS[before] or is_undone
+        # A suppressed subscriber stays opted out.
+        if address in state.suppressed and status in LEVELS:
+            return state
         return state.put(address, status) if is_allowed else state
 
     return after
@@ -110,6 +113,20 @@ def deleted(address: str) -> Change:
         if state.status(address) in OPT_OUTS:
             state = state.suppress(address)
         return state.put(address, None)
+
+    return after
+
+
+def suppressed(addresses: Iterable[str], reason: str) -> Change:
+    """Addresses are suppressed, and subscribers who have not opted out do so."""
+    status = "UNSUBSCRIBED" if reason == "MANUAL" else reason
+
+    def after(state: State) -> State:
+        for address in addresses:
+            state = state.suppress(address)
+            if state.status(address) in LEVELS:
+                state = state.put(address, status)
+        return state
 
     return after
 

@@ -19,6 +19,7 @@ from .consent_model import (
     lifted,
     moved,
     stored,
+    suppressed,
     unchanged,
 )
 
@@ -78,6 +79,7 @@ class Operations:
             *[self._change_status] * 3,
             self._delete,
             self._lift,
+            self._suppress,
         ]
         if self._acknowledged:
             kinds.append(self._repeat)
@@ -163,6 +165,13 @@ class Operations:
         address = self._address()
         request = {"email": address}
         return Operation("DeleteSuppression", request, lifted(address), by_admin=True)
+
+    def _suppress(self) -> Operation:
+        addresses = [self._address() for _ in range(self._rng.randint(1, 2))]
+        reason = self._rng.choice([*OPT_OUTS, "MANUAL"])
+        request = {"emails": [self._spelled(address) for address in addresses], "reason": reason}
+        after = suppressed(addresses, reason)
+        return self._with_key(Operation("AddSuppressions", request, after))
 
     def _repeat(self) -> Operation:
         return self._rng.choice(self._acknowledged).repeated()

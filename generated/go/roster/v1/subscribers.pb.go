@@ -4259,7 +4259,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x17DeleteSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
 	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\"\x1a\n" +
-	"\x18DeleteSubscriberResponse2\x89\x10\n" +
+	"\x18DeleteSubscriberResponse2\x8a\x10\n" +
 	"\x11SubscriberService\x12\x8e\x01\n" +
 	"\x10CreateSubscriber\x12\".roster.v1.CreateSubscriberRequest\x1a#.roster.v1.CreateSubscriberResponse\"1\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\v\x16\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/api/subscribers\x12\x97\x01\n" +
@@ -4270,9 +4270,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x0fListSubscribers\x12!.roster.v1.ListSubscribersRequest\x1a\".roster.v1.ListSubscribersResponse\"\"\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x12\x12\x10/api/subscribers\x12\xab\x01\n" +
 	"\x10UpdateSubscriber\x12\".roster.v1.UpdateSubscriberRequest\x1a#.roster.v1.UpdateSubscriberResponse\"N\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x03\x05\v\x16\x82\xd3\xe4\x93\x026:\x01*Z\x1a:\x01*2\x15/api/subscribers/{id}\x1a\x15/api/subscribers/{id}\x12\xa7\x01\n" +
-	"\x16ChangeSubscriberStatus\x12(.roster.v1.ChangeSubscriberStatusRequest\x1a).roster.v1.ChangeSubscriberStatusResponse\"8\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x02\x05\x15\x82\xd3\xe4\x93\x02!:\x01*\x1a\x1c/api/subscribers/{id}/status\x12\x95\x01\n" +
+	"\x05write\x9a\xb5\x18\x03\x05\v\x16\x82\xd3\xe4\x93\x026:\x01*Z\x1a:\x01*2\x15/api/subscribers/{id}\x1a\x15/api/subscribers/{id}\x12\xa8\x01\n" +
+	"\x16ChangeSubscriberStatus\x12(.roster.v1.ChangeSubscriberStatusRequest\x1a).roster.v1.ChangeSubscriberStatusResponse\"9\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x03\x05\x15\x16\x82\xd3\xe4\x93\x02!:\x01*\x1a\x1c/api/subscribers/{id}/status\x12\x95\x01\n" +
 	"\x11AddSubscriberTags\x12#.roster.v1.AddSubscriberTagsRequest\x1a$.roster.v1.AddSubscriberTagsResponse\"5\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/api/subscribers/{id}/tags\x12\xa5\x01\n" +
 	"\x14RemoveSubscriberTags\x12&.roster.v1.RemoveSubscriberTagsRequest\x1a'.roster.v1.RemoveSubscriberTagsResponse\"<\x92\xb5\x18\a\n" +

@@ -83,7 +83,9 @@ type SubscriberServiceClient interface {
 	// CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
 	// can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
 	// status, but only with a key of scope admin. Setting the current status succeeds and
-	// changes nothing. Fails with SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+	// changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
+	// SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
+	// ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
 	ChangeSubscriberStatus(ctx context.Context, in *ChangeSubscriberStatusRequest, opts ...grpc.CallOption) (*ChangeSubscriberStatusResponse, error)
 	// Adds tags to a subscriber and keeps its existing tags. Fails with
 	// SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if the subscriber would have more than
@@ -335,7 +337,9 @@ type SubscriberServiceServer interface {
 	// CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
 	// can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
 	// status, but only with a key of scope admin. Setting the current status succeeds and
-	// changes nothing. Fails with SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+	// changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
+	// SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
+	// ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
 	ChangeSubscriberStatus(context.Context, *ChangeSubscriberStatusRequest) (*ChangeSubscriberStatusResponse, error)
 	// Adds tags to a subscriber and keeps its existing tags. Fails with
 	// SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if the subscriber would have more than

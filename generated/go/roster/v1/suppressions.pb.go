@@ -4,7 +4,8 @@
 // 	protoc        v7.35.1
 // source: roster/v1/suppressions.proto
 
-// Suppressions: addresses that cannot be subscribed again because their owners opted out.
+// Suppressions: addresses that receive no mail, because their owners opted out or the account
+// decided so.
 
 package rosterv1
 
@@ -26,14 +27,133 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Why an address was suppressed. The names and numbers are those of Subscriber.Status, except
+// MANUAL.
+type Suppression_Reason int32
+
+const (
+	// In requests, the same as MANUAL. Never returned.
+	Suppression_REASON_UNSPECIFIED Suppression_Reason = 0
+	// The owner unsubscribed.
+	Suppression_UNSUBSCRIBED Suppression_Reason = 3
+	// Mail to the address bounced.
+	Suppression_BOUNCED Suppression_Reason = 4
+	// The owner reported mail as spam.
+	Suppression_COMPLAINED Suppression_Reason = 5
+	// The account added the address, for another reason.
+	Suppression_MANUAL Suppression_Reason = 6
+)
+
+// Enum value maps for Suppression_Reason.
+var (
+	Suppression_Reason_name = map[int32]string{
+		0: "REASON_UNSPECIFIED",
+		3: "UNSUBSCRIBED",
+		4: "BOUNCED",
+		5: "COMPLAINED",
+		6: "MANUAL",
+	}
+	Suppression_Reason_value = map[string]int32{
+		"REASON_UNSPECIFIED": 0,
+		"UNSUBSCRIBED":       3,
+		"BOUNCED":            4,
+		"COMPLAINED":         5,
+		"MANUAL":             6,
+	}
+)
+
+func (x Suppression_Reason) Enum() *Suppression_Reason {
+	p := new(Suppression_Reason)
+	*p = x
+	return p
+}
+
+func (x Suppression_Reason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Suppression_Reason) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_suppressions_proto_enumTypes[0].Descriptor()
+}
+
+func (Suppression_Reason) Type() protoreflect.EnumType {
+	return &file_roster_v1_suppressions_proto_enumTypes[0]
+}
+
+func (x Suppression_Reason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Suppression_Reason.Descriptor instead.
+func (Suppression_Reason) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{0, 0}
+}
+
+// The outcome of one row.
+type ImportSuppressionResult_Outcome int32
+
+const (
+	// Never returned.
+	ImportSuppressionResult_OUTCOME_UNSPECIFIED ImportSuppressionResult_Outcome = 0
+	// The address is now suppressed and was not before.
+	ImportSuppressionResult_ADDED ImportSuppressionResult_Outcome = 1
+	// The address was suppressed before.
+	ImportSuppressionResult_EXISTING ImportSuppressionResult_Outcome = 2
+	// The row was rejected; see reason.
+	ImportSuppressionResult_FAILED ImportSuppressionResult_Outcome = 3
+)
+
+// Enum value maps for ImportSuppressionResult_Outcome.
+var (
+	ImportSuppressionResult_Outcome_name = map[int32]string{
+		0: "OUTCOME_UNSPECIFIED",
+		1: "ADDED",
+		2: "EXISTING",
+		3: "FAILED",
+	}
+	ImportSuppressionResult_Outcome_value = map[string]int32{
+		"OUTCOME_UNSPECIFIED": 0,
+		"ADDED":               1,
+		"EXISTING":            2,
+		"FAILED":              3,
+	}
+)
+
+func (x ImportSuppressionResult_Outcome) Enum() *ImportSuppressionResult_Outcome {
+	p := new(ImportSuppressionResult_Outcome)
+	*p = x
+	return p
+}
+
+func (x ImportSuppressionResult_Outcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ImportSuppressionResult_Outcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_suppressions_proto_enumTypes[1].Descriptor()
+}
+
+func (ImportSuppressionResult_Outcome) Type() protoreflect.EnumType {
+	return &file_roster_v1_suppressions_proto_enumTypes[1]
+}
+
+func (x ImportSuppressionResult_Outcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ImportSuppressionResult_Outcome.Descriptor instead.
+func (ImportSuppressionResult_Outcome) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{11, 0}
+}
+
 // An email address that cannot be subscribed again.
 type Suppression struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// HMAC-SHA256 of the account and the address, in hexadecimal. The address itself is not
 	// stored.
 	EmailHash string `protobuf:"bytes,1,opt,name=email_hash,json=emailHash,proto3" json:"email_hash,omitempty"`
-	// Status of the subscriber when the address was suppressed.
-	Reason Subscriber_Status `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Subscriber_Status" json:"reason,omitempty"`
+	// Why the address was suppressed: the status of the deleted subscriber, or the given reason.
+	Reason Suppression_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
 	// Time at which the address was suppressed.
 	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -77,11 +197,11 @@ func (x *Suppression) GetEmailHash() string {
 	return ""
 }
 
-func (x *Suppression) GetReason() Subscriber_Status {
+func (x *Suppression) GetReason() Suppression_Reason {
 	if x != nil {
 		return x.Reason
 	}
-	return Subscriber_STATUS_UNSPECIFIED
+	return Suppression_REASON_UNSPECIFIED
 }
 
 func (x *Suppression) GetCreatedAt() *timestamppb.Timestamp {
@@ -395,17 +515,625 @@ func (*DeleteSuppressionResponse) Descriptor() ([]byte, []int) {
 	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{6}
 }
 
+// Request message for AddSuppressions.
+type AddSuppressionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Email addresses, compared as on creation of a subscriber. From 1 to 1,000.
+	Emails []string `protobuf:"bytes,1,rep,name=emails,proto3" json:"emails,omitempty"`
+	// Why the addresses are suppressed. Default: MANUAL.
+	Reason        Suppression_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddSuppressionsRequest) Reset() {
+	*x = AddSuppressionsRequest{}
+	mi := &file_roster_v1_suppressions_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddSuppressionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddSuppressionsRequest) ProtoMessage() {}
+
+func (x *AddSuppressionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_suppressions_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddSuppressionsRequest.ProtoReflect.Descriptor instead.
+func (*AddSuppressionsRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *AddSuppressionsRequest) GetEmails() []string {
+	if x != nil {
+		return x.Emails
+	}
+	return nil
+}
+
+func (x *AddSuppressionsRequest) GetReason() Suppression_Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return Suppression_REASON_UNSPECIFIED
+}
+
+// The result of AddSuppressions.
+type AddSuppressionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of addresses that are now suppressed and were not before.
+	Added int32 `protobuf:"varint,1,opt,name=added,proto3" json:"added,omitempty"`
+	// Number of addresses that were suppressed before.
+	Existing int32 `protobuf:"varint,2,opt,name=existing,proto3" json:"existing,omitempty"`
+	// Number of subscribers with these addresses that got another status.
+	OptedOut      int32 `protobuf:"varint,3,opt,name=opted_out,json=optedOut,proto3" json:"opted_out,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddSuppressionsResponse) Reset() {
+	*x = AddSuppressionsResponse{}
+	mi := &file_roster_v1_suppressions_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddSuppressionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddSuppressionsResponse) ProtoMessage() {}
+
+func (x *AddSuppressionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_suppressions_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddSuppressionsResponse.ProtoReflect.Descriptor instead.
+func (*AddSuppressionsResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *AddSuppressionsResponse) GetAdded() int32 {
+	if x != nil {
+		return x.Added
+	}
+	return 0
+}
+
+func (x *AddSuppressionsResponse) GetExisting() int32 {
+	if x != nil {
+		return x.Existing
+	}
+	return 0
+}
+
+func (x *AddSuppressionsResponse) GetOptedOut() int32 {
+	if x != nil {
+		return x.OptedOut
+	}
+	return 0
+}
+
+// One row of a suppression list.
+type ImportSuppression struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Email address, compared as on creation of a subscriber.
+	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
+	// Why the address is suppressed. Default: the reason of the request.
+	Reason Suppression_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
+	// Time at which the owner opted out. Default: the time of the import, which also replaces a
+	// time in the future.
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// Parts of the row that could not be parsed from JSON. Set by the gateway.
+	Faults        []*Row_Fault `protobuf:"bytes,4,rep,name=faults,proto3" json:"faults,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportSuppression) Reset() {
+	*x = ImportSuppression{}
+	mi := &file_roster_v1_suppressions_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSuppression) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSuppression) ProtoMessage() {}
+
+func (x *ImportSuppression) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_suppressions_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSuppression.ProtoReflect.Descriptor instead.
+func (*ImportSuppression) Descriptor() ([]byte, []int) {
+	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ImportSuppression) GetEmail() string {
+	if x != nil {
+		return x.Email
+	}
+	return ""
+}
+
+func (x *ImportSuppression) GetReason() Suppression_Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return Suppression_REASON_UNSPECIFIED
+}
+
+func (x *ImportSuppression) GetCreatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return nil
+}
+
+func (x *ImportSuppression) GetFaults() []*Row_Fault {
+	if x != nil {
+		return x.Faults
+	}
+	return nil
+}
+
+// Messages of an import. The first one sets the options.
+type ImportSuppressionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why the addresses are suppressed, for rows without a reason. Default: MANUAL.
+	Reason Suppression_Reason `protobuf:"varint,1,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
+	// Rows, at most 2,000 per message.
+	Suppressions []*ImportSuppression `protobuf:"bytes,2,rep,name=suppressions,proto3" json:"suppressions,omitempty"`
+	// Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
+	Lines []*CsvLine `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
+	// Character encoding of the body over HTTP, such as windows-1252. Default: that of the
+	// Content-Type header, otherwise UTF-8.
+	Charset       string `protobuf:"bytes,4,opt,name=charset,proto3" json:"charset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportSuppressionsRequest) Reset() {
+	*x = ImportSuppressionsRequest{}
+	mi := &file_roster_v1_suppressions_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSuppressionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSuppressionsRequest) ProtoMessage() {}
+
+func (x *ImportSuppressionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_suppressions_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSuppressionsRequest.ProtoReflect.Descriptor instead.
+func (*ImportSuppressionsRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ImportSuppressionsRequest) GetReason() Suppression_Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return Suppression_REASON_UNSPECIFIED
+}
+
+func (x *ImportSuppressionsRequest) GetSuppressions() []*ImportSuppression {
+	if x != nil {
+		return x.Suppressions
+	}
+	return nil
+}
+
+func (x *ImportSuppressionsRequest) GetLines() []*CsvLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *ImportSuppressionsRequest) GetCharset() string {
+	if x != nil {
+		return x.Charset
+	}
+	return ""
+}
+
+// The result of one row.
+type ImportSuppressionResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Line number of the row, starting at 1, as in ImportResult.
+	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
+	// Outcome of the row.
+	Outcome ImportSuppressionResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportSuppressionResult_Outcome" json:"outcome,omitempty"`
+	// Email address of the row as sent, truncated to 320 characters. Empty if it was not a
+	// string.
+	Email string `protobuf:"bytes,3,opt,name=email,proto3" json:"email,omitempty"`
+	// Why the row failed. Absent if it did not.
+	Failure *BulkFailure_Reason `protobuf:"varint,4,opt,name=failure,proto3,enum=roster.v1.BulkFailure_Reason,oneof" json:"failure,omitempty"`
+	// The invalid field. Absent if no single field is invalid.
+	Field         *string `protobuf:"bytes,5,opt,name=field,proto3,oneof" json:"field,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportSuppressionResult) Reset() {
+	*x = ImportSuppressionResult{}
+	mi := &file_roster_v1_suppressions_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSuppressionResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSuppressionResult) ProtoMessage() {}
+
+func (x *ImportSuppressionResult) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_suppressions_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSuppressionResult.ProtoReflect.Descriptor instead.
+func (*ImportSuppressionResult) Descriptor() ([]byte, []int) {
+	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ImportSuppressionResult) GetLine() int32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *ImportSuppressionResult) GetOutcome() ImportSuppressionResult_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return ImportSuppressionResult_OUTCOME_UNSPECIFIED
+}
+
+func (x *ImportSuppressionResult) GetEmail() string {
+	if x != nil {
+		return x.Email
+	}
+	return ""
+}
+
+func (x *ImportSuppressionResult) GetFailure() BulkFailure_Reason {
+	if x != nil && x.Failure != nil {
+		return *x.Failure
+	}
+	return BulkFailure_REASON_UNSPECIFIED
+}
+
+func (x *ImportSuppressionResult) GetField() string {
+	if x != nil && x.Field != nil {
+		return *x.Field
+	}
+	return ""
+}
+
+// Summary of an import of suppressions.
+type ImportSuppressionsSummary struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of rows that suppressed an address.
+	Added int32 `protobuf:"varint,1,opt,name=added,proto3" json:"added,omitempty"`
+	// Number of rows with an address that was suppressed before.
+	Existing int32 `protobuf:"varint,2,opt,name=existing,proto3" json:"existing,omitempty"`
+	// Number of rows that failed.
+	Failed int32 `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Number of subscribers that got another status.
+	OptedOut int32 `protobuf:"varint,4,opt,name=opted_out,json=optedOut,proto3" json:"opted_out,omitempty"`
+	// Names of the columns that were ignored.
+	IgnoredColumns []string `protobuf:"bytes,5,rep,name=ignored_columns,json=ignoredColumns,proto3" json:"ignored_columns,omitempty"`
+	// Cells with a reason or time that is not known. Such an address is suppressed with the
+	// reason of the request, or at the time of the import.
+	UnrecognizedCells []*ImportSummary_UnrecognizedCells `protobuf:"bytes,6,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *ImportSuppressionsSummary) Reset() {
+	*x = ImportSuppressionsSummary{}
+	mi := &file_roster_v1_suppressions_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSuppressionsSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSuppressionsSummary) ProtoMessage() {}
+
+func (x *ImportSuppressionsSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_suppressions_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSuppressionsSummary.ProtoReflect.Descriptor instead.
+func (*ImportSuppressionsSummary) Descriptor() ([]byte, []int) {
+	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ImportSuppressionsSummary) GetAdded() int32 {
+	if x != nil {
+		return x.Added
+	}
+	return 0
+}
+
+func (x *ImportSuppressionsSummary) GetExisting() int32 {
+	if x != nil {
+		return x.Existing
+	}
+	return 0
+}
+
+func (x *ImportSuppressionsSummary) GetFailed() int32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *ImportSuppressionsSummary) GetOptedOut() int32 {
+	if x != nil {
+		return x.OptedOut
+	}
+	return 0
+}
+
+func (x *ImportSuppressionsSummary) GetIgnoredColumns() []string {
+	if x != nil {
+		return x.IgnoredColumns
+	}
+	return nil
+}
+
+func (x *ImportSuppressionsSummary) GetUnrecognizedCells() []*ImportSummary_UnrecognizedCells {
+	if x != nil {
+		return x.UnrecognizedCells
+	}
+	return nil
+}
+
+// Results of rows, in the order of the rows.
+type ImportSuppressionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Results, one per row.
+	Results []*ImportSuppressionResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// The summary, in the last message of an import that did not fail. Over HTTP it is the last
+	// record, {"summary": {...}}.
+	Summary       *ImportSuppressionsSummary `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportSuppressionsResponse) Reset() {
+	*x = ImportSuppressionsResponse{}
+	mi := &file_roster_v1_suppressions_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSuppressionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSuppressionsResponse) ProtoMessage() {}
+
+func (x *ImportSuppressionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_suppressions_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSuppressionsResponse.ProtoReflect.Descriptor instead.
+func (*ImportSuppressionsResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ImportSuppressionsResponse) GetResults() []*ImportSuppressionResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *ImportSuppressionsResponse) GetSummary() *ImportSuppressionsSummary {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
+}
+
+// Request message for ExportSuppressions.
+type ExportSuppressionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Format of the response. If unspecified, the Accept header selects it over HTTP:
+	// text/csv for CSV, otherwise NDJSON.
+	Format        ExportSubscribersRequest_Format `protobuf:"varint,1,opt,name=format,proto3,enum=roster.v1.ExportSubscribersRequest_Format" json:"format,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportSuppressionsRequest) Reset() {
+	*x = ExportSuppressionsRequest{}
+	mi := &file_roster_v1_suppressions_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportSuppressionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportSuppressionsRequest) ProtoMessage() {}
+
+func (x *ExportSuppressionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_suppressions_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportSuppressionsRequest.ProtoReflect.Descriptor instead.
+func (*ExportSuppressionsRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ExportSuppressionsRequest) GetFormat() ExportSubscribersRequest_Format {
+	if x != nil {
+		return x.Format
+	}
+	return ExportSubscribersRequest_FORMAT_UNSPECIFIED
+}
+
+// Exported suppressions, as records or as lines of CSV.
+type ExportSuppressionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Suppressions. Empty if the format is CSV.
+	Suppressions []*Suppression `protobuf:"bytes,1,rep,name=suppressions,proto3" json:"suppressions,omitempty"`
+	// Lines of CSV if the format is CSV. The first line of the export is the header.
+	Lines         []*CsvLine `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportSuppressionsResponse) Reset() {
+	*x = ExportSuppressionsResponse{}
+	mi := &file_roster_v1_suppressions_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportSuppressionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportSuppressionsResponse) ProtoMessage() {}
+
+func (x *ExportSuppressionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_suppressions_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportSuppressionsResponse.ProtoReflect.Descriptor instead.
+func (*ExportSuppressionsResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ExportSuppressionsResponse) GetSuppressions() []*Suppression {
+	if x != nil {
+		return x.Suppressions
+	}
+	return nil
+}
+
+func (x *ExportSuppressionsResponse) GetLines() []*CsvLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
 var File_roster_v1_suppressions_proto protoreflect.FileDescriptor
 
 const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\n" +
-	"\x1croster/v1/suppressions.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\x99\x02\n" +
+	"\x1croster/v1/suppressions.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xf7\x02\n" +
 	"\vSuppression\x12c\n" +
 	"\n" +
-	"email_hash\x18\x01 \x01(\tBD\xaa\xb5\x18@9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08R\temailHash\x12F\n" +
-	"\x06reason\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x10\xaa\xb5\x18\fUNSUBSCRIBEDR\x06reason\x12]\n" +
+	"email_hash\x18\x01 \x01(\tBD\xaa\xb5\x18@9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08R\temailHash\x12G\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x10\xaa\xb5\x18\fUNSUBSCRIBEDR\x06reason\x12]\n" +
 	"\n" +
-	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\"C\n" +
+	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\"[\n" +
+	"\x06Reason\x12\x16\n" +
+	"\x12REASON_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fUNSUBSCRIBED\x10\x03\x12\v\n" +
+	"\aBOUNCED\x10\x04\x12\x0e\n" +
+	"\n" +
+	"COMPLAINED\x10\x05\x12\n" +
+	"\n" +
+	"\x06MANUAL\x10\x06\"C\n" +
 	"\x15GetSuppressionRequest\x12*\n" +
 	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\"Z\n" +
 	"\x16GetSuppressionResponse\x12@\n" +
@@ -420,8 +1148,65 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"F\n" +
 	"\x18DeleteSuppressionRequest\x12*\n" +
 	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\"\x1b\n" +
-	"\x19DeleteSuppressionResponse2\xba\x03\n" +
-	"\x12SuppressionService\x12\x87\x01\n" +
+	"\x19DeleteSuppressionResponse\"\xc7\x01\n" +
+	"\x16AddSuppressionsRequest\x12^\n" +
+	"\x06emails\x18\x01 \x03(\tBF\xbaH\r\x92\x01\n" +
+	"\b\x01\x10\xe8\a\"\x03\xd8\x01\x03\xaa\xb5\x18)[\"gone@example.com\", \"never@example.com\"]\xb2\xb5\x18\x05emailR\x06emails\x12M\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\n" +
+	"COMPLAINEDR\x06reason\"}\n" +
+	"\x17AddSuppressionsResponse\x12\x1b\n" +
+	"\x05added\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x012R\x05added\x12!\n" +
+	"\bexisting\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x010R\bexisting\x12\"\n" +
+	"\topted_out\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\boptedOut\"\xa7\x02\n" +
+	"\x11ImportSuppression\x12*\n" +
+	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\x12F\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x0f\xaa\xb5\x18\aBOUNCED\xe0\xb5\x18\x01R\x06reason\x12[\n" +
+	"\n" +
+	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182024-03-01T00:00:00.000Z\xe8\xb5\x18\x01R\tcreatedAt\x122\n" +
+	"\x06faults\x18\x04 \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\r\x8a\xb5\x18\temailHash\"\xf9\x02\n" +
+	"\x19ImportSuppressionsRequest\x12O\n" +
+	"\x06reason\x18\x01 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x18\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\fUNSUBSCRIBEDR\x06reason\x12P\n" +
+	"\fsuppressions\x18\x02 \x03(\v2\x1c.roster.v1.ImportSuppressionB\x0e\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03R\fsuppressions\x12\x88\x01\n" +
+	"\x05lines\x18\x03 \x03(\v2\x12.roster.v1.CsvLineB^\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03\xaa\xb5\x18L[{\"cells\": [\"email\", \"reason\"]}, {\"cells\": [\"gone@example.com\", \"BOUNCED\"]}]R\x05lines\x12.\n" +
+	"\acharset\x18\x04 \x01(\tB\x14\xaa\xb5\x18\fwindows-1252ص\x18\x01R\acharset\"\xe9\x02\n" +
+	"\x17ImportSuppressionResult\x12\x19\n" +
+	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12O\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2*.roster.v1.ImportSuppressionResult.OutcomeB\t\xaa\xb5\x18\x05ADDEDR\aoutcome\x12*\n" +
+	"\x05email\x18\x03 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\x12<\n" +
+	"\afailure\x18\x04 \x01(\x0e2\x1d.roster.v1.BulkFailure.ReasonH\x00R\afailure\x88\x01\x01\x12\x19\n" +
+	"\x05field\x18\x05 \x01(\tH\x01R\x05field\x88\x01\x01\"G\n" +
+	"\aOutcome\x12\x17\n" +
+	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05ADDED\x10\x01\x12\f\n" +
+	"\bEXISTING\x10\x02\x12\n" +
+	"\n" +
+	"\x06FAILED\x10\x03B\n" +
+	"\n" +
+	"\b_failureB\b\n" +
+	"\x06_field\"\xb8\x02\n" +
+	"\x19ImportSuppressionsSummary\x12\x1f\n" +
+	"\x05added\x18\x01 \x01(\x05B\t\xaa\xb5\x18\x0530000R\x05added\x12\"\n" +
+	"\bexisting\x18\x02 \x01(\x05B\x06\xaa\xb5\x18\x0212R\bexisting\x12\x1d\n" +
+	"\x06failed\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x06failed\x12#\n" +
+	"\topted_out\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0218R\boptedOut\x127\n" +
+	"\x0fignored_columns\x18\x05 \x03(\tB\x0e\xaa\xb5\x18\n" +
+	"[\"Origin\"]R\x0eignoredColumns\x12Y\n" +
+	"\x12unrecognized_cells\x18\x06 \x03(\v2*.roster.v1.ImportSummary.UnrecognizedCellsR\x11unrecognizedCells\"\x9a\x01\n" +
+	"\x1aImportSuppressionsResponse\x12<\n" +
+	"\aresults\x18\x01 \x03(\v2\".roster.v1.ImportSuppressionResultR\aresults\x12>\n" +
+	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"s\n" +
+	"\x19ExportSuppressionsRequest\x12V\n" +
+	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSONR\x06format\"\xb9\x01\n" +
+	"\x1aExportSuppressionsResponse\x12:\n" +
+	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12_\n" +
+	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineB5\xaa\xb5\x181[{\"cells\": [\"emailHash\", \"reason\", \"createdAt\"]}]R\x05lines2\x8a\a\n" +
+	"\x12SuppressionService\x12\x81\x01\n" +
+	"\x0fAddSuppressions\x12!.roster.v1.AddSuppressionsRequest\x1a\".roster.v1.AddSuppressionsResponse\"'\x92\xb5\x18\a\n" +
+	"\x05write\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/api/suppressions\x12\xa9\x01\n" +
+	"\x12ImportSuppressions\x12$.roster.v1.ImportSuppressionsRequest\x1a%.roster.v1.ImportSuppressionsResponse\"B\x92\xb5\x18\a\n" +
+	"\x05write\x82\xd3\xe4\x93\x021:\fsuppressionsb\aresults\"\x18/api/suppressions/import(\x010\x01\x12\x9d\x01\n" +
+	"\x12ExportSuppressions\x12$.roster.v1.ExportSuppressionsRequest\x1a%.roster.v1.ExportSuppressionsResponse\"8\x92\xb5\x18\x06\n" +
+	"\x04read\x82\xd3\xe4\x93\x02(b\fsuppressions\x12\x18/api/suppressions/export0\x01\x12\x87\x01\n" +
 	"\x0eGetSuppression\x12 .roster.v1.GetSuppressionRequest\x1a!.roster.v1.GetSuppressionResponse\"0\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x1b\x12\x19/api/suppressions/{email}\x12\x80\x01\n" +
 	"\x10ListSuppressions\x12\".roster.v1.ListSuppressionsRequest\x1a#.roster.v1.ListSuppressionsResponse\"#\x92\xb5\x18\x06\n" +
@@ -441,34 +1226,71 @@ func file_roster_v1_suppressions_proto_rawDescGZIP() []byte {
 	return file_roster_v1_suppressions_proto_rawDescData
 }
 
-var file_roster_v1_suppressions_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_roster_v1_suppressions_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_roster_v1_suppressions_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_roster_v1_suppressions_proto_goTypes = []any{
-	(*Suppression)(nil),               // 0: roster.v1.Suppression
-	(*GetSuppressionRequest)(nil),     // 1: roster.v1.GetSuppressionRequest
-	(*GetSuppressionResponse)(nil),    // 2: roster.v1.GetSuppressionResponse
-	(*ListSuppressionsRequest)(nil),   // 3: roster.v1.ListSuppressionsRequest
-	(*ListSuppressionsResponse)(nil),  // 4: roster.v1.ListSuppressionsResponse
-	(*DeleteSuppressionRequest)(nil),  // 5: roster.v1.DeleteSuppressionRequest
-	(*DeleteSuppressionResponse)(nil), // 6: roster.v1.DeleteSuppressionResponse
-	(Subscriber_Status)(0),            // 7: roster.v1.Subscriber.Status
-	(*timestamppb.Timestamp)(nil),     // 8: google.protobuf.Timestamp
+	(Suppression_Reason)(0),                 // 0: roster.v1.Suppression.Reason
+	(ImportSuppressionResult_Outcome)(0),    // 1: roster.v1.ImportSuppressionResult.Outcome
+	(*Suppression)(nil),                     // 2: roster.v1.Suppression
+	(*GetSuppressionRequest)(nil),           // 3: roster.v1.GetSuppressionRequest
+	(*GetSuppressionResponse)(nil),          // 4: roster.v1.GetSuppressionResponse
+	(*ListSuppressionsRequest)(nil),         // 5: roster.v1.ListSuppressionsRequest
+	(*ListSuppressionsResponse)(nil),        // 6: roster.v1.ListSuppressionsResponse
+	(*DeleteSuppressionRequest)(nil),        // 7: roster.v1.DeleteSuppressionRequest
+	(*DeleteSuppressionResponse)(nil),       // 8: roster.v1.DeleteSuppressionResponse
+	(*AddSuppressionsRequest)(nil),          // 9: roster.v1.AddSuppressionsRequest
+	(*AddSuppressionsResponse)(nil),         // 10: roster.v1.AddSuppressionsResponse
+	(*ImportSuppression)(nil),               // 11: roster.v1.ImportSuppression
+	(*ImportSuppressionsRequest)(nil),       // 12: roster.v1.ImportSuppressionsRequest
+	(*ImportSuppressionResult)(nil),         // 13: roster.v1.ImportSuppressionResult
+	(*ImportSuppressionsSummary)(nil),       // 14: roster.v1.ImportSuppressionsSummary
+	(*ImportSuppressionsResponse)(nil),      // 15: roster.v1.ImportSuppressionsResponse
+	(*ExportSuppressionsRequest)(nil),       // 16: roster.v1.ExportSuppressionsRequest
+	(*ExportSuppressionsResponse)(nil),      // 17: roster.v1.ExportSuppressionsResponse
+	(*timestamppb.Timestamp)(nil),           // 18: google.protobuf.Timestamp
+	(*Row_Fault)(nil),                       // 19: roster.v1.Row.Fault
+	(*CsvLine)(nil),                         // 20: roster.v1.CsvLine
+	(BulkFailure_Reason)(0),                 // 21: roster.v1.BulkFailure.Reason
+	(*ImportSummary_UnrecognizedCells)(nil), // 22: roster.v1.ImportSummary.UnrecognizedCells
+	(ExportSubscribersRequest_Format)(0),    // 23: roster.v1.ExportSubscribersRequest.Format
 }
 var file_roster_v1_suppressions_proto_depIdxs = []int32{
-	7, // 0: roster.v1.Suppression.reason:type_name -> roster.v1.Subscriber.Status
-	8, // 1: roster.v1.Suppression.created_at:type_name -> google.protobuf.Timestamp
-	0, // 2: roster.v1.GetSuppressionResponse.suppression:type_name -> roster.v1.Suppression
-	0, // 3: roster.v1.ListSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
-	1, // 4: roster.v1.SuppressionService.GetSuppression:input_type -> roster.v1.GetSuppressionRequest
-	3, // 5: roster.v1.SuppressionService.ListSuppressions:input_type -> roster.v1.ListSuppressionsRequest
-	5, // 6: roster.v1.SuppressionService.DeleteSuppression:input_type -> roster.v1.DeleteSuppressionRequest
-	2, // 7: roster.v1.SuppressionService.GetSuppression:output_type -> roster.v1.GetSuppressionResponse
-	4, // 8: roster.v1.SuppressionService.ListSuppressions:output_type -> roster.v1.ListSuppressionsResponse
-	6, // 9: roster.v1.SuppressionService.DeleteSuppression:output_type -> roster.v1.DeleteSuppressionResponse
-	7, // [7:10] is the sub-list for method output_type
-	4, // [4:7] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	0,  // 0: roster.v1.Suppression.reason:type_name -> roster.v1.Suppression.Reason
+	18, // 1: roster.v1.Suppression.created_at:type_name -> google.protobuf.Timestamp
+	2,  // 2: roster.v1.GetSuppressionResponse.suppression:type_name -> roster.v1.Suppression
+	2,  // 3: roster.v1.ListSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
+	0,  // 4: roster.v1.AddSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
+	0,  // 5: roster.v1.ImportSuppression.reason:type_name -> roster.v1.Suppression.Reason
+	18, // 6: roster.v1.ImportSuppression.created_at:type_name -> google.protobuf.Timestamp
+	19, // 7: roster.v1.ImportSuppression.faults:type_name -> roster.v1.Row.Fault
+	0,  // 8: roster.v1.ImportSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
+	11, // 9: roster.v1.ImportSuppressionsRequest.suppressions:type_name -> roster.v1.ImportSuppression
+	20, // 10: roster.v1.ImportSuppressionsRequest.lines:type_name -> roster.v1.CsvLine
+	1,  // 11: roster.v1.ImportSuppressionResult.outcome:type_name -> roster.v1.ImportSuppressionResult.Outcome
+	21, // 12: roster.v1.ImportSuppressionResult.failure:type_name -> roster.v1.BulkFailure.Reason
+	22, // 13: roster.v1.ImportSuppressionsSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
+	13, // 14: roster.v1.ImportSuppressionsResponse.results:type_name -> roster.v1.ImportSuppressionResult
+	14, // 15: roster.v1.ImportSuppressionsResponse.summary:type_name -> roster.v1.ImportSuppressionsSummary
+	23, // 16: roster.v1.ExportSuppressionsRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	2,  // 17: roster.v1.ExportSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
+	20, // 18: roster.v1.ExportSuppressionsResponse.lines:type_name -> roster.v1.CsvLine
+	9,  // 19: roster.v1.SuppressionService.AddSuppressions:input_type -> roster.v1.AddSuppressionsRequest
+	12, // 20: roster.v1.SuppressionService.ImportSuppressions:input_type -> roster.v1.ImportSuppressionsRequest
+	16, // 21: roster.v1.SuppressionService.ExportSuppressions:input_type -> roster.v1.ExportSuppressionsRequest
+	3,  // 22: roster.v1.SuppressionService.GetSuppression:input_type -> roster.v1.GetSuppressionRequest
+	5,  // 23: roster.v1.SuppressionService.ListSuppressions:input_type -> roster.v1.ListSuppressionsRequest
+	7,  // 24: roster.v1.SuppressionService.DeleteSuppression:input_type -> roster.v1.DeleteSuppressionRequest
+	10, // 25: roster.v1.SuppressionService.AddSuppressions:output_type -> roster.v1.AddSuppressionsResponse
+	15, // 26: roster.v1.SuppressionService.ImportSuppressions:output_type -> roster.v1.ImportSuppressionsResponse
+	17, // 27: roster.v1.SuppressionService.ExportSuppressions:output_type -> roster.v1.ExportSuppressionsResponse
+	4,  // 28: roster.v1.SuppressionService.GetSuppression:output_type -> roster.v1.GetSuppressionResponse
+	6,  // 29: roster.v1.SuppressionService.ListSuppressions:output_type -> roster.v1.ListSuppressionsResponse
+	8,  // 30: roster.v1.SuppressionService.DeleteSuppression:output_type -> roster.v1.DeleteSuppressionResponse
+	25, // [25:31] is the sub-list for method output_type
+	19, // [19:25] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_suppressions_proto_init() }
@@ -478,18 +1300,20 @@ func file_roster_v1_suppressions_proto_init() {
 	}
 	file_roster_v1_http_proto_init()
 	file_roster_v1_subscribers_proto_init()
+	file_roster_v1_suppressions_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_suppressions_proto_rawDesc), len(file_roster_v1_suppressions_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   7,
+			NumEnums:      2,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_roster_v1_suppressions_proto_goTypes,
 		DependencyIndexes: file_roster_v1_suppressions_proto_depIdxs,
+		EnumInfos:         file_roster_v1_suppressions_proto_enumTypes,
 		MessageInfos:      file_roster_v1_suppressions_proto_msgTypes,
 	}.Build()
 	File_roster_v1_suppressions_proto = out.File

@@ -4,7 +4,8 @@
 // - protoc             v7.35.1
 // source: roster/v1/suppressions.proto
 
-// Suppressions: addresses that cannot be subscribed again because their owners opted out.
+// Suppressions: addresses that receive no mail, because their owners opted out or the account
+// decided so.
 
 package rosterv1
 
@@ -21,9 +22,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	SuppressionService_GetSuppression_FullMethodName    = "/roster.v1.SuppressionService/GetSuppression"
-	SuppressionService_ListSuppressions_FullMethodName  = "/roster.v1.SuppressionService/ListSuppressions"
-	SuppressionService_DeleteSuppression_FullMethodName = "/roster.v1.SuppressionService/DeleteSuppression"
+	SuppressionService_AddSuppressions_FullMethodName    = "/roster.v1.SuppressionService/AddSuppressions"
+	SuppressionService_ImportSuppressions_FullMethodName = "/roster.v1.SuppressionService/ImportSuppressions"
+	SuppressionService_ExportSuppressions_FullMethodName = "/roster.v1.SuppressionService/ExportSuppressions"
+	SuppressionService_GetSuppression_FullMethodName     = "/roster.v1.SuppressionService/GetSuppression"
+	SuppressionService_ListSuppressions_FullMethodName   = "/roster.v1.SuppressionService/ListSuppressions"
+	SuppressionService_DeleteSuppression_FullMethodName  = "/roster.v1.SuppressionService/DeleteSuppression"
 )
 
 // SuppressionServiceClient is the client API for SuppressionService service.
@@ -32,8 +36,33 @@ const (
 //
 // Manages the suppressed addresses of the authenticated account. A suppression is created
 // when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-// is changed. Only a keyed hash of the address is stored.
+// is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
+// is stored.
+//
+// A suppressed address cannot be subscribed: creations, changes to it and the statuses
+// UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
 type SuppressionServiceClient interface {
+	// Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
+	// of the reason, or UNSUBSCRIBED for MANUAL, unless it is UNSUBSCRIBED, BOUNCED or COMPLAINED
+	// already. The reason and time of an existing suppression stay.
+	AddSuppressions(ctx context.Context, in *AddSuppressionsRequest, opts ...grpc.CallOption) (*AddSuppressionsResponse, error)
+	// Suppresses the addresses of a suppression list. Each row has the effect of
+	// AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most
+	// 500 rows. To resume an interrupted import, send it again.
+	//
+	// Over HTTP the body is NDJSON, one ImportSuppression per line, or text/csv. The columns are
+	// email, reason and createdAt; other names that services use for them, such as "Email
+	// Address" and "created", are known, and other columns are ignored. If the first line
+	// contains an address, the file has no header, and the first column is the address. The body
+	// is in UTF-8, or in the encoding of charset. The response is NDJSON: one
+	// ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
+	// client must read it while it sends the rows. On gRPC each request message holds many rows,
+	// and each response message many results.
+	ImportSuppressions(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportSuppressionsRequest, ImportSuppressionsResponse], error)
+	// Streams all suppressions, oldest first. Over HTTP the response is NDJSON, one suppression
+	// per line, or text/csv, as for ExportSubscribers. An export contains hashes, which only
+	// the same account of the same deployment can compare with addresses.
+	ExportSuppressions(ctx context.Context, in *ExportSuppressionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportSuppressionsResponse], error)
 	// Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
 	GetSuppression(ctx context.Context, in *GetSuppressionRequest, opts ...grpc.CallOption) (*GetSuppressionResponse, error)
 	// Returns one page of the account's suppressions, oldest first.
@@ -50,6 +79,48 @@ type suppressionServiceClient struct {
 func NewSuppressionServiceClient(cc grpc.ClientConnInterface) SuppressionServiceClient {
 	return &suppressionServiceClient{cc}
 }
+
+func (c *suppressionServiceClient) AddSuppressions(ctx context.Context, in *AddSuppressionsRequest, opts ...grpc.CallOption) (*AddSuppressionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AddSuppressionsResponse)
+	err := c.cc.Invoke(ctx, SuppressionService_AddSuppressions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *suppressionServiceClient) ImportSuppressions(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportSuppressionsRequest, ImportSuppressionsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &SuppressionService_ServiceDesc.Streams[0], SuppressionService_ImportSuppressions_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ImportSuppressionsRequest, ImportSuppressionsResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type SuppressionService_ImportSuppressionsClient = grpc.BidiStreamingClient[ImportSuppressionsRequest, ImportSuppressionsResponse]
+
+func (c *suppressionServiceClient) ExportSuppressions(ctx context.Context, in *ExportSuppressionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportSuppressionsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &SuppressionService_ServiceDesc.Streams[1], SuppressionService_ExportSuppressions_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ExportSuppressionsRequest, ExportSuppressionsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type SuppressionService_ExportSuppressionsClient = grpc.ServerStreamingClient[ExportSuppressionsResponse]
 
 func (c *suppressionServiceClient) GetSuppression(ctx context.Context, in *GetSuppressionRequest, opts ...grpc.CallOption) (*GetSuppressionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -87,8 +158,33 @@ func (c *suppressionServiceClient) DeleteSuppression(ctx context.Context, in *De
 //
 // Manages the suppressed addresses of the authenticated account. A suppression is created
 // when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-// is changed. Only a keyed hash of the address is stored.
+// is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
+// is stored.
+//
+// A suppressed address cannot be subscribed: creations, changes to it and the statuses
+// UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
 type SuppressionServiceServer interface {
+	// Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
+	// of the reason, or UNSUBSCRIBED for MANUAL, unless it is UNSUBSCRIBED, BOUNCED or COMPLAINED
+	// already. The reason and time of an existing suppression stay.
+	AddSuppressions(context.Context, *AddSuppressionsRequest) (*AddSuppressionsResponse, error)
+	// Suppresses the addresses of a suppression list. Each row has the effect of
+	// AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most
+	// 500 rows. To resume an interrupted import, send it again.
+	//
+	// Over HTTP the body is NDJSON, one ImportSuppression per line, or text/csv. The columns are
+	// email, reason and createdAt; other names that services use for them, such as "Email
+	// Address" and "created", are known, and other columns are ignored. If the first line
+	// contains an address, the file has no header, and the first column is the address. The body
+	// is in UTF-8, or in the encoding of charset. The response is NDJSON: one
+	// ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
+	// client must read it while it sends the rows. On gRPC each request message holds many rows,
+	// and each response message many results.
+	ImportSuppressions(grpc.BidiStreamingServer[ImportSuppressionsRequest, ImportSuppressionsResponse]) error
+	// Streams all suppressions, oldest first. Over HTTP the response is NDJSON, one suppression
+	// per line, or text/csv, as for ExportSubscribers. An export contains hashes, which only
+	// the same account of the same deployment can compare with addresses.
+	ExportSuppressions(*ExportSuppressionsRequest, grpc.ServerStreamingServer[ExportSuppressionsResponse]) error
 	// Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
 	GetSuppression(context.Context, *GetSuppressionRequest) (*GetSuppressionResponse, error)
 	// Returns one page of the account's suppressions, oldest first.
@@ -106,6 +202,15 @@ type SuppressionServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedSuppressionServiceServer struct{}
 
+func (UnimplementedSuppressionServiceServer) AddSuppressions(context.Context, *AddSuppressionsRequest) (*AddSuppressionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddSuppressions not implemented")
+}
+func (UnimplementedSuppressionServiceServer) ImportSuppressions(grpc.BidiStreamingServer[ImportSuppressionsRequest, ImportSuppressionsResponse]) error {
+	return status.Error(codes.Unimplemented, "method ImportSuppressions not implemented")
+}
+func (UnimplementedSuppressionServiceServer) ExportSuppressions(*ExportSuppressionsRequest, grpc.ServerStreamingServer[ExportSuppressionsResponse]) error {
+	return status.Error(codes.Unimplemented, "method ExportSuppressions not implemented")
+}
 func (UnimplementedSuppressionServiceServer) GetSuppression(context.Context, *GetSuppressionRequest) (*GetSuppressionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetSuppression not implemented")
 }
@@ -135,6 +240,42 @@ func RegisterSuppressionServiceServer(s grpc.ServiceRegistrar, srv SuppressionSe
 	}
 	s.RegisterService(&SuppressionService_ServiceDesc, srv)
 }
+
+func _SuppressionService_AddSuppressions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddSuppressionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SuppressionServiceServer).AddSuppressions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SuppressionService_AddSuppressions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SuppressionServiceServer).AddSuppressions(ctx, req.(*AddSuppressionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SuppressionService_ImportSuppressions_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(SuppressionServiceServer).ImportSuppressions(&grpc.GenericServerStream[ImportSuppressionsRequest, ImportSuppressionsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type SuppressionService_ImportSuppressionsServer = grpc.BidiStreamingServer[ImportSuppressionsRequest, ImportSuppressionsResponse]
+
+func _SuppressionService_ExportSuppressions_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ExportSuppressionsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(SuppressionServiceServer).ExportSuppressions(m, &grpc.GenericServerStream[ExportSuppressionsRequest, ExportSuppressionsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type SuppressionService_ExportSuppressionsServer = grpc.ServerStreamingServer[ExportSuppressionsResponse]
 
 func _SuppressionService_GetSuppression_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetSuppressionRequest)
@@ -198,6 +339,10 @@ var SuppressionService_ServiceDesc = grpc.ServiceDesc{
 	HandlerType: (*SuppressionServiceServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
+			MethodName: "AddSuppressions",
+			Handler:    _SuppressionService_AddSuppressions_Handler,
+		},
+		{
 			MethodName: "GetSuppression",
 			Handler:    _SuppressionService_GetSuppression_Handler,
 		},
@@ -210,6 +355,18 @@ var SuppressionService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _SuppressionService_DeleteSuppression_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "ImportSuppressions",
+			Handler:       _SuppressionService_ImportSuppressions_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "ExportSuppressions",
+			Handler:       _SuppressionService_ExportSuppressions_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "roster/v1/suppressions.proto",
 }

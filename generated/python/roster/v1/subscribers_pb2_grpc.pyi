@@ -80,7 +80,9 @@ class SubscriberServiceStub:
     CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
     can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
     status, but only with a key of scope admin. Setting the current status succeeds and
-    changes nothing. Fails with SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+    changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
+    SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
+    ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
     """
     AddSubscriberTags: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.AddSubscriberTagsRequest, _subscribers_pb2.AddSubscriberTagsResponse]
     """Adds tags to a subscriber and keeps its existing tags. Fails with
@@ -193,7 +195,9 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
     can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
     status, but only with a key of scope admin. Setting the current status succeeds and
-    changes nothing. Fails with SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+    changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
+    SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
+    ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
     """
     AddSubscriberTags: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.AddSubscriberTagsRequest, _subscribers_pb2.AddSubscriberTagsResponse]  # type: ignore[assignment]
     """Adds tags to a subscriber and keeps its existing tags. Fails with
@@ -339,7 +343,9 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
         can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
         status, but only with a key of scope admin. Setting the current status succeeds and
-        changes nothing. Fails with SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+        changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
+        SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
+        ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
         """
 
     @_abc_1.abstractmethod

@@ -28,7 +28,11 @@ if _version_not_supported:
 class SuppressionServiceStub:
     """Manages the suppressed addresses of the authenticated account. A suppression is created
     when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-    is changed. Only a keyed hash of the address is stored.
+    is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
+    is stored.
+
+    A suppressed address cannot be subscribed: creations, changes to it and the statuses
+    UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
     """
 
     def __init__(self, channel):
@@ -37,6 +41,21 @@ class SuppressionServiceStub:
         Args:
             channel: A grpc.Channel.
         """
+        self.AddSuppressions = channel.unary_unary(
+                '/roster.v1.SuppressionService/AddSuppressions',
+                request_serializer=roster_dot_v1_dot_suppressions__pb2.AddSuppressionsRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_suppressions__pb2.AddSuppressionsResponse.FromString,
+                _registered_method=True)
+        self.ImportSuppressions = channel.stream_stream(
+                '/roster.v1.SuppressionService/ImportSuppressions',
+                request_serializer=roster_dot_v1_dot_suppressions__pb2.ImportSuppressionsRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_suppressions__pb2.ImportSuppressionsResponse.FromString,
+                _registered_method=True)
+        self.ExportSuppressions = channel.unary_stream(
+                '/roster.v1.SuppressionService/ExportSuppressions',
+                request_serializer=roster_dot_v1_dot_suppressions__pb2.ExportSuppressionsRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_suppressions__pb2.ExportSuppressionsResponse.FromString,
+                _registered_method=True)
         self.GetSuppression = channel.unary_unary(
                 '/roster.v1.SuppressionService/GetSuppression',
                 request_serializer=roster_dot_v1_dot_suppressions__pb2.GetSuppressionRequest.SerializeToString,
@@ -57,8 +76,48 @@ class SuppressionServiceStub:
 class SuppressionServiceServicer:
     """Manages the suppressed addresses of the authenticated account. A suppression is created
     when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-    is changed. Only a keyed hash of the address is stored.
+    is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
+    is stored.
+
+    A suppressed address cannot be subscribed: creations, changes to it and the statuses
+    UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
     """
+
+    def AddSuppressions(self, request, context):
+        """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
+        of the reason, or UNSUBSCRIBED for MANUAL, unless it is UNSUBSCRIBED, BOUNCED or COMPLAINED
+        already. The reason and time of an existing suppression stay.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ImportSuppressions(self, request_iterator, context):
+        """Suppresses the addresses of a suppression list. Each row has the effect of
+        AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most
+        500 rows. To resume an interrupted import, send it again.
+
+        Over HTTP the body is NDJSON, one ImportSuppression per line, or text/csv. The columns are
+        email, reason and createdAt; other names that services use for them, such as "Email
+        Address" and "created", are known, and other columns are ignored. If the first line
+        contains an address, the file has no header, and the first column is the address. The body
+        is in UTF-8, or in the encoding of charset. The response is NDJSON: one
+        ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
+        client must read it while it sends the rows. On gRPC each request message holds many rows,
+        and each response message many results.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExportSuppressions(self, request, context):
+        """Streams all suppressions, oldest first. Over HTTP the response is NDJSON, one suppression
+        per line, or text/csv, as for ExportSubscribers. An export contains hashes, which only
+        the same account of the same deployment can compare with addresses.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
 
     def GetSuppression(self, request, context):
         """Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
@@ -85,6 +144,21 @@ class SuppressionServiceServicer:
 
 def add_SuppressionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
+            'AddSuppressions': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddSuppressions,
+                    request_deserializer=roster_dot_v1_dot_suppressions__pb2.AddSuppressionsRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_suppressions__pb2.AddSuppressionsResponse.SerializeToString,
+            ),
+            'ImportSuppressions': grpc.stream_stream_rpc_method_handler(
+                    servicer.ImportSuppressions,
+                    request_deserializer=roster_dot_v1_dot_suppressions__pb2.ImportSuppressionsRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_suppressions__pb2.ImportSuppressionsResponse.SerializeToString,
+            ),
+            'ExportSuppressions': grpc.unary_stream_rpc_method_handler(
+                    servicer.ExportSuppressions,
+                    request_deserializer=roster_dot_v1_dot_suppressions__pb2.ExportSuppressionsRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_suppressions__pb2.ExportSuppressionsResponse.SerializeToString,
+            ),
             'GetSuppression': grpc.unary_unary_rpc_method_handler(
                     servicer.GetSuppression,
                     request_deserializer=roster_dot_v1_dot_suppressions__pb2.GetSuppressionRequest.FromString,
@@ -111,8 +185,93 @@ def add_SuppressionServiceServicer_to_server(servicer, server):
 class SuppressionService:
     """Manages the suppressed addresses of the authenticated account. A suppression is created
     when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-    is changed. Only a keyed hash of the address is stored.
+    is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
+    is stored.
+
+    A suppressed address cannot be subscribed: creations, changes to it and the statuses
+    UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
     """
+
+    @staticmethod
+    def AddSuppressions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.SuppressionService/AddSuppressions',
+            roster_dot_v1_dot_suppressions__pb2.AddSuppressionsRequest.SerializeToString,
+            roster_dot_v1_dot_suppressions__pb2.AddSuppressionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ImportSuppressions(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/roster.v1.SuppressionService/ImportSuppressions',
+            roster_dot_v1_dot_suppressions__pb2.ImportSuppressionsRequest.SerializeToString,
+            roster_dot_v1_dot_suppressions__pb2.ImportSuppressionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportSuppressions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/roster.v1.SuppressionService/ExportSuppressions',
+            roster_dot_v1_dot_suppressions__pb2.ExportSuppressionsRequest.SerializeToString,
+            roster_dot_v1_dot_suppressions__pb2.ExportSuppressionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
 
     @staticmethod
     def GetSuppression(request,

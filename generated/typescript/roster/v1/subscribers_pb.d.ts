@@ -2528,7 +2528,9 @@ export declare const SubscriberService: GenService<{
    * CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
    * can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
    * status, but only with a key of scope admin. Setting the current status succeeds and
-   * changes nothing. Fails with SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+   * changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
+   * SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
+   * ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
    *
    * @generated from rpc roster.v1.SubscriberService.ChangeSubscriberStatus
    */

@@ -2,12 +2,14 @@
 // @generated from file roster/v1/suppressions.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Suppressions: addresses that cannot be subscribed again because their owners opted out.
+// Suppressions: addresses that receive no mail, because their owners opted out or the account
+// decided so.
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Subscriber_Status } from "./subscribers_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { CsvLine, Row_Fault } from "./http_pb.js";
+import type { BulkFailure_Reason, ExportSubscribersRequest_Format, ImportSummary_UnrecognizedCells } from "./subscribers_pb.js";
 
 /**
  * Describes the file roster/v1/suppressions.proto.
@@ -29,11 +31,11 @@ export declare type Suppression = Message<"roster.v1.Suppression"> & {
   emailHash: string;
 
   /**
-   * Status of the subscriber when the address was suppressed.
+   * Why the address was suppressed: the status of the deleted subscriber, or the given reason.
    *
-   * @generated from field: roster.v1.Subscriber.Status reason = 2;
+   * @generated from field: roster.v1.Suppression.Reason reason = 2;
    */
-  reason: Subscriber_Status;
+  reason: Suppression_Reason;
 
   /**
    * Time at which the address was suppressed.
@@ -48,6 +50,54 @@ export declare type Suppression = Message<"roster.v1.Suppression"> & {
  * Use `create(SuppressionSchema)` to create a new message.
  */
 export declare const SuppressionSchema: GenMessage<Suppression>;
+
+/**
+ * Why an address was suppressed. The names and numbers are those of Subscriber.Status, except
+ * MANUAL.
+ *
+ * @generated from enum roster.v1.Suppression.Reason
+ */
+export enum Suppression_Reason {
+  /**
+   * In requests, the same as MANUAL. Never returned.
+   *
+   * @generated from enum value: REASON_UNSPECIFIED = 0;
+   */
+  REASON_UNSPECIFIED = 0,
+
+  /**
+   * The owner unsubscribed.
+   *
+   * @generated from enum value: UNSUBSCRIBED = 3;
+   */
+  UNSUBSCRIBED = 3,
+
+  /**
+   * Mail to the address bounced.
+   *
+   * @generated from enum value: BOUNCED = 4;
+   */
+  BOUNCED = 4,
+
+  /**
+   * The owner reported mail as spam.
+   *
+   * @generated from enum value: COMPLAINED = 5;
+   */
+  COMPLAINED = 5,
+
+  /**
+   * The account added the address, for another reason.
+   *
+   * @generated from enum value: MANUAL = 6;
+   */
+  MANUAL = 6,
+}
+
+/**
+ * Describes the enum roster.v1.Suppression.Reason.
+ */
+export declare const Suppression_ReasonSchema: GenEnum<Suppression_Reason>;
 
 /**
  * Request message for GetSuppression.
@@ -193,13 +243,428 @@ export declare type DeleteSuppressionResponse = Message<"roster.v1.DeleteSuppres
 export declare const DeleteSuppressionResponseSchema: GenMessage<DeleteSuppressionResponse>;
 
 /**
+ * Request message for AddSuppressions.
+ *
+ * @generated from message roster.v1.AddSuppressionsRequest
+ */
+export declare type AddSuppressionsRequest = Message<"roster.v1.AddSuppressionsRequest"> & {
+  /**
+   * Email addresses, compared as on creation of a subscriber. From 1 to 1,000.
+   *
+   * @generated from field: repeated string emails = 1;
+   */
+  emails: string[];
+
+  /**
+   * Why the addresses are suppressed. Default: MANUAL.
+   *
+   * @generated from field: roster.v1.Suppression.Reason reason = 2;
+   */
+  reason: Suppression_Reason;
+};
+
+/**
+ * Describes the message roster.v1.AddSuppressionsRequest.
+ * Use `create(AddSuppressionsRequestSchema)` to create a new message.
+ */
+export declare const AddSuppressionsRequestSchema: GenMessage<AddSuppressionsRequest>;
+
+/**
+ * The result of AddSuppressions.
+ *
+ * @generated from message roster.v1.AddSuppressionsResponse
+ */
+export declare type AddSuppressionsResponse = Message<"roster.v1.AddSuppressionsResponse"> & {
+  /**
+   * Number of addresses that are now suppressed and were not before.
+   *
+   * @generated from field: int32 added = 1;
+   */
+  added: number;
+
+  /**
+   * Number of addresses that were suppressed before.
+   *
+   * @generated from field: int32 existing = 2;
+   */
+  existing: number;
+
+  /**
+   * Number of subscribers with these addresses that got another status.
+   *
+   * @generated from field: int32 opted_out = 3;
+   */
+  optedOut: number;
+};
+
+/**
+ * Describes the message roster.v1.AddSuppressionsResponse.
+ * Use `create(AddSuppressionsResponseSchema)` to create a new message.
+ */
+export declare const AddSuppressionsResponseSchema: GenMessage<AddSuppressionsResponse>;
+
+/**
+ * One row of a suppression list.
+ *
+ * @generated from message roster.v1.ImportSuppression
+ */
+export declare type ImportSuppression = Message<"roster.v1.ImportSuppression"> & {
+  /**
+   * Email address, compared as on creation of a subscriber.
+   *
+   * @generated from field: string email = 1;
+   */
+  email: string;
+
+  /**
+   * Why the address is suppressed. Default: the reason of the request.
+   *
+   * @generated from field: roster.v1.Suppression.Reason reason = 2;
+   */
+  reason: Suppression_Reason;
+
+  /**
+   * Time at which the owner opted out. Default: the time of the import, which also replaces a
+   * time in the future.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 3;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * Parts of the row that could not be parsed from JSON. Set by the gateway.
+   *
+   * @generated from field: repeated roster.v1.Row.Fault faults = 4;
+   */
+  faults: Row_Fault[];
+};
+
+/**
+ * Describes the message roster.v1.ImportSuppression.
+ * Use `create(ImportSuppressionSchema)` to create a new message.
+ */
+export declare const ImportSuppressionSchema: GenMessage<ImportSuppression>;
+
+/**
+ * Messages of an import. The first one sets the options.
+ *
+ * @generated from message roster.v1.ImportSuppressionsRequest
+ */
+export declare type ImportSuppressionsRequest = Message<"roster.v1.ImportSuppressionsRequest"> & {
+  /**
+   * Why the addresses are suppressed, for rows without a reason. Default: MANUAL.
+   *
+   * @generated from field: roster.v1.Suppression.Reason reason = 1;
+   */
+  reason: Suppression_Reason;
+
+  /**
+   * Rows, at most 2,000 per message.
+   *
+   * @generated from field: repeated roster.v1.ImportSuppression suppressions = 2;
+   */
+  suppressions: ImportSuppression[];
+
+  /**
+   * Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
+   *
+   * @generated from field: repeated roster.v1.CsvLine lines = 3;
+   */
+  lines: CsvLine[];
+
+  /**
+   * Character encoding of the body over HTTP, such as windows-1252. Default: that of the
+   * Content-Type header, otherwise UTF-8.
+   *
+   * @generated from field: string charset = 4;
+   */
+  charset: string;
+};
+
+/**
+ * Describes the message roster.v1.ImportSuppressionsRequest.
+ * Use `create(ImportSuppressionsRequestSchema)` to create a new message.
+ */
+export declare const ImportSuppressionsRequestSchema: GenMessage<ImportSuppressionsRequest>;
+
+/**
+ * The result of one row.
+ *
+ * @generated from message roster.v1.ImportSuppressionResult
+ */
+export declare type ImportSuppressionResult = Message<"roster.v1.ImportSuppressionResult"> & {
+  /**
+   * Line number of the row, starting at 1, as in ImportResult.
+   *
+   * @generated from field: int32 line = 1;
+   */
+  line: number;
+
+  /**
+   * Outcome of the row.
+   *
+   * @generated from field: roster.v1.ImportSuppressionResult.Outcome outcome = 2;
+   */
+  outcome: ImportSuppressionResult_Outcome;
+
+  /**
+   * Email address of the row as sent, truncated to 320 characters. Empty if it was not a
+   * string.
+   *
+   * @generated from field: string email = 3;
+   */
+  email: string;
+
+  /**
+   * Why the row failed. Absent if it did not.
+   *
+   * @generated from field: optional roster.v1.BulkFailure.Reason failure = 4;
+   */
+  failure?: BulkFailure_Reason | undefined;
+
+  /**
+   * The invalid field. Absent if no single field is invalid.
+   *
+   * @generated from field: optional string field = 5;
+   */
+  field?: string | undefined;
+};
+
+/**
+ * Describes the message roster.v1.ImportSuppressionResult.
+ * Use `create(ImportSuppressionResultSchema)` to create a new message.
+ */
+export declare const ImportSuppressionResultSchema: GenMessage<ImportSuppressionResult>;
+
+/**
+ * The outcome of one row.
+ *
+ * @generated from enum roster.v1.ImportSuppressionResult.Outcome
+ */
+export enum ImportSuppressionResult_Outcome {
+  /**
+   * Never returned.
+   *
+   * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
+   */
+  OUTCOME_UNSPECIFIED = 0,
+
+  /**
+   * The address is now suppressed and was not before.
+   *
+   * @generated from enum value: ADDED = 1;
+   */
+  ADDED = 1,
+
+  /**
+   * The address was suppressed before.
+   *
+   * @generated from enum value: EXISTING = 2;
+   */
+  EXISTING = 2,
+
+  /**
+   * The row was rejected; see reason.
+   *
+   * @generated from enum value: FAILED = 3;
+   */
+  FAILED = 3,
+}
+
+/**
+ * Describes the enum roster.v1.ImportSuppressionResult.Outcome.
+ */
+export declare const ImportSuppressionResult_OutcomeSchema: GenEnum<ImportSuppressionResult_Outcome>;
+
+/**
+ * Summary of an import of suppressions.
+ *
+ * @generated from message roster.v1.ImportSuppressionsSummary
+ */
+export declare type ImportSuppressionsSummary = Message<"roster.v1.ImportSuppressionsSummary"> & {
+  /**
+   * Number of rows that suppressed an address.
+   *
+   * @generated from field: int32 added = 1;
+   */
+  added: number;
+
+  /**
+   * Number of rows with an address that was suppressed before.
+   *
+   * @generated from field: int32 existing = 2;
+   */
+  existing: number;
+
+  /**
+   * Number of rows that failed.
+   *
+   * @generated from field: int32 failed = 3;
+   */
+  failed: number;
+
+  /**
+   * Number of subscribers that got another status.
+   *
+   * @generated from field: int32 opted_out = 4;
+   */
+  optedOut: number;
+
+  /**
+   * Names of the columns that were ignored.
+   *
+   * @generated from field: repeated string ignored_columns = 5;
+   */
+  ignoredColumns: string[];
+
+  /**
+   * Cells with a reason or time that is not known. Such an address is suppressed with the
+   * reason of the request, or at the time of the import.
+   *
+   * @generated from field: repeated roster.v1.ImportSummary.UnrecognizedCells unrecognized_cells = 6;
+   */
+  unrecognizedCells: ImportSummary_UnrecognizedCells[];
+};
+
+/**
+ * Describes the message roster.v1.ImportSuppressionsSummary.
+ * Use `create(ImportSuppressionsSummarySchema)` to create a new message.
+ */
+export declare const ImportSuppressionsSummarySchema: GenMessage<ImportSuppressionsSummary>;
+
+/**
+ * Results of rows, in the order of the rows.
+ *
+ * @generated from message roster.v1.ImportSuppressionsResponse
+ */
+export declare type ImportSuppressionsResponse = Message<"roster.v1.ImportSuppressionsResponse"> & {
+  /**
+   * Results, one per row.
+   *
+   * @generated from field: repeated roster.v1.ImportSuppressionResult results = 1;
+   */
+  results: ImportSuppressionResult[];
+
+  /**
+   * The summary, in the last message of an import that did not fail. Over HTTP it is the last
+   * record, {"summary": {...}}.
+   *
+   * @generated from field: roster.v1.ImportSuppressionsSummary summary = 2;
+   */
+  summary?: ImportSuppressionsSummary | undefined;
+};
+
+/**
+ * Describes the message roster.v1.ImportSuppressionsResponse.
+ * Use `create(ImportSuppressionsResponseSchema)` to create a new message.
+ */
+export declare const ImportSuppressionsResponseSchema: GenMessage<ImportSuppressionsResponse>;
+
+/**
+ * Request message for ExportSuppressions.
+ *
+ * @generated from message roster.v1.ExportSuppressionsRequest
+ */
+export declare type ExportSuppressionsRequest = Message<"roster.v1.ExportSuppressionsRequest"> & {
+  /**
+   * Format of the response. If unspecified, the Accept header selects it over HTTP:
+   * text/csv for CSV, otherwise NDJSON.
+   *
+   * @generated from field: roster.v1.ExportSubscribersRequest.Format format = 1;
+   */
+  format: ExportSubscribersRequest_Format;
+};
+
+/**
+ * Describes the message roster.v1.ExportSuppressionsRequest.
+ * Use `create(ExportSuppressionsRequestSchema)` to create a new message.
+ */
+export declare const ExportSuppressionsRequestSchema: GenMessage<ExportSuppressionsRequest>;
+
+/**
+ * Exported suppressions, as records or as lines of CSV.
+ *
+ * @generated from message roster.v1.ExportSuppressionsResponse
+ */
+export declare type ExportSuppressionsResponse = Message<"roster.v1.ExportSuppressionsResponse"> & {
+  /**
+   * Suppressions. Empty if the format is CSV.
+   *
+   * @generated from field: repeated roster.v1.Suppression suppressions = 1;
+   */
+  suppressions: Suppression[];
+
+  /**
+   * Lines of CSV if the format is CSV. The first line of the export is the header.
+   *
+   * @generated from field: repeated roster.v1.CsvLine lines = 2;
+   */
+  lines: CsvLine[];
+};
+
+/**
+ * Describes the message roster.v1.ExportSuppressionsResponse.
+ * Use `create(ExportSuppressionsResponseSchema)` to create a new message.
+ */
+export declare const ExportSuppressionsResponseSchema: GenMessage<ExportSuppressionsResponse>;
+
+/**
  * Manages the suppressed addresses of the authenticated account. A suppression is created
  * when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
- * is changed. Only a keyed hash of the address is stored.
+ * is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
+ * is stored.
+ *
+ * A suppressed address cannot be subscribed: creations, changes to it and the statuses
+ * UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
  *
  * @generated from service roster.v1.SuppressionService
  */
 export declare const SuppressionService: GenService<{
+  /**
+   * Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
+   * of the reason, or UNSUBSCRIBED for MANUAL, unless it is UNSUBSCRIBED, BOUNCED or COMPLAINED
+   * already. The reason and time of an existing suppression stay.
+   *
+   * @generated from rpc roster.v1.SuppressionService.AddSuppressions
+   */
+  addSuppressions: {
+    methodKind: "unary";
+    input: typeof AddSuppressionsRequestSchema;
+    output: typeof AddSuppressionsResponseSchema;
+  },
+  /**
+   * Suppresses the addresses of a suppression list. Each row has the effect of
+   * AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most
+   * 500 rows. To resume an interrupted import, send it again.
+   *
+   * Over HTTP the body is NDJSON, one ImportSuppression per line, or text/csv. The columns are
+   * email, reason and createdAt; other names that services use for them, such as "Email
+   * Address" and "created", are known, and other columns are ignored. If the first line
+   * contains an address, the file has no header, and the first column is the address. The body
+   * is in UTF-8, or in the encoding of charset. The response is NDJSON: one
+   * ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
+   * client must read it while it sends the rows. On gRPC each request message holds many rows,
+   * and each response message many results.
+   *
+   * @generated from rpc roster.v1.SuppressionService.ImportSuppressions
+   */
+  importSuppressions: {
+    methodKind: "bidi_streaming";
+    input: typeof ImportSuppressionsRequestSchema;
+    output: typeof ImportSuppressionsResponseSchema;
+  },
+  /**
+   * Streams all suppressions, oldest first. Over HTTP the response is NDJSON, one suppression
+   * per line, or text/csv, as for ExportSubscribers. An export contains hashes, which only
+   * the same account of the same deployment can compare with addresses.
+   *
+   * @generated from rpc roster.v1.SuppressionService.ExportSuppressions
+   */
+  exportSuppressions: {
+    methodKind: "server_streaming";
+    input: typeof ExportSuppressionsRequestSchema;
+    output: typeof ExportSuppressionsResponseSchema;
+  },
   /**
    * Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
    *

@@ -2,9 +2,10 @@
 // @generated from file roster/v1/suppressions.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Suppressions: addresses that cannot be subscribed again because their owners opted out.
+// Suppressions: addresses that receive no mail, because their owners opted out or the account
+// decided so.
 
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -15,7 +16,7 @@ import { file_roster_v1_subscribers } from "./subscribers_pb.js";
  * Describes the file roster/v1/suppressions.proto.
  */
 export const file_roster_v1_suppressions = /*@__PURE__*/
-  fileDesc("Chxyb3N0ZXIvdjEvc3VwcHJlc3Npb25zLnByb3RvEglyb3N0ZXIudjEi+wEKC1N1cHByZXNzaW9uElgKCmVtYWlsX2hhc2gYASABKAlCRKq1GEA5Zjg2ZDA4MTg4NGM3ZDY1OWEyZmVhYTBjNTVhZDAxNWEzYmY0ZjFiMmIwYjgyMmNkMTVkNmMxNWIwZjAwYTA4Ej4KBnJlYXNvbhgCIAEoDjIcLnJvc3Rlci52MS5TdWJzY3JpYmVyLlN0YXR1c0IQqrUYDFVOU1VCU0NSSUJFRBJSCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIiukgDyAEBqrUYGDIwMjYtMTEtMjFUMDM6MzM6MTYuMjQ3WiI8ChVHZXRTdXBwcmVzc2lvblJlcXVlc3QSIwoFZW1haWwYASABKAlCFKq1GBBnb25lQGV4YW1wbGUuY29tIk0KFkdldFN1cHByZXNzaW9uUmVzcG9uc2USMwoLc3VwcHJlc3Npb24YASABKAsyFi5yb3N0ZXIudjEuU3VwcHJlc3Npb25CBrpIA8gBASJTChdMaXN0U3VwcHJlc3Npb25zUmVxdWVzdBIcCgVsaW1pdBgBIAEoBUINukgEGgIoAKq1GAIyMBIaCgRwYWdlGAIgASgFQgy6SAQaAigAqrUYATEiigEKGExpc3RTdXBwcmVzc2lvbnNSZXNwb25zZRIsCgxzdXBwcmVzc2lvbnMYASADKAsyFi5yb3N0ZXIudjEuU3VwcHJlc3Npb24SFAoFdG90YWwYAiABKAVCBaq1GAExEhMKBHBhZ2UYAyABKAVCBaq1GAExEhUKBWxpbWl0GAQgASgFQgaqtRgCMjAiPwoYRGVsZXRlU3VwcHJlc3Npb25SZXF1ZXN0EiMKBWVtYWlsGAEgASgJQhSqtRgQZ29uZUBleGFtcGxlLmNvbSIbChlEZWxldGVTdXBwcmVzc2lvblJlc3BvbnNlMroDChJTdXBwcmVzc2lvblNlcnZpY2UShwEKDkdldFN1cHByZXNzaW9uEiAucm9zdGVyLnYxLkdldFN1cHByZXNzaW9uUmVxdWVzdBohLnJvc3Rlci52MS5HZXRTdXBwcmVzc2lvblJlc3BvbnNlIjCStRgGCgRyZWFkmrUYAReC0+STAhsSGS9hcGkvc3VwcHJlc3Npb25zL3tlbWFpbH0SgAEKEExpc3RTdXBwcmVzc2lvbnMSIi5yb3N0ZXIudjEuTGlzdFN1cHByZXNzaW9uc1JlcXVlc3QaIy5yb3N0ZXIudjEuTGlzdFN1cHByZXNzaW9uc1Jlc3BvbnNlIiOStRgGCgRyZWFkgtPkkwITEhEvYXBpL3N1cHByZXNzaW9ucxKWAQoRRGVsZXRlU3VwcHJlc3Npb24SIy5yb3N0ZXIudjEuRGVsZXRlU3VwcHJlc3Npb25SZXF1ZXN0GiQucm9zdGVyLnYxLkRlbGV0ZVN1cHByZXNzaW9uUmVzcG9uc2UiNoi1GMwBkrUYBwoFYWRtaW6atRgBF4LT5JMCGyoZL2FwaS9zdXBwcmVzc2lvbnMve2VtYWlsfUIGUAGItRgBYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_roster_v1_http, file_roster_v1_subscribers]);
+  fileDesc("Chxyb3N0ZXIvdjEvc3VwcHJlc3Npb25zLnByb3RvEglyb3N0ZXIudjEi2QIKC1N1cHByZXNzaW9uElgKCmVtYWlsX2hhc2gYASABKAlCRKq1GEA5Zjg2ZDA4MTg4NGM3ZDY1OWEyZmVhYTBjNTVhZDAxNWEzYmY0ZjFiMmIwYjgyMmNkMTVkNmMxNWIwZjAwYTA4Ej8KBnJlYXNvbhgCIAEoDjIdLnJvc3Rlci52MS5TdXBwcmVzc2lvbi5SZWFzb25CEKq1GAxVTlNVQlNDUklCRUQSUgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCIrpIA8gBAaq1GBgyMDI2LTExLTIxVDAzOjMzOjE2LjI0N1oiWwoGUmVhc29uEhYKElJFQVNPTl9VTlNQRUNJRklFRBAAEhAKDFVOU1VCU0NSSUJFRBADEgsKB0JPVU5DRUQQBBIOCgpDT01QTEFJTkVEEAUSCgoGTUFOVUFMEAYiPAoVR2V0U3VwcHJlc3Npb25SZXF1ZXN0EiMKBWVtYWlsGAEgASgJQhSqtRgQZ29uZUBleGFtcGxlLmNvbSJNChZHZXRTdXBwcmVzc2lvblJlc3BvbnNlEjMKC3N1cHByZXNzaW9uGAEgASgLMhYucm9zdGVyLnYxLlN1cHByZXNzaW9uQga6SAPIAQEiUwoXTGlzdFN1cHByZXNzaW9uc1JlcXVlc3QSHAoFbGltaXQYASABKAVCDbpIBBoCKACqtRgCMjASGgoEcGFnZRgCIAEoBUIMukgEGgIoAKq1GAExIooBChhMaXN0U3VwcHJlc3Npb25zUmVzcG9uc2USLAoMc3VwcHJlc3Npb25zGAEgAygLMhYucm9zdGVyLnYxLlN1cHByZXNzaW9uEhQKBXRvdGFsGAIgASgFQgWqtRgBMRITCgRwYWdlGAMgASgFQgWqtRgBMRIVCgVsaW1pdBgEIAEoBUIGqrUYAjIwIj8KGERlbGV0ZVN1cHByZXNzaW9uUmVxdWVzdBIjCgVlbWFpbBgBIAEoCUIUqrUYEGdvbmVAZXhhbXBsZS5jb20iGwoZRGVsZXRlU3VwcHJlc3Npb25SZXNwb25zZSK3AQoWQWRkU3VwcHJlc3Npb25zUmVxdWVzdBJWCgZlbWFpbHMYASADKAlCRrpIDZIBCggBEOgHIgPYAQOqtRgpWyJnb25lQGV4YW1wbGUuY29tIiwgIm5ldmVyQGV4YW1wbGUuY29tIl2ytRgFZW1haWwSRQoGcmVhc29uGAIgASgOMh0ucm9zdGVyLnYxLlN1cHByZXNzaW9uLlJlYXNvbkIWukgFggECEAGqtRgKQ09NUExBSU5FRCJiChdBZGRTdXBwcmVzc2lvbnNSZXNwb25zZRIUCgVhZGRlZBgBIAEoBUIFqrUYATISFwoIZXhpc3RpbmcYAiABKAVCBaq1GAEwEhgKCW9wdGVkX291dBgDIAEoBUIFqrUYATEihQIKEUltcG9ydFN1cHByZXNzaW9uEiMKBWVtYWlsGAEgASgJQhSqtRgQZ29uZUBleGFtcGxlLmNvbRI+CgZyZWFzb24YAiABKA4yHS5yb3N0ZXIudjEuU3VwcHJlc3Npb24uUmVhc29uQg+qtRgHQk9VTkNFROC1GAESUAoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCIKq1GBgyMDI0LTAzLTAxVDAwOjAwOjAwLjAwMFrotRgBEioKBmZhdWx0cxgEIAMoCzIULnJvc3Rlci52MS5Sb3cuRmF1bHRCBJi1GAE6DYq1GAllbWFpbEhhc2gi0wIKGUltcG9ydFN1cHByZXNzaW9uc1JlcXVlc3QSRwoGcmVhc29uGAEgASgOMh0ucm9zdGVyLnYxLlN1cHByZXNzaW9uLlJlYXNvbkIYukgFggECEAGqtRgMVU5TVUJTQ1JJQkVEEkIKDHN1cHByZXNzaW9ucxgCIAMoCzIcLnJvc3Rlci52MS5JbXBvcnRTdXBwcmVzc2lvbkIOukgLkgEIENAPIgPYAQMSgQEKBWxpbmVzGAMgAygLMhIucm9zdGVyLnYxLkNzdkxpbmVCXrpIC5IBCBDQDyID2AEDqrUYTFt7ImNlbGxzIjogWyJlbWFpbCIsICJyZWFzb24iXX0sIHsiY2VsbHMiOiBbImdvbmVAZXhhbXBsZS5jb20iLCAiQk9VTkNFRCJdfV0SJQoHY2hhcnNldBgEIAEoCUIUqrUYDHdpbmRvd3MtMTI1Mti1GAEiwwIKF0ltcG9ydFN1cHByZXNzaW9uUmVzdWx0EhMKBGxpbmUYASABKAVCBaq1GAExEkYKB291dGNvbWUYAiABKA4yKi5yb3N0ZXIudjEuSW1wb3J0U3VwcHJlc3Npb25SZXN1bHQuT3V0Y29tZUIJqrUYBUFEREVEEiMKBWVtYWlsGAMgASgJQhSqtRgQZ29uZUBleGFtcGxlLmNvbRIzCgdmYWlsdXJlGAQgASgOMh0ucm9zdGVyLnYxLkJ1bGtGYWlsdXJlLlJlYXNvbkgAiAEBEhIKBWZpZWxkGAUgASgJSAGIAQEiRwoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASCQoFQURERUQQARIMCghFWElTVElORxACEgoKBkZBSUxFRBADQgoKCF9mYWlsdXJlQggKBl9maWVsZCLyAQoZSW1wb3J0U3VwcHJlc3Npb25zU3VtbWFyeRIYCgVhZGRlZBgBIAEoBUIJqrUYBTMwMDAwEhgKCGV4aXN0aW5nGAIgASgFQgaqtRgCMTISFQoGZmFpbGVkGAMgASgFQgWqtRgBMRIZCglvcHRlZF9vdXQYBCABKAVCBqq1GAIxOBInCg9pZ25vcmVkX2NvbHVtbnMYBSADKAlCDqq1GApbIk9yaWdpbiJdEkYKEnVucmVjb2duaXplZF9jZWxscxgGIAMoCzIqLnJvc3Rlci52MS5JbXBvcnRTdW1tYXJ5LlVucmVjb2duaXplZENlbGxzIogBChpJbXBvcnRTdXBwcmVzc2lvbnNSZXNwb25zZRIzCgdyZXN1bHRzGAEgAygLMiIucm9zdGVyLnYxLkltcG9ydFN1cHByZXNzaW9uUmVzdWx0EjUKB3N1bW1hcnkYAiABKAsyJC5yb3N0ZXIudjEuSW1wb3J0U3VwcHJlc3Npb25zU3VtbWFyeSJrChlFeHBvcnRTdXBwcmVzc2lvbnNSZXF1ZXN0Ek4KBmZvcm1hdBgBIAEoDjIqLnJvc3Rlci52MS5FeHBvcnRTdWJzY3JpYmVyc1JlcXVlc3QuRm9ybWF0QhK6SAWCAQIQAaq1GAZOREpTT04ipAEKGkV4cG9ydFN1cHByZXNzaW9uc1Jlc3BvbnNlEiwKDHN1cHByZXNzaW9ucxgBIAMoCzIWLnJvc3Rlci52MS5TdXBwcmVzc2lvbhJYCgVsaW5lcxgCIAMoCzISLnJvc3Rlci52MS5Dc3ZMaW5lQjWqtRgxW3siY2VsbHMiOiBbImVtYWlsSGFzaCIsICJyZWFzb24iLCAiY3JlYXRlZEF0Il19XTKKBwoSU3VwcHJlc3Npb25TZXJ2aWNlEoEBCg9BZGRTdXBwcmVzc2lvbnMSIS5yb3N0ZXIudjEuQWRkU3VwcHJlc3Npb25zUmVxdWVzdBoiLnJvc3Rlci52MS5BZGRTdXBwcmVzc2lvbnNSZXNwb25zZSInkrUYBwoFd3JpdGWC0+STAhYiES9hcGkvc3VwcHJlc3Npb25zOgEqEqkBChJJbXBvcnRTdXBwcmVzc2lvbnMSJC5yb3N0ZXIudjEuSW1wb3J0U3VwcHJlc3Npb25zUmVxdWVzdBolLnJvc3Rlci52MS5JbXBvcnRTdXBwcmVzc2lvbnNSZXNwb25zZSJCkrUYBwoFd3JpdGWC0+STAjEiGC9hcGkvc3VwcHJlc3Npb25zL2ltcG9ydDoMc3VwcHJlc3Npb25zYgdyZXN1bHRzKAEwARKdAQoSRXhwb3J0U3VwcHJlc3Npb25zEiQucm9zdGVyLnYxLkV4cG9ydFN1cHByZXNzaW9uc1JlcXVlc3QaJS5yb3N0ZXIudjEuRXhwb3J0U3VwcHJlc3Npb25zUmVzcG9uc2UiOJK1GAYKBHJlYWSC0+STAigSGC9hcGkvc3VwcHJlc3Npb25zL2V4cG9ydGIMc3VwcHJlc3Npb25zMAEShwEKDkdldFN1cHByZXNzaW9uEiAucm9zdGVyLnYxLkdldFN1cHByZXNzaW9uUmVxdWVzdBohLnJvc3Rlci52MS5HZXRTdXBwcmVzc2lvblJlc3BvbnNlIjCStRgGCgRyZWFkmrUYAReC0+STAhsSGS9hcGkvc3VwcHJlc3Npb25zL3tlbWFpbH0SgAEKEExpc3RTdXBwcmVzc2lvbnMSIi5yb3N0ZXIudjEuTGlzdFN1cHByZXNzaW9uc1JlcXVlc3QaIy5yb3N0ZXIudjEuTGlzdFN1cHByZXNzaW9uc1Jlc3BvbnNlIiOStRgGCgRyZWFkgtPkkwITEhEvYXBpL3N1cHByZXNzaW9ucxKWAQoRRGVsZXRlU3VwcHJlc3Npb24SIy5yb3N0ZXIudjEuRGVsZXRlU3VwcHJlc3Npb25SZXF1ZXN0GiQucm9zdGVyLnYxLkRlbGV0ZVN1cHByZXNzaW9uUmVzcG9uc2UiNoi1GMwBkrUYBwoFYWRtaW6atRgBF4LT5JMCGyoZL2FwaS9zdXBwcmVzc2lvbnMve2VtYWlsfUIGUAGItRgBYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_roster_v1_http, file_roster_v1_subscribers]);
 
 /**
  * Describes the message roster.v1.Suppression.
@@ -23,6 +24,21 @@ export const file_roster_v1_suppressions = /*@__PURE__*/
  */
 export const SuppressionSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_suppressions, 0);
+
+/**
+ * Describes the enum roster.v1.Suppression.Reason.
+ */
+export const Suppression_ReasonSchema = /*@__PURE__*/
+  enumDesc(file_roster_v1_suppressions, 0, 0);
+
+/**
+ * Why an address was suppressed. The names and numbers are those of Subscriber.Status, except
+ * MANUAL.
+ *
+ * @generated from enum roster.v1.Suppression.Reason
+ */
+export const Suppression_Reason = /*@__PURE__*/
+  tsEnum(Suppression_ReasonSchema);
 
 /**
  * Describes the message roster.v1.GetSuppressionRequest.
@@ -67,9 +83,90 @@ export const DeleteSuppressionResponseSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_suppressions, 6);
 
 /**
+ * Describes the message roster.v1.AddSuppressionsRequest.
+ * Use `create(AddSuppressionsRequestSchema)` to create a new message.
+ */
+export const AddSuppressionsRequestSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_suppressions, 7);
+
+/**
+ * Describes the message roster.v1.AddSuppressionsResponse.
+ * Use `create(AddSuppressionsResponseSchema)` to create a new message.
+ */
+export const AddSuppressionsResponseSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_suppressions, 8);
+
+/**
+ * Describes the message roster.v1.ImportSuppression.
+ * Use `create(ImportSuppressionSchema)` to create a new message.
+ */
+export const ImportSuppressionSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_suppressions, 9);
+
+/**
+ * Describes the message roster.v1.ImportSuppressionsRequest.
+ * Use `create(ImportSuppressionsRequestSchema)` to create a new message.
+ */
+export const ImportSuppressionsRequestSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_suppressions, 10);
+
+/**
+ * Describes the message roster.v1.ImportSuppressionResult.
+ * Use `create(ImportSuppressionResultSchema)` to create a new message.
+ */
+export const ImportSuppressionResultSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_suppressions, 11);
+
+/**
+ * Describes the enum roster.v1.ImportSuppressionResult.Outcome.
+ */
+export const ImportSuppressionResult_OutcomeSchema = /*@__PURE__*/
+  enumDesc(file_roster_v1_suppressions, 11, 0);
+
+/**
+ * The outcome of one row.
+ *
+ * @generated from enum roster.v1.ImportSuppressionResult.Outcome
+ */
+export const ImportSuppressionResult_Outcome = /*@__PURE__*/
+  tsEnum(ImportSuppressionResult_OutcomeSchema);
+
+/**
+ * Describes the message roster.v1.ImportSuppressionsSummary.
+ * Use `create(ImportSuppressionsSummarySchema)` to create a new message.
+ */
+export const ImportSuppressionsSummarySchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_suppressions, 12);
+
+/**
+ * Describes the message roster.v1.ImportSuppressionsResponse.
+ * Use `create(ImportSuppressionsResponseSchema)` to create a new message.
+ */
+export const ImportSuppressionsResponseSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_suppressions, 13);
+
+/**
+ * Describes the message roster.v1.ExportSuppressionsRequest.
+ * Use `create(ExportSuppressionsRequestSchema)` to create a new message.
+ */
+export const ExportSuppressionsRequestSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_suppressions, 14);
+
+/**
+ * Describes the message roster.v1.ExportSuppressionsResponse.
+ * Use `create(ExportSuppressionsResponseSchema)` to create a new message.
+ */
+export const ExportSuppressionsResponseSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_suppressions, 15);
+
+/**
  * Manages the suppressed addresses of the authenticated account. A suppression is created
  * when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
- * is changed. Only a keyed hash of the address is stored.
+ * is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
+ * is stored.
+ *
+ * A suppressed address cannot be subscribed: creations, changes to it and the statuses
+ * UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
  *
  * @generated from service roster.v1.SuppressionService
  */

@@ -1,4 +1,4 @@
-"""Collects cells with values that a preset does not define."""
+"""Collects the cells of imported files with unknown values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parses the timestamps in CSV files."""
+"""Parses and validates the timestamps in files of other services."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_DAY = 24 * 3600 * 1000
 _MAX_LENGTH = 50
 # Forms that `fromisoformat` does not accept: a space before the offset or the name of UTC, more
 # than six fractional digits, and slashes after the year. Go programs write both an offset and a
@@ -44,3 +45,8 @@ def parse_timestamp(cell: str) -> int | None:
         return (time - _EPOCH) // _MILLISECOND
     except OverflowError:
         return None
+
+
+def is_valid_time(milliseconds: int, now: int) -> bool:
+    """Whether a time is since 1970 and at most a day in the future, because clocks differ."""
+    return 0 <= milliseconds <= now + _DAY

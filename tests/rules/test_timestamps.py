@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.clock import iso8601
-from server.subscribers.imports.timestamps import parse_timestamp
+from server.timestamps import parse_timestamp
 
 
 @pytest.mark.parametrize(

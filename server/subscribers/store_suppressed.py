@@ -1,0 +1,47 @@
+"""Changes subscribers after a change of the suppression of their address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..storage.transaction import Transaction
+from ..suppressions.rules import Reason
+from .fields import Status
+from .history import Actor, Source, lifted
+from .rules import OPTED_OUT
+from .store import change_status
+from .store_history import add_history
+from .store_reading import find, ids_by_address
+
+_STATUSES = {
+    Reason.UNSUBSCRIBED: Status.UNSUBSCRIBED,
+    Reason.BOUNCED: Status.BOUNCED,
+    Reason.COMPLAINED: Status.COMPLAINED,
+    Reason.MANUAL: Status.UNSUBSCRIBED,
+}
+
+
+class SuppressedSubscriberStore:
+    """Implements `suppressions.subscribers.SuppressedSubscribers`."""
+
+    def opt_out(
+        self,
+        account_id: str,
+        reasons: Mapping[str, Reason],
+        tx: Transaction,
+        *,
+        key_id: str,
+        is_import: bool,
+    ) -> int:
+        by = Actor(Source.IMPORT if is_import else Source.API, key_id)
+        changed = 0
+        for email_key, subscriber_id in ids_by_address(account_id, reasons, tx).items():
+            if find(account_id, subscriber_id, tx).status not in OPTED_OUT:
+                status = _STATUSES[reasons[email_key]]
+                change_status(account_id, subscriber_id, status, tx, by, by_admin=False)
+                changed += 1
+        return changed
+
+    def record_lifted(self, account_id: str, email_key: str, key_id: str, tx: Transaction) -> None:
+        for subscriber_id in ids_by_address(account_id, [email_key], tx).values():
+            add_history(account_id, subscriber_id, [lifted(Actor(Source.API, key_id))], tx)

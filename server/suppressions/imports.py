@@ -1,0 +1,184 @@
+"""Runs an import of a suppression list."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from typing import NamedTuple
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from roster.v1 import suppressions_pb2 as pb
+from roster.v1.http_pb2 import CsvLine
+from roster.v1.subscribers_pb2 import BulkFailure
+
+from ..clock import system_clock
+from ..emails import parse_email, trim
+from ..errors import invalid
+from ..messages import milliseconds
+from ..storage.database import Database
+from ..storage.transaction import Transaction
+from ..timestamps import is_valid_time
+from .columns import CREATED_AT, EMAIL, REASON, Columns
+from .rules import NewSuppression, Reason, Row
+from .store import Suppressions
+from .subscribers import SuppressedSubscribers
+
+# Each existing subscriber that opts out takes several statements.
+MAX_ROWS_OF_A_TRANSACTION = 500
+_MAX_REPEATED = 320
+
+
+class Stored(NamedTuple):
+    """The addresses that were not suppressed before, and the number of opt-outs."""
+
+    added: set[str]
+    opted_out: int
+
+
+class SuppressionWriter:
+    """Adds suppressions to an account, and ends the consent of its subscribers."""
+
+    def __init__(
+        self,
+        account_id: str,
+        key_id: str,
+        suppressions: Suppressions,
+        subscribers: SuppressedSubscribers,
+        *,
+        is_import: bool,
+    ) -> None:
+        self._account_id = account_id
+        self._key_id = key_id
+        self._suppressions = suppressions
+        self._subscribers = subscribers
+        self._is_import = is_import
+
+    def add(self, suppressions: Sequence[NewSuppression], tx: Transaction) -> Stored:
+        added = self._suppressions.add(self._account_id, suppressions, tx)
+        reasons: dict[str, Reason] = {}
+        for suppression in suppressions:
+            reasons.setdefault(suppression.email_key, suppression.reason)
+        opted_out = self._subscribers.opt_out(
+            self._account_id, reasons, tx, key_id=self._key_id, is_import=self._is_import
+        )
+        return Stored(set(added), opted_out)
+
+
+class SuppressionImport:
+    """Parses and stores the messages of one import, in order. The first one sets the reason."""
+
+    def __init__(self, database: Database, writer: SuppressionWriter) -> None:
+        self._database = database
+        self._writer = writer
+        self._reason: Reason | None = None
+        self._columns: Columns | None = None
+        self._last_line = 0
+        self._summary = pb.ImportSuppressionsSummary()
+
+    async def responses(
+        self, requests: AsyncIterator[pb.ImportSuppressionsRequest]
+    ) -> AsyncGenerator[pb.ImportSuppressionsResponse, None]:
+        """Yields the results of each transaction, then the summary.
+
+        Raises ValidationError if a file has no column for addresses, or if rows and lines are
+        mixed.
+        """
+        async for request in requests:
+            if self._reason is None:
+                self._reason = Reason(request.reason or Reason.MANUAL)
+            lines = self._without_header(request)
+            # In another thread, so that the event loop does not wait.
+            rows = await asyncio.to_thread(lambda: list(self._rows(request, lines)))  # noqa: B023
+            for first in range(0, len(rows), MAX_ROWS_OF_A_TRANSACTION):
+                yield await self._stored(rows[first : first + MAX_ROWS_OF_A_TRANSACTION])
+        if self._columns is not None:
+            self._summary.ignored_columns.extend(self._columns.ignored)
+            for column, (count, example) in self._columns.unrecognized.by_column.items():
+                self._summary.unrecognized_cells.add(column=column, rows=count, example=example)
+        yield pb.ImportSuppressionsResponse(summary=self._summary)
+
+    def _without_header(self, request: pb.ImportSuppressionsRequest) -> Sequence[CsvLine]:
+        """Returns the lines of a message after the header, which is parsed."""
+        if request.suppressions and (request.lines or self._columns is not None):
+            raise invalid("suppressions", "INVALID_VALUE", "cannot be mixed with lines")
+        if not request.lines or self._columns is not None:
+            return request.lines
+        columns = self._columns = Columns(request.lines[0].cells)
+        if not columns.has_email:
+            raise invalid("lines", "INVALID_VALUE", "must start with a header that names email")
+        if not columns.has_header:
+            return request.lines
+        self._last_line = request.lines[0].number or 1
+        return request.lines[1:]
+
+    def _rows(
+        self, request: pb.ImportSuppressionsRequest, lines: Sequence[CsvLine]
+    ) -> Iterator[Row]:
+        now = system_clock()
+        for line in lines:
+            assert self._columns is not None
+            self._last_line = line.number or self._last_line + 1
+            yield self._columns.row(self._last_line, line.cells, now)
+        for message in request.suppressions:
+            self._last_line += 1
+            yield _row(self._last_line, message, now)
+
+    async def _stored(self, rows: Sequence[Row]) -> pb.ImportSuppressionsResponse:
+        assert self._reason is not None
+        reply, suppressions = pb.ImportSuppressionsResponse(), {}
+        for index, row in enumerate(rows):
+            result = reply.results.add(line=row.line, email=row.email[:_MAX_REPEATED])
+            email = parse_email(row.email)
+            if email is None or row.fault is not None:
+                _fail(result, row)
+                self._summary.failed += 1
+            else:
+                reason = self._reason if row.reason is None else row.reason
+                suppressions[index] = NewSuppression(email.key, reason, row.created_at)
+        if not suppressions:
+            return reply
+        added, opted_out = await self._database.write(
+            lambda tx: self._writer.add(list(suppressions.values()), tx)
+        )
+        self._summary.opted_out += opted_out
+        for index, suppression in suppressions.items():
+            outcome = pb.ImportSuppressionResult.EXISTING
+            if suppression.email_key in added:
+                added.remove(suppression.email_key)
+                outcome = pb.ImportSuppressionResult.ADDED
+                self._summary.added += 1
+            else:
+                self._summary.existing += 1
+            reply.results[index].outcome = outcome
+        return reply
+
+
+def _row(line: int, message: pb.ImportSuppression, now: int) -> Row:
+    fault = min((fault.field for fault in message.faults), default=None)
+    reason = created_at = None
+    if message.reason:
+        try:
+            reason = Reason(message.reason)
+        except ValueError:
+            fault = REASON
+    if message.HasField("created_at"):
+        created_at = _valid_time(message.created_at, now)
+        if created_at is None:
+            fault = fault or CREATED_AT
+    return Row(line, message.email, reason, created_at, fault)
+
+
+def _valid_time(value: Timestamp, now: int) -> int | None:
+    time = milliseconds(value)
+    return time if is_valid_time(time, now) else None
+
+
+def _fail(result: pb.ImportSuppressionResult, row: Row) -> None:
+    result.outcome = pb.ImportSuppressionResult.FAILED
+    if row.fault == "":
+        result.failure = BulkFailure.INVALID_ROW
+    elif row.fault is not None:
+        result.failure, result.field = BulkFailure.INVALID_FIELD, row.fault[:_MAX_REPEATED]
+    else:
+        result.failure = BulkFailure.INVALID_EMAIL if trim(row.email) else BulkFailure.MISSING_EMAIL
+        result.field = EMAIL

@@ -1,0 +1,34 @@
+"""Why and when addresses are suppressed."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class Reason(IntEnum):
+    """Why an address is suppressed; the numbers of Suppression.Reason."""
+
+    UNSUBSCRIBED = 3
+    BOUNCED = 4
+    COMPLAINED = 5
+    MANUAL = 6
+
+
+class NewSuppression(NamedTuple):
+    """A suppression to add. `created_at` is in milliseconds; None is the current time."""
+
+    email_key: str
+    reason: Reason
+    created_at: int | None = None
+
+
+class Row(NamedTuple):
+    """A row of a suppression list as it was sent; None is the default."""
+
+    line: int
+    email: str
+    reason: Reason | None = None
+    created_at: int | None = None
+    # A field that could not be parsed; empty for the whole row.
+    fault: str | None = None

@@ -1,0 +1,390 @@
+"""Suppressions that are added, imported and exported, over every front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..cases import each
+from ..conftest import Account
+from .helpers import create_subscriber, create_subscriber_in, over_http, send, stored, suppress
+from .streams import (
+    EXPORT_SUPPRESSIONS,
+    IMPORT_SUPPRESSIONS,
+    Row,
+    StreamResult,
+    export,
+    export_table,
+    import_rows,
+    send_body,
+    send_rows,
+    send_table,
+)
+
+ADA, BOB = "ada@example.com", "bob@example.com"
+MAILABLE = ("UNCONFIRMED", "CONFIRMED")
+OPTED_OUT = ("UNSUBSCRIBED", "BOUNCED", "COMPLAINED")
+
+
+def suppression(account: Account, email: str = ADA) -> Row:
+    body: Row = account.ok("GetSuppression", email=email)["suppression"]
+    return body
+
+
+def reasons(account: Account, *emails: str) -> list[str]:
+    return [suppression(account, email)["reason"] for email in emails]
+
+
+def import_list(account: Account, text: str, **options: Any) -> StreamResult:
+    result = send_table(account, text, IMPORT_SUPPRESSIONS, **options)
+    assert result.error is None, result.error
+    return result
+
+
+def outcomes(result: StreamResult) -> list[tuple[int, str]]:
+    return [(row["line"], row["outcome"]) for row in result.records]
+
+
+def test_added_addresses_are_suppressed_with_the_reason(account: Account) -> None:
+    body = account.ok("AddSuppressions", emails=[ADA, BOB, "ADA@example.com"], reason="COMPLAINED")
+
+    assert body == {"added": 2, "existing": 0, "optedOut": 0}
+    assert reasons(account, ADA, BOB) == ["COMPLAINED", "COMPLAINED"]
+    account.fails("SubscriberSuppressed", "CreateSubscriber", email=ADA)
+
+
+def test_default_reason_is_manual(account: Account) -> None:
+    account.ok("AddSuppressions", emails=[ADA])
+
+    assert reasons(account, ADA) == ["MANUAL"]
+
+
+def test_adding_an_existing_suppression_keeps_its_reason_and_time(account: Account) -> None:
+    suppress(account, ADA, "BOUNCED")
+    before = suppression(account)
+
+    body = account.ok("AddSuppressions", emails=[ADA, BOB], reason="COMPLAINED")
+
+    assert body == {"added": 1, "existing": 1, "optedOut": 0}
+    assert suppression(account) == before
+
+
+@each("emails", [[], ["ada@example.com"] * 1001])
+def test_number_of_added_addresses_is_bounded(account: Account, emails: list[str]) -> None:
+    error = account.fails("ValidationError", "AddSuppressions", emails=emails)
+
+    assert [field for field, _ in error.violations] == ["emails"]
+
+
+def test_invalid_addresses_are_named_and_nothing_is_added(account: Account) -> None:
+    error = account.fails("ValidationError", "AddSuppressions", emails=["x", ADA, "", "a b@c.d"])
+
+    assert error.violations == [(f"emails[{index}]", "INVALID_FORMAT") for index in (0, 2, 3)]
+    assert account.ok("ListSuppressions")["total"] == 0
+
+
+@over_http
+@each(
+    ("body", "violation"),
+    [
+        ({"emails": ADA}, ("emails", "INVALID_TYPE")),
+        ({"emails": [1]}, ("emails[0]", "INVALID_TYPE")),
+        ({"emails": [ADA], "reason": "CONFIRMED"}, ("reason", "INVALID_VALUE")),
+        ({"emails": [ADA], "email": BOB}, ("email", "UNKNOWN_FIELD")),
+    ],
+)
+def test_malformed_body_is_rejected(
+    account: Account, body: Row, violation: tuple[str, str]
+) -> None:
+    error = send(account, "POST", "/api/suppressions", body)
+
+    assert (error.status, error.violations) == (400, [violation])
+
+
+@each("reason", [*OPTED_OUT, "MANUAL"])
+@each("status", MAILABLE)
+def test_subscriber_with_an_added_address_opts_out(
+    account: Account, status: str, reason: str
+) -> None:
+    ada = create_subscriber_in(account, status, f"{status}-{reason}@example.com", tags=["vip"])
+
+    body = account.ok("AddSuppressions", emails=[ada["email"]], reason=reason)
+
+    assert body == {"added": 1, "existing": 0, "optedOut": 1}
+    expected = "UNSUBSCRIBED" if reason == "MANUAL" else reason
+    assert stored(account, ada) == {**ada, "status": expected}
+    change, *_ = account.ok("ListSubscriberHistory", id=ada["id"])["history"]
+    assert (change["type"], change["source"]) == ("STATUS_CHANGED", "API")
+
+
+@each("status", OPTED_OUT)
+def test_opted_out_subscriber_keeps_its_status(account: Account, status: str) -> None:
+    ada = create_subscriber_in(account, status, f"{status}@example.com")
+
+    body = account.ok("AddSuppressions", emails=[ada["email"]], reason="MANUAL")
+
+    assert body == {"added": 1, "existing": 0, "optedOut": 0}
+    assert stored(account, ada) == ada
+
+
+@each("status", MAILABLE)
+def test_suppressed_subscriber_cannot_be_subscribed_until_it_is_lifted(
+    account: Account, status: str
+) -> None:
+    ada = create_subscriber_in(account, "UNSUBSCRIBED", f"{status}@example.com")
+    account.ok("AddSuppressions", emails=[ada["email"]])
+
+    error = account.fails(
+        "SubscriberSuppressed", "ChangeSubscriberStatus", id=ada["id"], status=status
+    )
+    assert error.status == 409
+    assert stored(account, ada) == ada
+    account.ok("DeleteSuppression", email=ada["email"])
+    account.ok("ChangeSubscriberStatus", id=ada["id"], status=status)
+
+    assert stored(account, ada)["status"] == status
+    types = [
+        entry["type"] for entry in account.ok("ListSubscriberHistory", id=ada["id"])["history"]
+    ]
+    assert types[:2] == ["STATUS_CHANGED", "SUPPRESSION_LIFTED"]
+
+
+def test_suppressed_subscriber_can_be_updated_but_not_made_mailable(account: Account) -> None:
+    ada = create_subscriber_in(account, "CONFIRMED")
+    account.ok("AddSuppressions", emails=[ADA], reason="BOUNCED")
+
+    account.ok("UpdateSubscriber", id=ada["id"], firstName="Augusta")
+    row = {"email": ADA, "lastName": "King", "status": "CONFIRMED"}
+    (result,) = import_rows(account, [row], onConflict="UPDATE")
+
+    assert (result["outcome"], result["statusKept"]) == ("UPDATED", True)
+    after = stored(account, ada)
+    assert (after["firstName"], after["lastName"]) == ("Augusta", "King")
+    assert after["status"] == "BOUNCED"
+
+
+def test_suppression_of_a_deleted_subscriber_stays(account: Account) -> None:
+    ada = create_subscriber(account)
+    account.ok("AddSuppressions", emails=[ADA], reason="MANUAL")
+
+    account.ok("DeleteSubscriber", id=ada["id"], erase=True)
+
+    assert reasons(account, ADA) == ["MANUAL"]
+
+
+@each("scope", ["read", "write"])
+def test_scope_write_is_required_to_add(account: Account, scope: str) -> None:
+    limited = account.with_key(account.new_key(scope))
+
+    if scope == "write":
+        limited.ok("AddSuppressions", emails=[ADA])
+    else:
+        limited.fails("Forbidden", "AddSuppressions", emails=[ADA])
+    assert account.call("GetSuppression", email=ADA).status == (200 if scope == "write" else 404)
+
+
+def test_suppressions_are_added_to_one_account(account: Account, other_account: Account) -> None:
+    bob = create_subscriber(other_account, BOB)
+
+    account.ok("AddSuppressions", emails=[BOB])
+    import_list(account, f"email\n{BOB}\n")
+
+    assert stored(other_account, bob) == bob
+    assert other_account.ok("ListSuppressions")["total"] == 0
+    assert export(other_account, EXPORT_SUPPRESSIONS) == []
+
+
+def test_rows_are_imported_with_reasons_and_times(account: Account) -> None:
+    create_subscriber(account, BOB)
+    rows = [
+        {"email": ADA, "reason": "COMPLAINED", "createdAt": "2024-03-01T10:00:00.000Z"},
+        {"email": BOB},
+        {"email": "ADA@example.com", "reason": "BOUNCED"},
+    ]
+
+    result = send_rows(account, rows, IMPORT_SUPPRESSIONS, reason="UNSUBSCRIBED")
+
+    assert result.error is None
+    assert result.records == [
+        {"line": 1, "outcome": "ADDED", "email": ADA},
+        {"line": 2, "outcome": "ADDED", "email": BOB},
+        {"line": 3, "outcome": "EXISTING", "email": "ADA@example.com"},
+    ]
+    assert result.summary == {
+        "added": 2,
+        "existing": 1,
+        "failed": 0,
+        "optedOut": 1,
+        "ignoredColumns": [],
+        "unrecognizedCells": [],
+    }
+    assert reasons(account, ADA, BOB) == ["COMPLAINED", "UNSUBSCRIBED"]
+    assert suppression(account)["createdAt"] == "2024-03-01T10:00:00.000Z"
+    bob = account.ok("GetSubscriber", id=BOB)["subscriber"]
+    change, *_ = account.ok("ListSubscriberHistory", id=bob["id"])["history"]
+    assert (bob["status"], change["source"]) == ("UNSUBSCRIBED", "IMPORT")
+
+
+LISTS = {
+    "Mailchimp": (
+        "Email Address,First Name,CLEAN_TIME\nada@example.com,Ada,2024-03-01 10:00:00\n",
+        "MANUAL",
+        ["First Name"],
+    ),
+    "Postmark": (
+        "EmailAddress,SuppressionReason,Origin,CreatedAt\n"
+        "ada@example.com,HardBounce,Recipient,2024-03-01T10:00:00Z\n",
+        "BOUNCED",
+        ["Origin"],
+    ),
+    "SES": (
+        "EmailAddress,Reason,LastUpdateTime\nada@example.com,COMPLAINT,2024-03-01T10:00:00Z\n",
+        "COMPLAINED",
+        [],
+    ),
+    "Mailgun": (
+        "address,created_at,count\nada@example.com,2024-03-01 10:00:00 UTC,1\n",
+        "MANUAL",
+        ["count"],
+    ),
+}
+
+
+@each(("text", "reason", "ignored"), LISTS)
+def test_list_of_a_common_service_is_imported(
+    account: Account, text: str, reason: str, ignored: list[str]
+) -> None:
+    email = f"{len(text)}@example.com"
+
+    result = import_list(account, text.replace(ADA, email))
+
+    assert outcomes(result) == [(2, "ADDED")]
+    assert result.summary is not None
+    assert result.summary["ignoredColumns"] == ignored
+    found = suppression(account, email)
+    assert (found["reason"], found["createdAt"]) == (reason, "2024-03-01T10:00:00.000Z")
+
+
+def test_list_without_a_header_has_the_address_in_the_first_column(account: Account) -> None:
+    result = import_list(account, f"{ADA},x\n{BOB}\n", reason="BOUNCED")
+
+    assert outcomes(result) == [(1, "ADDED"), (2, "ADDED")]
+    assert reasons(account, ADA, BOB) == ["BOUNCED", "BOUNCED"]
+    assert result.summary is not None
+    assert result.summary["ignoredColumns"] == ["column 2"]
+
+
+def test_unknown_reason_or_time_suppresses_nevertheless_and_is_reported(account: Account) -> None:
+    text = f"email,reason,created\n{ADA},550 5.1.1,yesterday\n{BOB},550 no,2024-03-01\n"
+
+    result = import_list(account, text, reason="BOUNCED")
+
+    assert outcomes(result) == [(2, "ADDED"), (3, "ADDED")]
+    assert reasons(account, ADA, BOB) == ["BOUNCED", "BOUNCED"]
+    assert result.summary is not None
+    assert result.summary["unrecognizedCells"] == [
+        {"column": "reason", "rows": 2, "example": "550 5.1.1"},
+        {"column": "created", "rows": 1, "example": "yesterday"},
+    ]
+
+
+def test_invalid_rows_fail_alone(account: Account) -> None:
+    rows = [
+        {"email": "unknown"},
+        {"email": ""},
+        {"email": ADA, "createdAt": "1960-01-01T00:00:00.000Z"},
+        {"email": BOB},
+    ]
+
+    result = send_rows(account, rows, IMPORT_SUPPRESSIONS)
+
+    assert [(row["outcome"], row.get("failure"), row.get("field")) for row in result.records] == [
+        ("FAILED", "INVALID_EMAIL", "email"),
+        ("FAILED", "MISSING_EMAIL", "email"),
+        ("FAILED", "INVALID_FIELD", "createdAt"),
+        ("ADDED", None, None),
+    ]
+    assert result.summary is not None
+    assert (result.summary["added"], result.summary["failed"]) == (1, 3)
+
+
+@over_http
+def test_malformed_rows_fail_alone(account: Account) -> None:
+    rows = [
+        {"email": 1},
+        {"email": ADA, "reason": "NO"},
+        {"x": 1, "email": BOB},
+        [],
+        {"email": BOB},
+    ]
+
+    result = send_rows(account, rows, IMPORT_SUPPRESSIONS)
+
+    assert [(row["outcome"], row.get("failure"), row.get("field")) for row in result.records] == [
+        ("FAILED", "INVALID_FIELD", "email"),
+        ("FAILED", "INVALID_FIELD", "reason"),
+        ("FAILED", "INVALID_FIELD", "x"),
+        ("FAILED", "INVALID_ROW", None),
+        ("ADDED", None, None),
+    ]
+
+
+def test_file_without_a_column_for_addresses_is_rejected(account: Account) -> None:
+    result = send_table(account, "name,reason\nAda,BOUNCED\n", IMPORT_SUPPRESSIONS)
+
+    assert result.error is not None
+    assert (result.error.status, result.error.violations) == (400, [("lines", "INVALID_VALUE")])
+
+
+def test_empty_list_has_a_summary_of_zeros(account: Account) -> None:
+    for result in (import_list(account, ""), send_rows(account, [], IMPORT_SUPPRESSIONS)):
+        assert result.records == []
+        assert result.summary is not None
+        assert (result.summary["added"], result.summary["failed"]) == (0, 0)
+
+
+@over_http
+def test_list_in_another_encoding_is_imported(account: Account) -> None:
+    body = "Name;email\nä;ada@example.com\n".encode("windows-1252")
+
+    result = send_body(account, "text/csv", body, {"charset": "windows-1252"}, IMPORT_SUPPRESSIONS)
+
+    assert outcomes(result) == [(2, "ADDED")]
+
+
+def test_long_list_is_imported_and_exported_oldest_first(account: Account) -> None:
+    rows = [{"email": f"{number}@example.com"} for number in range(1_300)]
+    for row in rows[::2]:
+        row["createdAt"] = f"2024-01-01T00:00:{len(row['email']):02}.000Z"
+
+    result = send_rows(account, rows, IMPORT_SUPPRESSIONS)
+    exported = export(account, EXPORT_SUPPRESSIONS)
+
+    assert {row["outcome"] for row in result.records} == {"ADDED"}
+    assert len(exported) == 1_300
+    assert exported == sorted(exported, key=lambda row: (row["createdAt"], row["emailHash"]))
+    assert exported[:100] == account.ok("ListSuppressions", limit=100)["suppressions"]
+    header, *cells = export_table(account, EXPORT_SUPPRESSIONS)
+    assert header == ["emailHash", "reason", "createdAt"]
+    assert cells == [[row[name] for name in header] for row in exported]
+
+
+def test_scopes_of_import_and_export(account: Account) -> None:
+    limited = account.with_key(account.new_key("read"))
+
+    error = send_rows(limited, [{"email": ADA}], IMPORT_SUPPRESSIONS).error
+
+    assert error is not None
+    assert error.status == 403
+    assert export(limited, EXPORT_SUPPRESSIONS) == []
+
+
+@over_http
+def test_addition_with_an_idempotency_key_is_replayed(account: Account) -> None:
+    key = {"Idempotency-Key": "add-1"}
+
+    first = send(account, "POST", "/api/suppressions", {"emails": [ADA]}, headers=key)
+    again = send(account, "POST", "/api/suppressions", {"emails": [ADA]}, headers=key)
+    other = send(account, "POST", "/api/suppressions", {"emails": [BOB]}, headers=key)
+
+    assert (first.status, again.status, other.status) == (200, 200, 422)
+    assert again.body == first.body == {"added": 1, "existing": 0, "optedOut": 0}

@@ -1,0 +1,101 @@
+"""Tests of `roster suppressions`."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+from server.console import ExitCode
+
+from ..conftest import Account
+from .transfers import transfer
+
+
+def reason(account: Account, email: str) -> str:
+    return str(account.ok("GetSuppression", email=email)["suppression"]["reason"])
+
+
+def test_added_addresses_are_suppressed(http_account: Account) -> None:
+    account = http_account
+    account.ok("CreateSubscriber", email="ada@example.com")
+
+    done = transfer(
+        account, "suppressions", "add", "ada@example.com", "b@example.com", "--reason", "bounced"
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "Suppressed: 2. Suppressed before: 0. Failed: 0. Subscribers opted out: 1.\n"
+    )
+    assert reason(account, "b@example.com") == "BOUNCED"
+
+
+def test_invalid_address_is_named(http_account: Account) -> None:
+    done = transfer(http_account, "suppressions", "add", "ada@example.com", "unknown")
+
+    assert done.returncode == ExitCode.REJECTED
+    assert "emails[1] must be a single email address" in done.stderr
+
+
+def test_list_is_imported_and_failed_rows_are_printed(
+    http_account: Account, tmp_path: Path
+) -> None:
+    path = tmp_path / "list.csv.gz"
+    path.write_bytes(
+        gzip.compress(b"Email Address,Reason,Origin\na@example.com,spam,x\nunknown,,\n,,\n")
+    )
+
+    done = transfer(http_account, "suppressions", "import", str(path))
+
+    assert done.returncode == ExitCode.ROWS_FAILED
+    assert done.stderr.splitlines() == [
+        "roster: Line 3, unknown: INVALID_EMAIL (email).",
+        "roster: Line 4, no address: MISSING_EMAIL (email).",
+    ]
+    assert done.stdout.splitlines() == [
+        "Suppressed: 1. Suppressed before: 0. Failed: 2. Subscribers opted out: 0.",
+        "Columns ignored: Origin.",
+    ]
+    assert reason(http_account, "a@example.com") == "COMPLAINED"
+
+
+def test_counts_are_printed_as_json(http_account: Account, tmp_path: Path) -> None:
+    path = tmp_path / "list.ndjson"
+    path.write_text('{"email": "a@example.com"}\n', encoding="utf-8")
+
+    done = transfer(http_account, "suppressions", "import", str(path), "--json")
+
+    assert json.loads(done.stdout)["added"] == 1
+
+
+def test_suppressions_are_exported_to_a_file(http_account: Account, tmp_path: Path) -> None:
+    http_account.ok("AddSuppressions", emails=["a@example.com", "b@example.com"])
+    path = tmp_path / "out.csv"
+    path.write_text("before", encoding="utf-8")
+
+    done = transfer(http_account, "suppressions", "export", str(path))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    with path.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert rows == http_account.ok("ListSuppressions")["suppressions"]
+    assert [file.name for file in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_suppressions_are_exported_to_standard_output(http_account: Account) -> None:
+    http_account.ok("AddSuppressions", emails=["a@example.com"])
+
+    done = transfer(http_account, "suppressions", "export")
+
+    assert [json.loads(line) for line in done.stdout.splitlines()] == (
+        http_account.ok("ListSuppressions")["suppressions"]
+    )
+
+
+def test_folder_is_not_a_target(http_account: Account, tmp_path: Path) -> None:
+    done = transfer(http_account, "suppressions", "export", str(tmp_path))
+
+    assert done.returncode == ExitCode.USAGE
+    assert "cannot be written" in done.stderr
