@@ -93,7 +93,8 @@ _IDENTIFY = Statement(
         )
         .join(Account, on=Account.id == ApiKey.account_id)
         .where(ApiKey.secret_hash == param("secret_hash"))
-    )
+    ),
+    has_one_plan=True,
 )
 _ACCOUNT_OF_KEY = Statement(
     lambda _: ApiKey.select(ApiKey.account_id).where(ApiKey.id == param("id"))

@@ -48,7 +48,7 @@ _COLUMNS = tuple(getattr(CustomField, name) for name in CustomFieldRow._fields)
 _IN_ACCOUNT = CustomField.account_id == param("account_id")
 _ONE = _IN_ACCOUNT & (CustomField.id == param("id"))
 
-_FIND = Statement(lambda _: CustomField.select(*_COLUMNS).where(_ONE))
+_FIND = Statement(lambda _: CustomField.select(*_COLUMNS).where(_ONE), has_one_plan=True)
 _COUNT = Statement(lambda _: CustomField.select(fn.COUNT(CustomField.id)).where(_IN_ACCOUNT))
 _PAGE = Statement(
     lambda _: (
@@ -62,7 +62,8 @@ _PAGE = Statement(
 _BY_LABEL = Statement(
     lambda _: CustomField.select(CustomField.id).where(
         _IN_ACCOUNT & (CustomField.label_key == param("label_key"))
-    )
+    ),
+    has_one_plan=True,
 )
 _INSERT = Statement(
     lambda _: CustomField.insert(
@@ -85,7 +86,8 @@ _UPDATE = Statement(
 )
 _DELETE = Statement(lambda _: CustomField.delete().where(_ONE))
 _TYPES = Statement(
-    lambda _: CustomField.select(CustomField.key, CustomField.data_type).where(_IN_ACCOUNT)
+    lambda _: CustomField.select(CustomField.key, CustomField.data_type).where(_IN_ACCOUNT),
+    has_one_plan=True,
 )
 _COLUMN_FIELDS = Statement(
     lambda _: (

@@ -36,10 +36,15 @@ _ADVANCE = Statement(
         EventStream.update({EventStream.sequence: EventStream.sequence + param("count")})
         .where(_STREAM_OF_ACCOUNT & (EventStream.webhooks > SQL("0")))
         .returning(EventStream.sequence)
-    )
+    ),
+    has_one_plan=True,
 )
-_SEQUENCE = Statement(lambda _: EventStream.select(EventStream.sequence).where(_STREAM_OF_ACCOUNT))
-_WEBHOOKS = Statement(lambda _: EventStream.select(EventStream.webhooks).where(_STREAM_OF_ACCOUNT))
+_SEQUENCE = Statement(
+    lambda _: EventStream.select(EventStream.sequence).where(_STREAM_OF_ACCOUNT), has_one_plan=True
+)
+_WEBHOOKS = Statement(
+    lambda _: EventStream.select(EventStream.webhooks).where(_STREAM_OF_ACCOUNT), has_one_plan=True
+)
 _BEGIN = Statement(
     lambda _: EventStream.insert(
         {
@@ -47,7 +52,8 @@ _BEGIN = Statement(
             EventStream.sequence: param("sequence"),
             EventStream.webhooks: param("webhooks"),
         }
-    ).on_conflict_ignore()
+    ).on_conflict_ignore(),
+    has_one_plan=True,
 )
 _COUNT_WEBHOOKS = Statement(
     lambda _: EventStream.update({EventStream.webhooks: param("webhooks")}).where(
@@ -59,7 +65,8 @@ _INSERT_ALL = Statement(
         Event.account_id,
         _COLUMNS,
         "rows",
-    )
+    ),
+    has_one_plan=True,
 )
 
 

@@ -10,7 +10,7 @@ stored anywhere else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from ..encryption import Encryption
 from ..errors import IdempotencyKeyInUse, IdempotencyKeyReused, RosterError
 from ..storage.database import Database, NodeResults, Result, Work
+from ..storage.shared_work import SharedWork
 from ..storage.transaction import Transaction
 from . import store
 
@@ -88,6 +89,9 @@ class IdempotentDatabase:
         request = _current.get()
         if request is None:
             return await self._database.write(work)
+        if isinstance(work, SharedWork):
+            once = SharedWork(("once", work.key), (request, work), self._run_all_once)
+            return await self._database.write(once)
         return await self._database.write(lambda tx: self._run_once(request, work, tx))
 
     async def begin(self, work: Work[Result]) -> Result | Any:
@@ -127,6 +131,29 @@ class IdempotentDatabase:
         self._store_response(request, response, tx)
         return response
 
+    def _run_all_once(
+        self, calls: Sequence[tuple[Request, SharedWork[Any, Any]]], tx: Transaction
+    ) -> Sequence[Any]:
+        """Returns the outcome of each call, as `_run_once` does. They are of one account."""
+        requests = [request for request, _ in calls]
+        rows = store.find_all(requests[0].account_id, [each.key for each in requests], tx)
+        outcomes: dict[str, Any] = {}
+        new = []
+        for request, work in calls:
+            try:
+                outcomes[request.key] = self._response_of(request, rows.get(request.key))
+            except RosterError as error:
+                outcomes[request.key] = error
+            if outcomes[request.key] is None:
+                new.append((request, work))
+        if new:
+            results = new[0][1].run_all([work.argument for _, work in new], tx)
+            for (request, _), result in zip(new, results, strict=True):
+                outcomes[request.key] = result
+                if not isinstance(result, Exception):
+                    self._store_response(request, result, tx)
+        return [outcomes[request.key] for request in requests]
+
     def _begin(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
         stored = self._stored(request, tx)
         if stored is not None:
@@ -143,7 +170,10 @@ class IdempotentDatabase:
         return response
 
     def _stored(self, request: Request, tx: Transaction) -> Any | None:
-        stored = store.find(*request.owner, tx)
+        return self._response_of(request, store.find(*request.owner, tx))
+
+    def _response_of(self, request: Request, stored: store.StoredResponseRow | None) -> Any | None:
+        """Returns the parsed response. Raises IdempotencyKeyReused or IdempotencyKeyInUse."""
         if stored is None:
             return None
         if stored.is_running:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from peewee import EXCLUDED, SQL
@@ -40,7 +41,18 @@ _FIND = Statement(
         _IN_ACCOUNT
         & (StoredResponse.key == param("key"))
         & (StoredResponse.created_at > param("since"))
-    )
+    ),
+    has_one_plan=True,
+)
+_FIND_ALL = Statement(
+    lambda dialect: StoredResponse.select(
+        StoredResponse.key, StoredResponse.fingerprint, StoredResponse.answer
+    ).where(
+        _IN_ACCOUNT
+        & dialect.any_of(StoredResponse.key, "keys")
+        & (StoredResponse.created_at > param("since"))
+    ),
+    has_one_plan=True,
 )
 _PUT = Statement(
     lambda _: StoredResponse.insert(
@@ -64,10 +76,12 @@ _PUT = Statement(
                 StoredResponse.created_at,
             )
         },
-    )
+    ),
+    has_one_plan=True,
 )
 _DELETE = Statement(
-    lambda _: StoredResponse.delete().where(_IN_ACCOUNT & (StoredResponse.key == param("key")))
+    lambda _: StoredResponse.delete().where(_IN_ACCOUNT & (StoredResponse.key == param("key"))),
+    has_one_plan=True,
 )
 _OLD = StoredResponse.alias()
 _PURGE = Statement(
@@ -94,6 +108,13 @@ def find(account_id: str, key: str, tx: Transaction) -> StoredResponseRow | None
     """Returns the stored response of a key, or None if there is none or it has expired."""
     row = tx.one(_FIND, account_id=account_id, key=key, since=tx.now - RETENTION_MILLISECONDS)
     return StoredResponseRow._make(row) if row else None
+
+
+def find_all(account_id: str, keys: Sequence[str], tx: Transaction) -> dict[str, StoredResponseRow]:
+    """Returns the stored responses of keys, by key. One statement."""
+    since = tx.now - RETENTION_MILLISECONDS
+    rows = tx.all(_FIND_ALL, account_id=account_id, keys=list(keys), since=since)
+    return {key: StoredResponseRow._make(row) for key, *row in rows}
 
 
 def put(account_id: str, key: str, response: StoredResponseRow, tx: Transaction) -> None:

@@ -26,12 +26,12 @@ class SqliteDialect:
     def within(self, field: Field, query: Node) -> Expression:
         return Expression(field, "IN", query)
 
-    def joined(self, field: Field) -> Node:
-        query: Node = fn.GROUP_CONCAT(field)
-        return query
-
     def object_of(self, key: Field, value: Field) -> Node:
         query: Node = fn.JSON_GROUP_OBJECT(key, fn.JSON(value))
+        return query
+
+    def texts_of(self, key: Field, value: Field) -> Node:
+        query: Node = fn.JSON_GROUP_OBJECT(key, value)
         return query
 
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:  # noqa: ARG002
@@ -63,12 +63,12 @@ class PostgresDialect:
         # choose the wrong order.
         return Expression(field, "=", fn.ANY(fn.ARRAY(query)))
 
-    def joined(self, field: Field) -> Node:
-        query: Node = fn.STRING_AGG(field, SQL("','"))
-        return query
-
     def object_of(self, key: Field, value: Field) -> Node:
         query: Node = fn.JSON_OBJECT_AGG(key, value.cast("json")).cast("text")
+        return query
+
+    def texts_of(self, key: Field, value: Field) -> Node:
+        query: Node = fn.JSON_OBJECT_AGG(key, value).cast("text")
         return query
 
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:

@@ -48,11 +48,11 @@ class Dialect(Protocol):
     def within(self, field: Field, query: Node) -> Expression:
         """Compares a column with all rows of a one-column query."""
 
-    def joined(self, field: Field) -> Node:
-        """Joins the values of a group with commas; null for an empty group."""
-
     def object_of(self, key: Field, value: Field) -> Node:
         """Builds a JSON object from a group of keys and JSON values; {} or null if it is empty."""
+
+    def texts_of(self, key: Field, value: Field) -> Node:
+        """Builds a JSON object from a group of keys and texts; {} or null if it is empty."""
 
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:
         """Locks the selected rows until the transaction ends (FOR UPDATE).
@@ -97,14 +97,20 @@ class Statement:
 
     `build` receives the dialect and returns a Peewee query. All of its values are `param(name)`
     or SQL constants. A statement `without_account_lock` can run while another transaction
-    writes to the account; it locks the rows that it depends on itself.
+    writes to the account; it locks the rows that it depends on itself. A statement that
+    `has_one_plan` uses the same indexes for all values, so PostgreSQL plans it only once.
     """
 
     def __init__(
-        self, build: Callable[[Dialect], Node], *, without_account_lock: bool = False
+        self,
+        build: Callable[[Dialect], Node],
+        *,
+        without_account_lock: bool = False,
+        has_one_plan: bool = False,
     ) -> None:
         self._build = build
         self.without_account_lock = without_account_lock
+        self.has_one_plan = has_one_plan
         self._prepared: dict[type, Prepared] = {}
 
     def prepared(self, dialect: Dialect, database: Database) -> Prepared:

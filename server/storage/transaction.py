@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from peewee import Database
@@ -77,6 +77,11 @@ class Transaction:
     def run(self, statement: Statement, **values: Any) -> int:
         """Runs a statement and returns the number of changed rows."""
         return self._database.rows_affected(self._execute(statement, values))  # type: ignore[no-any-return]
+
+    def run_each(self, statement: Statement, values: Sequence[Mapping[str, Any]]) -> None:
+        """Runs a statement once for each mapping, without its results."""
+        for each in values:
+            self._execute(statement, each)
 
     def ping(self) -> None:
         """Runs a minimal query, for a health check."""

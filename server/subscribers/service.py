@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Protocol, TypeVar
@@ -14,10 +14,11 @@ from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 from ..caller import account_id, current
 from ..custom_fields.store import column_fields
 from ..emails import Email, parse_email
-from ..errors import invalid
+from ..errors import SubscriberNotFound, invalid
 from ..ids import is_id
 from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict
 from ..storage.database import Database
+from ..storage.shared_work import OneStatement, SharedWork
 from ..storage.transaction import Transaction
 from ..streams import accept, accept_with_first, prefetch
 from ..suppressions.store import Suppressions
@@ -32,8 +33,8 @@ from .list_query import export_filter, list_query, next_page_token
 from .messages import bulk_response, fill, fill_all
 from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalEvents
-from .store_paging import PagePosition, page, page_without_total
-from .store_reading import check_reference, find
+from .store_paging import PagePosition, has_one_statement, page, page_without_total
+from .store_reading import Reference, check_reference, find, find_each
 
 
 class HasSubscriber(Protocol):
@@ -64,11 +65,18 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     ) -> pb.CreateSubscriberResponse:
         account, by = account_id(), _caller()
         new = _new_subscriber(request, rules.check_email(request.email))
-        return await self._database.write(
-            lambda tx: _filled(
-                pb.CreateSubscriberResponse(), self._store.create(account, new, tx, by)
-            )
-        )
+        create = SharedWork(("create", account, by), new, partial(self._create_each, account, by))
+        return await self._database.write(create)
+
+    def _create_each(
+        self, account: str, by: Actor, new: Sequence[rules.NewSubscriber], tx: Transaction
+    ) -> list[pb.CreateSubscriberResponse | Exception]:
+        return [
+            outcome
+            if isinstance(outcome, Exception)
+            else _filled(pb.CreateSubscriberResponse(), outcome)
+            for outcome in self._store.create_each(account, new, tx, by)
+        ]
 
     async def BulkCreateSubscribers(
         self, request: pb.BulkCreateSubscribersRequest, _context: Context
@@ -93,7 +101,13 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         self, request: pb.GetSubscriberRequest, _context: Context
     ) -> pb.GetSubscriberResponse:
         account, reference = account_id(), check_reference(request.id)
-        row = await self._database.read(lambda tx: find(account, reference, tx))
+        get = SharedWork(
+            ("get", account, type(reference)),
+            reference,
+            partial(_find_each, account),
+            has_one_statement=True,
+        )
+        row = await self._database.read(get)
         return _filled(pb.GetSubscriberResponse(), row, full=_is_full(request))
 
     async def ListSubscribers(
@@ -103,9 +117,9 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         reply = pb.ListSubscribersResponse(page=query.page, limit=query.position.limit)
         if query.matches_nothing:
             return reply
-        result = await self._database.read(
-            lambda tx: page(account, query.filter, query.position, tx)
-        )
+        work = partial(page, account, query.filter, query.position)
+        is_alone = has_one_statement(query.filter, query.position)
+        result = await self._database.read(OneStatement(work) if is_alone else work)
         reply.total = result.total
         fill_all(reply.subscribers, result.rows, full=_is_full(request))
         if result.more:
@@ -130,6 +144,10 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         if request.allow_missing and not is_id(request.id):
             return await self._upsert(request, changes, by)
         reference = check_reference(request.id)
+        if changes.has_profile_only:
+            update = partial(_update_profiles, account, by)
+            shared = SharedWork(("update", account, by), (reference, changes.profile), update)
+            return await self._database.write(shared)
         return await self._database.write(
             lambda tx: _filled(
                 pb.UpdateSubscriberResponse(),
@@ -256,6 +274,29 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
 
         await self._database.write(delete)
         return pb.DeleteSubscriberResponse()
+
+
+def _find_each(
+    account: str, references: Sequence[Reference], tx: Transaction
+) -> list[SubscriberRow | Exception]:
+    if len(references) == 1:
+        return [find(account, references[0], tx)]
+    found = find_each(account, references, tx)
+    return [found.get(reference) or SubscriberNotFound() for reference in references]
+
+
+def _update_profiles(
+    account: str,
+    by: Actor,
+    updates: Sequence[tuple[Reference, Mapping[str, str]]],
+    tx: Transaction,
+) -> list[pb.UpdateSubscriberResponse | Exception]:
+    return [
+        outcome
+        if isinstance(outcome, Exception)
+        else _filled(pb.UpdateSubscriberResponse(), outcome)
+        for outcome in store.update_profiles(account, updates, tx, by)
+    ]
 
 
 def _new_subscriber(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -13,7 +13,9 @@ from ..custom_fields.rules import check_size, check_values, merged
 from ..emails import Email, unicode_key
 from ..errors import (
     Detail,
+    RosterError,
     SubscriberAlreadyExists,
+    SubscriberNotFound,
     SubscriberSuppressed,
     ValidationError,
     invalid,
@@ -48,7 +50,7 @@ from .rules import (
 )
 from .store_attached import attach, detach, detach_all, merge_values, put_values
 from .store_history import add_history
-from .store_reading import IN_ACCOUNT, ONE, Reference, find
+from .store_reading import IN_ACCOUNT, ONE, Reference, find, find_each
 from .store_revisions import keep_deleted, next_revision, revision_at
 
 # The columns that an import can state, besides the time of creation.
@@ -73,12 +75,8 @@ _profile_values = itemgetter(*PROFILE)
 _BY_EMAIL_KEY = Statement(
     lambda _: Subscriber.select(Subscriber.id).where(
         IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
-    )
-)
-_INSERT = Statement(
-    lambda _: Subscriber.insert(
-        {column: param(column.name) for column in _ALL_COLUMNS}
-    ).on_conflict_ignore()
+    ),
+    has_one_plan=True,
 )
 
 
@@ -89,9 +87,11 @@ def _insert_all(dialect: Dialect, columns: Sequence[Field]) -> Node:
     return insert.returning(Subscriber.id)
 
 
-_INSERT_STATED = Statement(lambda dialect: _insert_all(dialect, _STATED_COLUMNS))
+_INSERT_STATED = Statement(lambda dialect: _insert_all(dialect, _STATED_COLUMNS), has_one_plan=True)
 # For rows that state nothing. Each column takes time (`bulk_of_100` in `make bench`).
-_INSERT_NEW = Statement(lambda dialect: _insert_all(dialect, (Subscriber.confirmed_at,)))
+_INSERT_NEW = Statement(
+    lambda dialect: _insert_all(dialect, (Subscriber.confirmed_at,)), has_one_plan=True
+)
 _UPDATE = Statement(
     lambda _: Subscriber.update(
         {
@@ -99,9 +99,10 @@ _UPDATE = Statement(
             for column in _ALL_COLUMNS
             if column.name not in ("account_id", "id", "created_at", "origin")
         }
-    ).where(ONE)
+    ).where(ONE),
+    has_one_plan=True,
 )
-_DELETE = Statement(lambda _: Subscriber.delete().where(ONE))
+_DELETE = Statement(lambda _: Subscriber.delete().where(ONE), has_one_plan=True)
 
 
 class Changes(NamedTuple):
@@ -114,6 +115,10 @@ class Changes(NamedTuple):
     profile: Mapping[str, Any] = {}
     tags: Mapping[str, str] | None = None
     values: Mapping[str, Any] | None = None
+
+    @property
+    def has_profile_only(self) -> bool:
+        return self.email is None and self.tags is None and self.values is None
 
 
 class CreateManyResult(NamedTuple):
@@ -139,26 +144,39 @@ class SubscriberStore:
     def create(
         self, account_id: str, new: NewSubscriber, tx: Transaction, by: Actor = API
     ) -> SubscriberRow:
-        """Stores a new subscriber with tags and values.
+        """Stores a new subscriber and returns it. Raises the errors of `create_each`."""
+        (outcome,) = self.create_each(account_id, [new], tx, by)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-        Raises ValidationError for values that no custom field accepts,
-        SubscriberAlreadyExists or SubscriberSuppressed.
+    def create_each(
+        self, account_id: str, new: Sequence[NewSubscriber], tx: Transaction, by: Actor = API
+    ) -> list[SubscriberRow | RosterError]:
+        """Stores new subscribers with tags and values. Returns each of them, or its error.
+
+        The errors are ValidationError for values that no custom field accepts,
+        SubscriberAlreadyExists, and SubscriberSuppressed. The number of statements is as for
+        `create_many`.
         """
-        _check_values(account_id, new.values, tx)
-        _check_suppressed(account_id, new.email.key, self._suppressions, tx)
-        revision = next_revision(account_id, tx)
-        (subscriber_id,) = _new_ids([new], revision, tx)
-        revision = revision_at(subscriber_id, revision)
-        row = _new_row(subscriber_id, new, revision, by)
-        columns = {**_columns_of(row), "origin": origin(new.status, tx.now, by)}
-        if not tx.run(_INSERT, account_id=account_id, **columns):
-            raise SubscriberAlreadyExists
-        add_to_counters(account_id, [row.id], tx)
-        put_values(account_id, [(row.id, new.values)], tx)
-        names = attach(account_id, [(row.id, new.tags)], tx)
-        row = row._replace(tags=tuple(names.values()))
-        record(account_id, [created(EventType.SUBSCRIBER_CREATED, row)], tx)
-        return row
+        outcomes: dict[int, SubscriberRow | RosterError] = {}
+        for index, faults in _invalid_values(account_id, enumerate(new), tx):
+            outcomes[index] = ValidationError(faults)
+        keys = {each.email.key for index, each in enumerate(new) if index not in outcomes}
+        suppressed = self._suppressions.suppressed_among(account_id, keys, tx)
+        candidates: dict[str, int] = {}
+        for index, each in enumerate(new):
+            if index in outcomes:
+                continue
+            if each.email.key in suppressed:
+                outcomes[index] = SubscriberSuppressed()
+            else:
+                candidates.setdefault(each.email.key, index)
+        rows = {index: new[index] for index in candidates.values()}
+        inserted = _insert(account_id, rows, tx, by)
+        for index, subscriber_id in inserted.ids.items():
+            outcomes[index] = inserted.row(subscriber_id, new[index], by)
+        return [outcomes.get(index) or SubscriberAlreadyExists() for index in range(len(new))]
 
     def create_many(
         self,
@@ -181,37 +199,9 @@ class SubscriberStore:
             if index not in row_errors:
                 first.setdefault(new.email.key, index)
         candidates = {index: rows[index] for index in first.values()}
-        if not candidates:
-            return CreateManyResult({}, row_errors)
-        revision = next_revision(account_id, tx)
-        new_ids = _new_ids(list(candidates.values()), revision, tx)
-        ids = dict(zip(candidates, new_ids, strict=True))
-        revision = revision_at(max(new_ids), revision)
-        origins = {status: origin(status, tx.now, by) for status in Status}
-        has_records = any(
-            new.consent_record is not NO_CONSENT_RECORD for new in candidates.values()
-        )
-        record_of = _stated if has_records else _confirmation
-        values = [
-            (
-                *_new_columns(ids[index], new),
-                origins[new.status],
-                *record_of(ids[index], new, by),
-            )
-            for index, new in candidates.items()
-        ]
-        insert = _INSERT_STATED if has_records else _INSERT_NEW
-        inserted = tx.all(insert, account_id=account_id, rows=values, revision=revision)
-        inserted_ids = {subscriber_id for (subscriber_id,) in inserted}
-        created = {index: id_ for index, id_ in ids.items() if id_ in inserted_ids}
+        created = _insert(account_id, candidates, tx, by).ids
         existing = RowError(Failure.ALREADY_EXISTS, "email")
-        row_errors |= {index: existing for index in ids if index not in created}
-        if created:
-            stored = [(subscriber_id, rows[index]) for index, subscriber_id in created.items()]
-            add_to_counters(account_id, sorted(created.values()), tx)
-            put_values(account_id, [(id_, new.values) for id_, new in stored], tx)
-            names = attach(account_id, [(id_, new.tags) for id_, new in stored], tx)
-            _record_created(account_id, stored, names, revision, by, tx)
+        row_errors |= {index: existing for index in candidates if index not in created}
         duplicate = RowError(Failure.DUPLICATE_IN_REQUEST, "email")
         for index, new in rows.items():
             if index not in row_errors and index not in created:
@@ -223,14 +213,10 @@ class SubscriberStore:
         self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
     ) -> dict[int, RowError]:
         """Returns the errors of rows that depend on custom fields and suppressions."""
-        row_errors: dict[int, RowError] = {}
-        with_values = {index: new.values for index, new in rows.items() if new.values}
-        if with_values:
-            types = custom_fields.types(account_id, tx)
-            for index, values in with_values.items():
-                faults = check_values(values, types) or check_size(values)
-                if faults:
-                    row_errors[index] = row_error_for(faults[0])
+        row_errors = {
+            index: row_error_for(faults[0])
+            for index, faults in _invalid_values(account_id, rows.items(), tx)
+        }
         keys = {index: new.email.key for index, new in rows.items() if index not in row_errors}
         suppressed = self._suppressions.suppressed_among(account_id, set(keys.values()), tx)
         suppressed_row = RowError(Failure.SUPPRESSED, "email")
@@ -337,21 +323,65 @@ class SubscriberStore:
             self._suppressions.add(account_id, [suppression], tx)
 
 
-def _record_created(
-    account_id: str,
-    stored: Sequence[tuple[str, NewSubscriber]],
-    names: Mapping[str, str],
-    revision: int,
-    by: Actor,
-    tx: Transaction,
-) -> None:
-    if not has_webhooks(account_id, tx):
-        return
-    rows = [
-        _new_row(subscriber_id, new, revision, by, tuple(names[key] for key in sorted(new.tags)))
-        for subscriber_id, new in stored
+class _Inserted(NamedTuple):
+    """The IDs of stored subscribers by index, their revision, and the names of tags by key."""
+
+    ids: dict[int, str]
+    revision: int = 0
+    names: Mapping[str, str] = {}
+
+    def row(self, subscriber_id: str, new: NewSubscriber, by: Actor) -> SubscriberRow:
+        tags = tuple(self.names[key] for key in sorted(new.tags))
+        return _new_row(subscriber_id, new, self.revision, by, tags)
+
+
+def _insert(
+    account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, by: Actor
+) -> _Inserted:
+    """Stores valid subscribers with different addresses, except those that exist already."""
+    if not new:
+        return _Inserted({})
+    revision = next_revision(account_id, tx)
+    new_ids = _new_ids(list(new.values()), revision, tx)
+    ids = dict(zip(new, new_ids, strict=True))
+    revision = revision_at(max(new_ids), revision)
+    origins = {status: origin(status, tx.now, by) for status in Status}
+    has_records = any(each.consent_record is not NO_CONSENT_RECORD for each in new.values())
+    record_of = _stated if has_records else _confirmation
+    values = [
+        (
+            *_new_columns(ids[index], each),
+            origins[each.status],
+            *record_of(ids[index], each, by),
+        )
+        for index, each in new.items()
     ]
-    record(account_id, [created(EventType.SUBSCRIBER_CREATED, row) for row in rows], tx)
+    insert = _INSERT_STATED if has_records else _INSERT_NEW
+    rows = tx.all(insert, account_id=account_id, rows=values, revision=revision)
+    stored_ids = {subscriber_id for (subscriber_id,) in rows}
+    stored = {index: id_ for index, id_ in ids.items() if id_ in stored_ids}
+    if not stored:
+        return _Inserted({})
+    add_to_counters(account_id, sorted(stored.values()), tx)
+    put_values(account_id, [(id_, new[index].values) for index, id_ in stored.items()], tx)
+    names = attach(account_id, [(id_, new[index].tags) for index, id_ in stored.items()], tx)
+    inserted = _Inserted(stored, revision, names)
+    if has_webhooks(account_id, tx):
+        created_rows = [inserted.row(id_, new[index], by) for index, id_ in stored.items()]
+        record(account_id, [created(EventType.SUBSCRIBER_CREATED, row) for row in created_rows], tx)
+    return inserted
+
+
+def _invalid_values(
+    account_id: str, rows: Iterable[tuple[int, NewSubscriber]], tx: Transaction
+) -> Iterator[tuple[int, Sequence[Detail]]]:
+    """Yields the faults of values that no custom field of the account accepts."""
+    with_values = [(index, new.values) for index, new in rows if new.values]
+    types = custom_fields.types(account_id, tx) if with_values else {}
+    for index, values in with_values:
+        faults: Sequence[Detail] = check_values(values, types) or check_size(values)
+        if faults:
+            yield index, faults
 
 
 def change_status(
@@ -378,6 +408,36 @@ def change_status(
     row = before._replace(status=int(status))
     event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
     return _store_change(account_id, before, row, tx, by, event_type, consent_record)
+
+
+def update_profiles(
+    account_id: str,
+    updates: Sequence[tuple[Reference, Mapping[str, str]]],
+    tx: Transaction,
+    by: Actor = API,
+) -> list[SubscriberRow | RosterError]:
+    """Changes fields of the profiles of subscribers.
+
+    Returns each of them, or SubscriberNotFound. Later changes of a subscriber follow its first
+    one.
+    """
+    outcomes: dict[int, SubscriberRow | RosterError] = {}
+    while len(outcomes) < len(updates):
+        left = [index for index in range(len(updates)) if index not in outcomes]
+        found = find_each(account_id, [updates[index][0] for index in left], tx)
+        first: dict[str, int] = {}
+        for index in left:
+            before = found.get(updates[index][0])
+            if before is None:
+                outcomes[index] = SubscriberNotFound()
+            else:
+                first.setdefault(before.id, index)
+        changes = []
+        for index in first.values():
+            reference, profile = updates[index]
+            changes.append((found[reference], found[reference]._replace(**profile)))  # type: ignore[arg-type]
+        outcomes |= zip(first.values(), _store_changes(account_id, changes, tx, by), strict=True)
+    return [outcomes[index] for index in range(len(updates))]
 
 
 def _check_suppressed(
@@ -436,20 +496,42 @@ def _store_change(
     event_type: EventType = EventType.SUBSCRIBER_UPDATED,
     consent_record: ConsentRecord = NO_CONSENT_RECORD,
 ) -> SubscriberRow:
-    """Stores a change with its history and event, except tags and values. Returns the row.
+    """Stores a change, see `_store_changes`. Returns the row."""
+    (stored,) = _store_changes(account_id, [(before, row)], tx, by, event_type, consent_record)
+    return stored
 
-    Does nothing if the rows are equal.
+
+def _store_changes(
+    account_id: str,
+    changes: Sequence[tuple[SubscriberRow, SubscriberRow]],
+    tx: Transaction,
+    by: Actor,
+    event_type: EventType = EventType.SUBSCRIBER_UPDATED,
+    consent_record: ConsentRecord = NO_CONSENT_RECORD,
+) -> list[SubscriberRow]:
+    """Stores changes of different subscribers with their history and events. Returns the rows.
+
+    A change is a row before and after. Tags and values are not stored here. A change to equal
+    values has no effect. A statement for each row, two more, and those that record events.
     """
-    if row == before:
-        return row
-    times: dict[str, Any] = status_times(
-        Status(before.status), Status(row.status), tx.now, consent_record
-    )
-    row = row._replace(revision=next_revision(account_id, tx), **times)
-    tx.run(_UPDATE, account_id=account_id, **_columns_of(row))
-    add_history(account_id, row.id, entries(before, row, by), tx)
-    record(account_id, [Change(event_type, before, row)], tx)
-    return row
+    if all(before == row for before, row in changes):
+        return [row for _, row in changes]
+    revision, stored, effective = next_revision(account_id, tx), [], []
+    for before, row in changes:
+        changed = row
+        if row != before:
+            times: dict[str, Any] = status_times(
+                Status(before.status), Status(row.status), tx.now, consent_record
+            )
+            changed = row._replace(revision=revision, **times)
+            effective.append((before, changed))
+        stored.append(changed)
+    columns = [{"account_id": account_id, **_columns_of(row)} for _, row in effective]
+    tx.run_each(_UPDATE, columns)
+    histories = [(row.id, entries(before, row, by)) for before, row in effective]
+    add_history(account_id, histories, tx)
+    record(account_id, [Change(event_type, before, row) for before, row in effective], tx)
+    return stored
 
 
 def _check_values(

@@ -19,9 +19,10 @@ _LINKS_OF_ONE = (SubscriberTag.account_id == param("account_id")) & (
 _ATTACH_ALL = Statement(
     lambda dialect: dialect.insert_all(
         SubscriberTag.account_id, (SubscriberTag.subscriber_id, SubscriberTag.tag_id), "rows"
-    )
+    ),
+    has_one_plan=True,
 )
-_DETACH_ALL = Statement(lambda _: SubscriberTag.delete().where(_LINKS_OF_ONE))
+_DETACH_ALL = Statement(lambda _: SubscriberTag.delete().where(_LINKS_OF_ONE), has_one_plan=True)
 _DETACH = Statement(
     lambda dialect: SubscriberTag.delete().where(
         _LINKS_OF_ONE
@@ -30,21 +31,24 @@ _DETACH = Statement(
                 (Tag.account_id == param("account_id")) & dialect.any_of(Tag.name_key, "keys")
             )
         )
-    )
+    ),
+    has_one_plan=True,
 )
 _PUT_VALUES = Statement(
     lambda dialect: dialect.insert_all(
         CustomValue.account_id,
         (CustomValue.subscriber_id, CustomValue.key, CustomValue.value),
         "rows",
-    )
+    ),
+    has_one_plan=True,
 )
 _REMOVE_VALUES = Statement(
     lambda dialect: CustomValue.delete().where(
         (CustomValue.account_id == param("account_id"))
         & (CustomValue.subscriber_id == param("subscriber_id"))
         & dialect.any_of(CustomValue.key, "keys")
-    )
+    ),
+    has_one_plan=True,
 )
 
 

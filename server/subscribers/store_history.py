@@ -33,15 +33,20 @@ _ADD = Statement(
             SubscriberHistory.changes,
         ),
         "rows",
-    )
+    ),
+    has_one_plan=True,
 )
 
 
 def add_history(
-    account_id: str, subscriber_id: str, entries: Iterable[Entry], tx: Transaction
+    account_id: str, entries_by_id: Iterable[tuple[str, Iterable[Entry]]], tx: Transaction
 ) -> None:
-    """Adds entries to the history of a subscriber. One statement."""
-    rows = [(subscriber_id, tx.new_id(), *entry) for entry in entries]
+    """Adds entries to the histories of subscribers, given with their IDs. One statement."""
+    rows = [
+        (subscriber_id, tx.new_id(), *entry)
+        for subscriber_id, entries in entries_by_id
+        for entry in entries
+    ]
     if rows:
         tx.run(_ADD, account_id=account_id, rows=rows)
 
@@ -61,8 +66,10 @@ _PAGE = Statement(
         .offset(param("offset"))
     )
 )
-_COUNT = Statement(lambda _: SubscriberHistory.select(fn.COUNT(SQL("1"))).where(_OF_ONE))
-_ORIGIN = Statement(lambda _: Subscriber.select(Subscriber.origin).where(ONE))
+_COUNT = Statement(
+    lambda _: SubscriberHistory.select(fn.COUNT(SQL("1"))).where(_OF_ONE), has_one_plan=True
+)
+_ORIGIN = Statement(lambda _: Subscriber.select(Subscriber.origin).where(ONE), has_one_plan=True)
 
 
 class HistoryEntry(NamedTuple):

@@ -7,12 +7,12 @@ from enum import Enum
 from functools import cache
 from typing import Any, NamedTuple
 
-from peewee import OP, Expression, Field, ModelCompoundSelectQuery, ModelSelect, Tuple, fn
+from peewee import OP, Expression, Field, ModelCompoundSelectQuery, ModelSelect, Node, Tuple, fn
 
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags.models import Tag
-from .counters.store_pages import page_by_offset, total
+from .counters.store_pages import page_by_offset, select_total, total
 from .fields import SubscriberRow
 from .models import Subscriber, SubscriberTag
 from .store_reading import SelectedRow, complete, select_rows
@@ -80,40 +80,68 @@ _BOUNDS = {
 def page(
     account_id: str, filters: Filter, position: PagePosition, tx: Transaction
 ) -> SubscriberPage:
-    """Returns a page. Three statements, or four for an unfiltered offset.
+    """Returns a page. At most three statements.
 
     A position after an ID costs the same on every page. So does an offset without filters,
     which is located by the counters.
     """
     one_more = position._replace(limit=position.limit + 1)
-    values = _values(filters)
-    by_id = position.order_by is Order.CREATED
-    if position.offset and not values and position.after is None and by_id:
+    if _is_by_offset(filters, position):
         rows, count = page_by_offset(
             account_id, position.offset, one_more.limit, tx, descending=position.descending
         )
     else:
-        rows = _rows(account_id, filters, one_more, tx)
-        count = _count(account_id, values, tx)
+        with_total = has_one_statement(filters, position)
+        rows = _rows(account_id, filters, one_more, tx, with_total=with_total)
+        if rows and with_total:
+            count = int(rows[0][-1])
+            rows = [row[:-1] for row in rows]
+        else:
+            count = _count(account_id, _values(filters), tx)
     return SubscriberPage(
-        rows=complete(account_id, rows[: position.limit], tx),
+        rows=[complete(row) for row in rows[: position.limit]],
         total=count,
         more=len(rows) > position.limit,
     )
 
 
+def has_one_statement(filters: Filter, position: PagePosition) -> bool:
+    """Whether a page that is not empty takes one statement, which also counts the matches."""
+    if _is_by_offset(filters, position):
+        return False
+    # Otherwise the filters of the page and those of the total are different.
+    return position.after is None or not _values(filters)
+
+
+def _is_by_offset(filters: Filter, position: PagePosition) -> bool:
+    """Whether the counters locate a page."""
+    is_unfiltered = not _values(filters) and position.order_by is Order.CREATED
+    return is_unfiltered and position.offset > 0 and position.after is None
+
+
 def page_without_total(
     account_id: str, filters: Filter, position: PagePosition, tx: Transaction
 ) -> list[SubscriberRow]:
-    """Returns the subscribers of a page without counting the matches. Two statements."""
-    return complete(account_id, _rows(account_id, filters, position, tx), tx)
+    """Returns the subscribers of a page without counting the matches. One statement."""
+    return [complete(row) for row in _rows(account_id, filters, position, tx)]
 
 
 def _rows(
-    account_id: str, filters: Filter, position: PagePosition, tx: Transaction
+    account_id: str,
+    filters: Filter,
+    position: PagePosition,
+    tx: Transaction,
+    *,
+    with_total: bool = False,
 ) -> list[SelectedRow]:
+    """Returns rows of `select_rows`; `with_total` adds the number of matches to each."""
     values = _values_after(filters, position)
-    statement = _page(tuple(values), descending=position.descending, order_by=position.order_by)
+    statement = _page(
+        tuple(values),
+        tuple(_values(filters)) if with_total else None,
+        descending=position.descending,
+        order_by=position.order_by,
+    )
     return tx.all(
         statement, account_id=account_id, limit=position.limit, offset=position.offset, **values
     )
@@ -156,8 +184,14 @@ def _values(filters: Filter) -> dict[str, str | int]:
 
 
 @cache
-def _page(filters: tuple[str, ...], *, descending: bool, order_by: Order) -> Statement:
-    """Returns the statement for a page with these filters.
+def _page(
+    filters: tuple[str, ...],
+    total_filters: tuple[str, ...] | None,
+    *,
+    descending: bool,
+    order_by: Order,
+) -> Statement:
+    """Returns the statement for a page with these filters, and the total of others, if any.
 
     Filters other than bounds select IDs in a subquery. If whole rows were selected, SQLite
     would scan all subscribers in order instead of using the index of a filter.
@@ -172,6 +206,8 @@ def _page(filters: tuple[str, ...], *, descending: bool, order_by: Order) -> Sta
 
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
         query = select_rows(dialect)
+        if total_filters is not None:
+            query = select_rows(dialect, _total(total_filters, dialect))
         if _BOUNDS[order_by].issuperset(filters):
             query = _where(
                 query, filters, Subscriber, Subscriber.id, dialect, descending=descending
@@ -181,18 +217,22 @@ def _page(filters: tuple[str, ...], *, descending: bool, order_by: Order) -> Sta
         query = query.where(dialect.within(Subscriber.id, limited(*ids)))
         return ordered(query, Subscriber, Subscriber.id)
 
-    return Statement(build)
+    return Statement(build, has_one_plan=_BOUNDS[order_by].issuperset(filters))
+
+
+def _total(filters: tuple[str, ...], dialect: Dialect) -> Node:
+    """Selects the number of matches."""
+    if not filters:
+        return select_total()
+    ids, _, id_ = _matching(filters, dialect)
+    return ids.select(fn.COUNT(id_))
 
 
 @cache
 def _counting(filters: tuple[str, ...]) -> Statement:
     """Returns the statement that counts the matches of these filters."""
 
-    def build(dialect: Dialect) -> ModelSelect[Subscriber]:
-        ids, _, id_ = _matching(filters, dialect)
-        return ids.select(fn.COUNT(id_))
-
-    return Statement(build)
+    return Statement(lambda dialect: _total(filters, dialect))
 
 
 def _matching(

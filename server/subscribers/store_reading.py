@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -21,39 +20,24 @@ from .rules import NO_VALUES
 
 # The ID or the address that names a subscriber in a request.
 Reference = str | Email
-# A row of `select_rows`: the attributes of SubscriberRow, with tag IDs and values as text.
+# A row of `select_rows`: the attributes of SubscriberRow, with tags and values as JSON.
 SelectedRow = tuple[Any, ...]
 
 IN_ACCOUNT = Subscriber.account_id == param("account_id")
 ONE = IN_ACCOUNT & (Subscriber.id == param("id"))
-_tag_ids_of = itemgetter(SubscriberRow._fields.index("tags"))
 
 
-def select_rows(dialect: Dialect) -> ModelSelect[Subscriber]:
-    """Selects subscribers of the account for `complete`.
+def select_rows(dialect: Dialect, *others: Node) -> ModelSelect[Subscriber]:
+    """Selects subscribers of the account for `complete`, and other columns after theirs.
 
-    Tag IDs and values are selected with the row, so the number of statements does not depend
-    on the number of rows. The names of the tags are read by another statement, because they
-    are few and a join takes longer.
+    Tags and values are selected with the row, so that a page is one statement.
     """
-    return _select(dialect, _tag_ids(dialect))
-
-
-def _select(dialect: Dialect, tags: Node) -> ModelSelect[Subscriber]:
-    attached = {"tags": tags, "values": _values_json(dialect)}
-    return Subscriber.select(
-        *[
-            attached[name] if name in attached else getattr(Subscriber, name)
-            for name in SubscriberRow._fields
-        ]
-    ).where(IN_ACCOUNT)
-
-
-def _tag_ids(dialect: Dialect) -> Node:
-    return SubscriberTag.select(dialect.joined(SubscriberTag.tag_id)).where(
-        (SubscriberTag.account_id == param("account_id"))
-        & (SubscriberTag.subscriber_id == Subscriber.id)
-    )
+    attached = {"tags": _tag_names(dialect), "values": _values_json(dialect)}
+    columns = [
+        attached[name] if name in attached else getattr(Subscriber, name)
+        for name in SubscriberRow._fields
+    ]
+    return Subscriber.select(*columns, *others).where(IN_ACCOUNT)
 
 
 def _values_json(dialect: Dialect) -> Node:
@@ -63,35 +47,45 @@ def _values_json(dialect: Dialect) -> Node:
     )
 
 
-def _select_without_tags(dialect: Dialect) -> ModelSelect[Subscriber]:
-    return _select(dialect, SQL("NULL"))
-
-
-_FIND = Statement(lambda dialect: _select_without_tags(dialect).where(ONE))
-_FIND_BY_EMAIL = Statement(
-    lambda dialect: _select_without_tags(dialect).where(Subscriber.email_key == param("email_key"))
-)
-# One subscriber is read fastest with the names of its tags in a statement of their own.
-_TAGS_OF_ONE = Statement(
-    lambda _: Tag.select(Tag.name_key, Tag.name).where(
-        (Tag.account_id == param("account_id"))
-        & Tag.id.in_(
-            SubscriberTag.select(SubscriberTag.tag_id).where(
-                (SubscriberTag.account_id == param("account_id"))
-                & (SubscriberTag.subscriber_id == param("subscriber_id"))
-            )
-        )
+def _tag_names(dialect: Dialect) -> Node:
+    """Selects the names of the tags of a subscriber by key, as JSON."""
+    of_one = (SubscriberTag.account_id == param("account_id")) & (
+        SubscriberTag.subscriber_id == Subscriber.id
     )
+    is_tag = (Tag.account_id == param("account_id")) & (Tag.id == SubscriberTag.tag_id)
+    return (
+        SubscriberTag.select(dialect.texts_of(Tag.name_key, Tag.name))
+        .join(Tag, on=is_tag)
+        .where(of_one)
+    )
+
+
+_FIND = Statement(lambda dialect: select_rows(dialect).where(ONE), has_one_plan=True)
+_FIND_BY_EMAIL = Statement(
+    lambda dialect: select_rows(dialect).where(Subscriber.email_key == param("email_key")),
+    has_one_plan=True,
 )
+_FIND_ALL = Statement(
+    lambda dialect: select_rows(dialect).where(dialect.any_of(Subscriber.id, "ids")),
+    has_one_plan=True,
+)
+
+
+def _by_email(dialect: Dialect) -> ModelSelect[Subscriber]:
+    # Otherwise SQLite does not use the index of the addresses.
+    other = Subscriber.alias()
+    ids = other.select(other.id).where(
+        (other.account_id == param("account_id")) & dialect.any_of(other.email_key, "email_keys")
+    )
+    return select_rows(dialect).where(dialect.within(Subscriber.id, ids))
+
+
+_FIND_ALL_BY_EMAIL = Statement(_by_email, has_one_plan=True)
 _BY_ADDRESS = Statement(
     lambda dialect: Subscriber.select(Subscriber.email_key, Subscriber.id).where(
         IN_ACCOUNT & dialect.any_of(Subscriber.email_key, "email_keys")
-    )
-)
-_TAGS = Statement(
-    lambda dialect: Tag.select(Tag.id, Tag.name_key, Tag.name).where(
-        (Tag.account_id == param("account_id")) & dialect.any_of(Tag.id, "ids")
-    )
+    ),
+    has_one_plan=True,
 )
 
 
@@ -123,16 +117,32 @@ def check_reference(text: str) -> Reference:
 
 
 def find(account_id: str, reference: Reference, tx: Transaction) -> SubscriberRow:
-    """Returns one subscriber. Raises SubscriberNotFound."""
+    """Returns one subscriber. Raises SubscriberNotFound. One statement."""
     if isinstance(reference, Email):
         row = tx.one(_FIND_BY_EMAIL, account_id=account_id, email_key=reference.key)
     else:
         row = tx.one(_FIND, account_id=account_id, id=reference)
     if row is None:
         raise SubscriberNotFound
-    subscriber_id, *columns, _, created_at, values = row
-    tags = _names(tx.all(_TAGS_OF_ONE, account_id=account_id, subscriber_id=subscriber_id))
-    return SubscriberRow._make((subscriber_id, *columns, tags, created_at, _values(values)))
+    return complete(row)
+
+
+def find_each(
+    account_id: str, references: Sequence[Reference], tx: Transaction
+) -> dict[Reference, SubscriberRow]:
+    """Returns the subscribers that exist, by reference. A statement for each reference type."""
+    found: dict[Reference, SubscriberRow] = {}
+    ids = [each for each in references if isinstance(each, str)]
+    if ids:
+        for row in tx.all(_FIND_ALL, account_id=account_id, ids=ids):
+            found[row[0]] = complete(row)
+    emails = [each for each in references if isinstance(each, Email)]
+    if emails:
+        keys = [email.key for email in emails]
+        rows = map(complete, tx.all(_FIND_ALL_BY_EMAIL, account_id=account_id, email_keys=keys))
+        by_key = {row.email_key: row for row in rows}
+        found |= {email: by_key[email.key] for email in emails if email.key in by_key}
+    return found
 
 
 def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) -> dict[str, str]:
@@ -140,25 +150,16 @@ def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) 
     return dict(tx.all(_BY_ADDRESS, account_id=account_id, email_keys=list(email_keys)))
 
 
-def complete(account_id: str, rows: Sequence[SelectedRow], tx: Transaction) -> list[SubscriberRow]:
-    """Returns the rows of `select_rows` with tag names and parsed values. One statement."""
-    names: dict[str | None, tuple[str, ...]] = dict.fromkeys(map(_tag_ids_of, rows), ())
-    ids = {tag_id for tag_ids in names if tag_ids for tag_id in tag_ids.split(",")}
-    if ids:
-        tags = tx.all(_TAGS, account_id=account_id, ids=list(ids))
-        by_id = {tag_id: (key, name) for tag_id, key, name in tags}
-        for tag_ids in filter(None, names):
-            names[tag_ids] = _names([by_id[tag_id] for tag_id in tag_ids.split(",")])
-    make = SubscriberRow._make
-    return [
-        make((*columns, names[tag_ids], created_at, _values(values)))
-        for *columns, tag_ids, created_at, values in rows
-    ]
+def complete(row: SelectedRow) -> SubscriberRow:
+    """Returns a row of `select_rows` with parsed tags and values."""
+    *columns, names, created_at, values = row
+    tags = _names(orjson.loads(names).items()) if names and names != "{}" else ()
+    return SubscriberRow._make((*columns, tags, created_at, _values(values)))
 
 
-def _names(tags: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
+def _names(tags: Iterable[tuple[Any, ...]]) -> tuple[str, ...]:
     """Returns the names of tags, given as pairs of key and name, in the order of the keys."""
-    return tuple([name for _, name in sorted(tags)]) if tags else ()
+    return tuple([name for _, name in sorted(tags)])
 
 
 def _values(text: str | None) -> Mapping[str, Any]:

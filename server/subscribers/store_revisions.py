@@ -28,7 +28,7 @@ def _last(_: Dialect) -> ModelCompoundSelectQuery:
     return stored.union_all(deleted)
 
 
-_LAST = Statement(_last)
+_LAST = Statement(_last, has_one_plan=True)
 _KEEP = Statement(
     lambda _: DeletedRevision.insert(
         params(DeletedRevision.account_id, DeletedRevision.revision)
@@ -36,7 +36,8 @@ _KEEP = Statement(
         conflict_target=[DeletedRevision.account_id],
         update={DeletedRevision.revision: EXCLUDED.revision},
         where=EXCLUDED.revision > DeletedRevision.revision,
-    )
+    ),
+    has_one_plan=True,
 )
 
 

@@ -43,5 +43,6 @@ class SuppressedSubscriberStore:
         return changed
 
     def record_lifted(self, account_id: str, email_key: str, key_id: str, tx: Transaction) -> None:
-        for subscriber_id in ids_by_address(account_id, [email_key], tx).values():
-            add_history(account_id, subscriber_id, [lifted(Actor(Source.API, key_id))], tx)
+        ids = ids_by_address(account_id, [email_key], tx).values()
+        entry = lifted(Actor(Source.API, key_id))
+        add_history(account_id, [(subscriber_id, [entry]) for subscriber_id in ids], tx)

@@ -30,14 +30,16 @@ _COLUMNS = tuple(getattr(Suppression, name) for name in SuppressionRow._fields)
 _IN_ACCOUNT = Suppression.account_id == param("account_id")
 _ONE = _IN_ACCOUNT & (Suppression.email_hash == param("email_hash"))
 
-_FIND = Statement(lambda _: Suppression.select(*_COLUMNS).where(_ONE))
+_FIND = Statement(lambda _: Suppression.select(*_COLUMNS).where(_ONE), has_one_plan=True)
 _FIRST = Statement(
-    lambda _: Suppression.select(Suppression.reason).where(_IN_ACCOUNT).limit(SQL("1"))
+    lambda _: Suppression.select(Suppression.reason).where(_IN_ACCOUNT).limit(SQL("1")),
+    has_one_plan=True,
 )
 _AMONG = Statement(
     lambda dialect: Suppression.select(Suppression.email_hash).where(
         _IN_ACCOUNT & dialect.any_of(Suppression.email_hash, "hashes")
-    )
+    ),
+    has_one_plan=True,
 )
 _COUNT = Statement(lambda _: Suppression.select(fn.COUNT(Suppression.reason)).where(_IN_ACCOUNT))
 _PAGE = Statement(
@@ -66,9 +68,10 @@ _AFTER = Statement(
 _ADD = Statement(
     lambda dialect: dialect.insert_all(Suppression.account_id, _COLUMNS, "rows").returning(
         Suppression.email_hash
-    )
+    ),
+    has_one_plan=True,
 )
-_DELETE = Statement(lambda _: Suppression.delete().where(_ONE))
+_DELETE = Statement(lambda _: Suppression.delete().where(_ONE), has_one_plan=True)
 
 
 class Suppressions:

@@ -47,7 +47,7 @@ _COLUMNS = tuple(getattr(Tag, name) for name in TagRow._fields)
 _IN_ACCOUNT = Tag.account_id == param("account_id")
 _ONE = _IN_ACCOUNT & (Tag.id == param("id"))
 
-_FIND = Statement(lambda _: Tag.select(*_COLUMNS).where(_ONE))
+_FIND = Statement(lambda _: Tag.select(*_COLUMNS).where(_ONE), has_one_plan=True)
 _COUNT = Statement(lambda _: Tag.select(fn.COUNT(Tag.id)).where(_IN_ACCOUNT))
 _PAGE = Statement(
     lambda _: (
@@ -66,10 +66,12 @@ _BY_KEYS = Statement(
         & dialect.within(
             Tag.id, Tag.select(Tag.id).where(_IN_ACCOUNT & dialect.any_of(Tag.name_key, "keys"))
         )
-    )
+    ),
+    has_one_plan=True,
 )
 _BY_KEY = Statement(
-    lambda _: Tag.select(Tag.id).where(_IN_ACCOUNT & (Tag.name_key == param("name_key")))
+    lambda _: Tag.select(Tag.id).where(_IN_ACCOUNT & (Tag.name_key == param("name_key"))),
+    has_one_plan=True,
 )
 _INSERT = Statement(
     lambda _: Tag.insert(
@@ -81,12 +83,14 @@ _INSERT = Statement(
             Tag.description: param("description"),
             Tag.created_at: param("created_at"),
         }
-    ).on_conflict_ignore()
+    ).on_conflict_ignore(),
+    has_one_plan=True,
 )
 _INSERT_ALL = Statement(
     lambda dialect: dialect.insert_all(
         Tag.account_id, (Tag.id, Tag.name, Tag.name_key, Tag.description, Tag.created_at), "rows"
-    )
+    ),
+    has_one_plan=True,
 )
 _UPDATE = Statement(
     lambda _: Tag.update(

@@ -265,7 +265,13 @@ def test_number_that_is_no_enum_value_is_rejected(account: Account) -> None:
 @both_http
 @each("rpc", WITH_BODY)
 def test_all_fields_of_a_wrong_json_type_are_reported(account: Account, rpc: str) -> None:
-    fields = [field for owner, field in FIELDS.values() if owner == rpc]
+    # The query is read after a valid body.
+    in_query = http_pb2.in_query
+    fields = [
+        field
+        for owner, field in FIELDS.values()
+        if owner == rpc and not field.GetOptions().Extensions[in_query]
+    ]
     key = {"id": MISSING_ID} if "id" in UNARY[rpc].input_type.fields_by_name else {}
     wrong = {field.json_name: wrong_values(field)[-1] for field in fields}
 

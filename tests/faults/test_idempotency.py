@@ -94,6 +94,7 @@ KEY = {"name": "second", "scope": "read"}
 POSTS: dict[str, Callable[[Account], Pair]] = {
     "CreateSubscriber": lambda _: (ADA, EVE),
     "BulkCreateSubscribers": lambda _: (BULK, {"subscribers": [EVE]}),
+    "AddSuppressions": lambda _: ({"emails": ["x@example.com"]}, {"emails": ["y@example.com"]}),
     "CreateTag": lambda _: ({"name": "vip"}, {"name": "other"}),
     "CreateCustomField": lambda _: ({"label": "City"}, {"label": "Town"}),
     "CreateApiKey": lambda _: (KEY, {**KEY, "scope": "write"}),
@@ -156,7 +157,7 @@ def contents(account: Account) -> list[Any]:
     """Returns the resources of the account once its replays have finished."""
     wait_until(lambda: not replays_left(account), "a replay does not end")
     lists = (
-        *("ListSubscribers", "ListTags", "ListCustomFields", "ListApiKeys"),
+        *("ListSubscribers", "ListTags", "ListCustomFields", "ListApiKeys", "ListSuppressions"),
         *("ListWebhooks", "ListEvents"),
     )
     webhooks = account.ok("ListWebhooks")["webhooks"]

@@ -124,12 +124,13 @@ def ids(database: Psycopg3Database) -> list[str]:
 
 
 def steps(tx: RecordingTransaction, filters: Filter, position: PagePosition) -> list[Step]:
-    """Returns the statements of a page: the page, its total, tags and values.
-    An unfiltered page by offset takes one more statement, which finds its bucket.
+    """Returns the statements of a page. The first one reads it, unless it is found by counters.
+
+    It also counts the matches, unless the page begins after an ID that is among the filters.
     """
     tx.recorded.clear()
     page(OURS, filters, position, tx)
-    assert 2 <= len(tx.recorded) <= 3 + (filters == Filter() and position.offset > 0)
+    assert len(tx.recorded) <= 3
     return tx.recorded
 
 
@@ -178,9 +179,7 @@ def test_each_filter_uses_its_index(
 ) -> None:
     position = middle(ids, seeks=seeks, descending=descending)
 
-    of_page, of_count, *_ = steps(tx, filter_of((name,), ids), position)
-
-    for step in (of_page, of_count):
+    for step in steps(tx, filter_of((name,), ids), position):
         assert INDEXES[name] <= {node.get("Index Name") for node in step.nodes}, step
 
 
@@ -242,11 +241,10 @@ def test_page_of_a_rare_status_reads_few_blocks(
 ) -> None:
     filters = Filter(status=Status.COMPLAINED)
 
-    of_page, of_count, *_ = steps(tx, filters, PagePosition(LIMIT, descending=descending))
+    (step,) = steps(tx, filters, PagePosition(LIMIT, descending=descending))
 
     # Every subscriber of the rare status is read with its tags and values.
-    assert of_page.blocks < 20 * LIMIT
-    assert of_count.blocks < 2 * ROWS // RARE
+    assert step.blocks < 20 * LIMIT + 2 * ROWS // RARE
 
 
 def test_lookup_by_address_reads_few_blocks(tx: RecordingTransaction) -> None:

@@ -248,7 +248,7 @@ def test_commit_that_no_standby_confirms_times_out_without_acknowledgement(
 def test_transaction_with_a_suppressed_statement_error_is_not_acknowledged(url: str) -> None:
     def work(tx: Transaction) -> None:
         create("hidden")(tx)
-        with pytest.raises(PeeweeException):
+        with pytest.raises(psycopg.Error):
             raise_sqlstate(tx, "22000")
 
     async def scenario(database: PostgresDatabase) -> None:

@@ -7,7 +7,8 @@ fsync. An executor can have several threads with one queue, for a database on a 
 
 `run_batch` claims each item before it runs it. An item that is canceled or exceeds its
 deadline before that is withdrawn without effect. After a write is claimed, its caller waits
-for the outcome, so that the response is always accurate. A read can be abandoned.
+for the outcome, so that the response is always accurate. A read can be abandoned, which interrupts
+its statement.
 
 Overload is detected on arrival: a call is rejected if the estimated queue delay exceeds its
 deadline.
@@ -48,9 +49,9 @@ class BatchExecutor(Generic[Work]):
 
     `start` and `stop` run in each thread, at its beginning and end. `run_batch` sets
     `result` or `error` of every item that it can claim, at most `max_batch` of them. With
-    `abandons`, a canceled caller does not wait for a claimed item. With `queue_timeout`, an
-    item that is not claimed within that many seconds is rejected. `fair` limits the number of
-    threads of a group of items, see `FairQueue`.
+    `abandons`, a canceled caller interrupts a claimed item and does not wait for it. With
+    `queue_timeout`, an item that is not claimed within that many seconds is rejected. `fair`
+    limits the number of threads of a group of items, see `FairQueue`.
     """
 
     def __init__(
@@ -84,6 +85,11 @@ class BatchExecutor(Generic[Work]):
     def waiting(self) -> int:
         """The number of items that are not in a batch yet."""
         return len(self._queue) + len(self._gathered)
+
+    @property
+    def seconds_in_batch(self) -> float:
+        """How long the only thread has run its current batch; 0 if it is idle."""
+        return self._queue_delay.seconds_since_dequeue() if self.stats.busy else 0.0
 
     async def open(self) -> None:
         """Starts the threads. If `start` fails in one of them, stops all and raises its error.
@@ -147,7 +153,7 @@ class BatchExecutor(Generic[Work]):
                 return await item.future
             except asyncio.CancelledError:
                 if self._abandons:
-                    item.withdraw()
+                    item.abandon()
                     raise
                 if item.settled:
                     return item.outcome()

@@ -36,6 +36,9 @@ class QueueDelay:
         self._progress_at = time.monotonic()
         return self._progress_at
 
+    def seconds_since_dequeue(self) -> float:
+        return time.monotonic() - self._progress_at
+
     def done(self, items: int, dequeued: float) -> None:
         """Records that a batch of `items` is done."""
         seconds = (time.monotonic() - dequeued) / items

@@ -7,7 +7,7 @@ first of the two wins.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -32,6 +32,7 @@ class WorkItem(Generic[Work]):
     __slots__ = (
         "_claimed",
         "_claiming",
+        "_interrupt",
         "_withdrawn",
         "error",
         "future",
@@ -57,18 +58,45 @@ class WorkItem(Generic[Work]):
         self.settled = False
         self._claimed = False
         self._withdrawn = False
+        self._interrupt: Callable[[WorkItem[Work]], None] | None = None
 
-    def claim(self) -> bool:
-        """Claims the item. Returns False if it was withdrawn and must be skipped."""
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether its caller does not wait for it any more."""
+        return self._withdrawn
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether it was withdrawn while it runs."""
+        return self._withdrawn and self._interrupt is not None
+
+    def claim(self, interrupt: Callable[[WorkItem[Work]], None] | None = None) -> bool:
+        """Claims the item. Returns False if it was withdrawn and must be skipped.
+
+        `interrupt` is called if the item is abandoned before `done` is called.
+        """
         with self._claiming:
             self._claimed = not self._withdrawn
+            self._interrupt = interrupt
             return self._claimed
+
+    def done(self) -> None:
+        """Records that no statement runs for the item any more."""
+        with self._claiming:
+            self._interrupt = None
 
     def withdraw(self) -> bool:
         """Cancels the item. Returns False if it was claimed, and takes effect."""
         with self._claiming:
             self._withdrawn = not self._claimed
             return self._withdrawn
+
+    def abandon(self) -> None:
+        """Cancels an item without effects, also while it runs."""
+        with self._claiming:
+            self._withdrawn = True
+            if self._interrupt is not None:
+                self._interrupt(self)
 
     def reject(self) -> bool:
         """Withdraws the item and raises Unavailable to its caller. Runs on the event loop.

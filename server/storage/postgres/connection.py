@@ -88,6 +88,9 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
         try:
             connection.prepared_max = PREPARED_STATEMENTS
             self.has_citus = _check(connection)
+            if self.has_citus:
+                # Citus finds the shard of a statement by its values.
+                connection.execute("SET plan_cache_mode = force_custom_plan", prepare=False)
         except BaseException:
             connection.close()
             raise
@@ -100,8 +103,9 @@ def parameters(url: str) -> dict[str, Any]:
     options = (
         f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={LOCK_SECONDS}s"
         f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
-        # A generic plan that suits a typical account can be very slow for a large one.
-        " -c plan_cache_mode=force_custom_plan"
+        # Prepared statements are planned once, also while their tables are still small. Each has
+        # an index for its rows.
+        " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
         # For connections between the nodes of a Citus cluster. Has no effect without Citus.
         f" -c citus.node_connection_timeout={CONNECT_SECONDS}s"
     )

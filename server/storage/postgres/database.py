@@ -1,13 +1,17 @@
-"""Runs transactions on PostgreSQL: a thread for each connection, a transaction for each write.
+"""Runs transactions on PostgreSQL: a thread for each connection, and group commit.
+
+All writes of an account that queued during its previous transaction form the next one: one lock
+of the account, a savepoint for each write or group of writes that run together, one COMMIT, then
+all results. A failed write is rolled back to its savepoint; the others are committed.
 
 Several processes can serve one database. Each process has a fixed number of threads with one
 connection each. Work waits for a free thread in a queue with a maximum length and a
 timeout. Reads and writes have separate threads, so that reads continue while writes wait
 for locks. A batch of reads shares one snapshot, taken after the last of them was queued.
 
-A write that was rolled back by a conflict, or by a connection lost before the commit, is
-run once more. If the connection is lost during the commit, the outcome is unknown: the
-write is not repeated and the call fails.
+A transaction that was rolled back by a conflict, or by a connection lost before the commit, is
+run once more. If the connection is lost during the commit, the outcome is unknown: its writes
+are not repeated and their calls fail.
 """
 
 from __future__ import annotations
@@ -16,12 +20,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack, nullcontext, suppress
 from functools import partial
 from typing import Any
 
 import psycopg
 from peewee import PeeweeException
+from psycopg.pq import TransactionStatus
 
 from ...clock import Clock, system_clock
 from ...errors import Internal, Unavailable
@@ -31,6 +36,7 @@ from ..executor.batch_executor import BatchExecutor
 from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..notifications import Listener, Notifications
+from ..shared_work import grouped, has_one_statement, run_together
 from ..transaction import Transaction
 from .connection import connect, open_database, unusable, warn_of_danger
 from .listen import NotificationBridge
@@ -39,7 +45,9 @@ from .placement import Node, NodeTransaction, read_placement
 from .running import RunningTransactions
 from .schema import bring_up_to_date
 from .transaction import (
+    Commands,
     OutcomeUnknown,
+    RolledBack,
     WriteTransaction,
     begin_reading,
     driver_error,
@@ -54,8 +62,14 @@ log = logging.getLogger(__name__)
 
 # How long a request waits for a connection, in seconds.
 QUEUE_TIMEOUT_SECONDS = 5.0
+# The timeout of a request to cancel a statement, in seconds.
+CANCEL_SECONDS = 3.0
+# The interval of such requests, in seconds.
+CANCEL_INTERVAL = 0.02
 # The maximum number of reads that share a snapshot and its round trips.
-READS_AT_ONCE = 8
+READS_AT_ONCE = 32
+# The maximum number of writes of an account that share a transaction.
+WRITES_AT_ONCE = 64
 # The time in seconds after which a failed write is not retried.
 RETRY_SECONDS = 2.0
 _UNTRACKED = nullcontext()
@@ -87,7 +101,11 @@ class PostgresDatabase:
                 stack.push_async_callback(_end, asyncio.create_task(task))
             stack.push_async_callback(self._stop_listening)
             self._writing = self._executor(
-                "writer", self._write_batch, self._writers, max_batch=1, fair=True
+                "writer",
+                self._write_batch,
+                self._writers,
+                max_batch=WRITES_AT_ONCE,
+                fair=True,
             )
             await self._writing.open()
             stack.push_async_callback(self._writing.close)
@@ -97,7 +115,7 @@ class PostgresDatabase:
                 self._readers,
                 max_batch=READS_AT_ONCE,
                 abandons=True,
-                fair=self._nodes.placement is not None,
+                fair=True,
             )
             await self._reading.open()
             stack.push_async_callback(self._reading.close)
@@ -191,21 +209,29 @@ class PostgresDatabase:
             raise unusable(error) from error
 
     def _write_batch(self, items: Sequence[WorkItem[Work[Any]]]) -> None:
-        for item in filter(WorkItem.claim, items):
-            try:
-                item.result = self._write_twice(item)
-            except Exception as error:  # noqa: BLE001 - raised to its caller
-                item.error = self._client_error(error)
-
-    def _write_twice(self, item: WorkItem[Work[Any]]) -> Any:
-        began = time.monotonic()
+        claimed = list(filter(WorkItem.claim, items))
+        if not claimed:
+            return
         try:
-            return self._write(item)
+            self._write_twice(claimed)
+        except Exception as error:  # noqa: BLE001 - raised to all callers
+            for item in claimed:
+                item.result, item.error = None, self._client_error(error)
+
+    def _write_twice(self, items: Sequence[WorkItem[Work[Any]]]) -> None:
+        began, groups = time.monotonic(), grouped(items)
+        try:
+            self._write(groups)
         except Exception as error:
-            if not self._can_retry(error) or time.monotonic() > began + RETRY_SECONDS:
+            if self._can_retry(error) and time.monotonic() < began + RETRY_SECONDS:
+                log.warning("a write was rolled back and is retried: %s", driver_error(error))
+            elif _runs_together(groups) and _is_undone(error):
+                groups = [[item] for item in items]
+            else:
                 raise
-            log.warning("a write was rolled back and is retried: %s", driver_error(error))
-        return self._write(item)
+            for item in items:
+                item.result, item.error = None, None
+            self._write(groups)
 
     def _can_retry(self, error: Exception) -> bool:
         """Whether a write was rolled back by an error that an immediate retry can avoid."""
@@ -217,23 +243,59 @@ class PostgresDatabase:
     def _is_node_failure(self, error: psycopg.Error) -> bool:
         return self._nodes.placement is not None and is_node_failure(error)
 
-    def _write(self, item: WorkItem[Work[Any]]) -> Any:
+    def _write(self, groups: Sequence[Sequence[WorkItem[Work[Any]]]]) -> None:
+        """Runs the writes of all groups in one transaction."""
         self._connect()
-        if self._nodes.failed(item.limits):
+        limits = groups[0][0].limits
+        if self._nodes.failed(limits):
             raise Unavailable
-        tx = WriteTransaction(self._connections, self._clock, self.ids)
+        commands, notified = Commands(self._connections), set[str]()
         try:
-            with self._running.track(self._connections.connection(), item.limits):
-                result = item.work(tx)
+            with self._running.track(self._connections.connection(), limits):
+                if len(groups) == 1:
+                    notified = self._run(groups[0], commands)
+                else:
+                    # The lock of the account, which all groups need, outlives their savepoints.
+                    commands.lock(str(limits[-1].group))
+                    for group in groups:
+                        notified |= self._run_undoably(group, commands)
                 began = time.perf_counter()
                 self._running.committing()
-                tx.commit()
+                commands.commit()
             self._writing.stats.committed(time.perf_counter() - began)
-            self._notify(tx.accounts_to_notify)
+            self._notify(notified)
         except BaseException as error:
             undo(self._connections, error)
             raise
-        return result
+
+    def _run(self, group: Sequence[WorkItem[Work[Any]]], commands: Commands) -> set[str]:
+        """Runs a group, and returns the accounts to notify."""
+        tx = WriteTransaction(self._connections, self._clock, self.ids, commands)
+        run_together(group, tx)
+        if self._connections.connection().info.transaction_status is TransactionStatus.INERROR:
+            raise RolledBack("a statement failed, and the work ignored its error")
+        return tx.accounts_to_notify
+
+    def _run_undoably(self, group: Sequence[WorkItem[Work[Any]]], commands: Commands) -> set[str]:
+        """Runs a group after a savepoint, to which an error rolls back.
+
+        If several writes ran together, each then runs alone.
+        """
+        commands.savepoint()
+        try:
+            return self._run(group, commands)
+        except Exception as error:
+            if self._can_retry(error):
+                raise
+            commands.roll_back_to_savepoint()
+            if len(group) == 1:
+                group[0].error = self._client_error(error)
+                return set()
+        notified = set[str]()
+        for item in group:
+            item.result, item.error = None, None
+            notified |= self._run_undoably([item], commands)
+        return notified
 
     def _notify(self, account_ids: Collection[str]) -> None:
         """Notifies the listeners of this process, and later those of other processes."""
@@ -242,13 +304,14 @@ class PostgresDatabase:
             self._bridge.notify(account_ids)
 
     def _read_batch(self, items: Sequence[WorkItem[Work[Any]]]) -> None:
-        claimed = list(filter(WorkItem.claim, items))
-        failure = self._failure(claimed)
+        failure = self._failure(items)
         if failure is None:
             return
         # A failed statement ends the transaction for the whole batch, so each read is run again
         # on its own. Without a connection, all fail.
-        for item in claimed:
+        for item in items:
+            if item.is_withdrawn:
+                continue
             if not isinstance(failure, StorageError):
                 failure = self._failure([item])
             if failure is not None:
@@ -269,11 +332,11 @@ class PostgresDatabase:
         if self._nodes.failed(limits):
             raise Unavailable
         try:
-            # A read without groups does not wait for a node.
+            # Only a read of a distributed database can wait for a node.
             with (
-                self._running.track(self._connections.connection(), limits)
-                if limits
-                else _UNTRACKED
+                _UNTRACKED
+                if self._nodes.placement is None
+                else self._running.track(self._connections.connection(), limits)
             ):
                 self._read_all(items)
         except BaseException as error:
@@ -282,15 +345,23 @@ class PostgresDatabase:
         undo(self._connections)
 
     def _read_all(self, items: Sequence[WorkItem[Work[Any]]]) -> None:
-        begin_reading(self._connections)
-        for item in items:
-            item.result, item.error = None, None
+        if not has_one_statement(items):
+            begin_reading(self._connections)
+        interrupt = partial(_interrupt, self._connections.connection())
+        for group in grouped(items):
+            # A group is a look-up, which is fast.
+            claimed = [item for item in group if item.claim(interrupt if len(group) == 1 else None)]
+            for item in claimed:
+                item.result, item.error = None, None
             try:
-                item.result = item.work(reading(self._connections, self._clock, self.ids))
+                if claimed:
+                    run_together(claimed, reading(self._connections, self._clock, self.ids))
             except Exception as error:
-                if driver_error(error) is not None:
+                if len(claimed) > 1 or driver_error(error) is not None:
                     raise
-                item.error = error
+                claimed[0].error = error
+            finally:
+                group[0].done()
 
     def _client_error(self, error: Exception) -> Exception:
         """Returns the error to raise to the caller."""
@@ -303,6 +374,31 @@ class PostgresDatabase:
             log.error("the database is unavailable: %s", cause or error)
             return Unavailable()
         return error
+
+
+def _interrupt(connection: psycopg.Connection[Any], item: WorkItem[Work[Any]]) -> None:
+    """Cancels the statement of an abandoned read. Runs on the event loop, and does not wait."""
+    asyncio.get_running_loop().run_in_executor(None, _cancel, connection, item)
+
+
+def _cancel(connection: psycopg.Connection[Any], item: WorkItem[Work[Any]]) -> None:
+    """Cancels statements until the read ends: one may not have started yet.
+
+    A cancellation that is late can hit another read, which is then run again.
+    """
+    with suppress(psycopg.Error):
+        while item.is_interrupted:
+            connection.cancel_safe(timeout=CANCEL_SECONDS)
+            time.sleep(CANCEL_INTERVAL)
+
+
+def _runs_together(groups: Sequence[Sequence[WorkItem[Work[Any]]]]) -> bool:
+    return any(len(group) > 1 for group in groups)
+
+
+def _is_undone(error: Exception) -> bool:
+    """Whether a transaction had no effect."""
+    return not isinstance(error, (OutcomeUnknown, StorageError, Unavailable))
 
 
 async def _end(task: asyncio.Task[None]) -> None:

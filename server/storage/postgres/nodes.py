@@ -29,9 +29,6 @@ log = logging.getLogger(__name__)
 PROBE_INTERVAL = 1.0
 PROBE_SECONDS = 2.0
 CATALOG_SECONDS = 5.0
-# Threads of an executor that may write to one account. The second waits for the account lock while
-# the first commits.
-THREADS_PER_ACCOUNT = 2
 
 
 class Nodes:
@@ -54,19 +51,25 @@ class Nodes:
         account_id = caller.account_id_or_none()
         if account_id is None:
             return ()
-        limit = GroupLimit(account_id, min(THREADS_PER_ACCOUNT, threads))
+        # With one thread, all writes that wait share the next transaction.
+        limit = GroupLimit(account_id, 1)
         if self.placement is None:
             return (limit,)
         # Writes to a shard wait while the shard is moved.
         shard = GroupLimit(self.placement.shard_of(account_id), max(threads // 2, 1))
-        return (*self.read_limits(threads), shard, limit)
+        node = self.limits_of(self.placement.node_of(account_id), threads)
+        return (*node, shard, limit)
 
     def read_limits(self, threads: int) -> GroupLimits:
         """Returns the groups of a read for the current account. Raises Unavailable."""
         account_id = caller.account_id_or_none()
-        if self.placement is None or account_id is None:
+        if account_id is None:
             return ()
-        return self.limits_of(self.placement.node_of(account_id), threads)
+        # Slow reads of one account leave threads for others. Waiting reads share a batch.
+        limit = GroupLimit((account_id, "reads"), max(threads // 2, 1))
+        if self.placement is None:
+            return (limit,)
+        return (*self.limits_of(self.placement.node_of(account_id), threads), limit)
 
     def limits_of(self, node: Node, threads: int) -> GroupLimits:
         """Returns the groups of work on a node. Raises Unavailable if it does not respond."""

@@ -20,9 +20,8 @@ from peewee import Database
 from ...clock import Clock
 from ...ids import Ids
 from ..statements import Statement
-from ..transaction import Transaction
 from .text_hash import text_hash
-from .transaction import DIALECT
+from .transaction import PostgresTransaction
 
 _HAS_CITUS = "SELECT to_regclass('pg_catalog.pg_dist_shard') IS NOT NULL"
 _SHARDS = """
@@ -114,7 +113,7 @@ class NodeFailed(psycopg.OperationalError):
     """A node did not run a statement."""
 
 
-class NodeTransaction(Transaction):
+class NodeTransaction(PostgresTransaction):
     """Runs statements without an account on the shards of one node.
 
     A statement returns the rows of each shard, for example one minimum per shard. Statements for
@@ -126,7 +125,7 @@ class NodeTransaction(Transaction):
     def __init__(
         self, database: Database, clock: Clock, ids: Ids, placement: Placement, node: Node
     ) -> None:
-        super().__init__(database, DIALECT, clock, ids)
+        super().__init__(database, clock, ids)
         self._placement, self._node = placement, node
 
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:

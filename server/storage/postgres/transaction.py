@@ -10,7 +10,7 @@ not wait for each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -30,6 +30,7 @@ DIALECT = PostgresDialect()
 # the lock.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_SAVEPOINT, _RELEASE = "SAVEPOINT request", "RELEASE SAVEPOINT request;"
 # The lock of statements without an account, such as the creation of one.
 _NO_ACCOUNT = ""
 # Serialization failure and deadlock: an immediate retry can succeed.
@@ -52,37 +53,102 @@ class RolledBack(Exception):
     """The transaction had already failed, so COMMIT rolled it back."""
 
 
-class WriteTransaction(Transaction):
-    """A transaction that writes. BEGIN is sent with its first statement."""
+class Commands:
+    """Begins and commits a transaction, and takes the locks of accounts.
 
-    __slots__ = ("_begun", "_locked")
+    BEGIN is sent with the first lock or statement. Writes of several callers are separated by
+    savepoints.
+    """
 
-    def __init__(self, database: Database, clock: Clock, ids: Ids) -> None:
-        super().__init__(database, DIALECT, clock, ids)
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._begun = False
+        self._has_savepoint = False
         self._locked: set[str] = set()
+        self._locked_at_savepoint: set[str] = set()
 
-    def commit(self) -> None:
-        """Commits durably. Raises OutcomeUnknown or RolledBack."""
-        if not self._begun:
-            return
-        _commit(self._database.connection())
-
-    def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
-        account_id = values.get("account_id", _NO_ACCOUNT)
-        if statement.without_account_lock:
-            self._begin()
-        elif account_id not in self._locked:
-            self._begin(f"SELECT pg_advisory_xact_lock({lock_of(account_id)})")
-            self._locked.add(account_id)
-        return super()._execute(statement, values)
-
-    def _begin(self, first: str = "") -> None:
+    def begin(self, first: str = "") -> None:
         """Runs `first`, preceded by BEGIN if the transaction has not begun."""
         text = first if self._begun else f"{_BEGIN}; {first}"
         if text:
             self._database.connection().execute(text, prepare=False)
         self._begun = True
+
+    def lock(self, account_id: str) -> None:
+        """Locks an account until the end of the transaction."""
+        if account_id not in self._locked:
+            self.begin(f"SELECT pg_advisory_xact_lock({lock_of(account_id)})")
+            self._locked.add(account_id)
+
+    def savepoint(self) -> None:
+        """Starts the next write, whose effects can be undone alone."""
+        self.begin(f"{_RELEASE if self._has_savepoint else ''} {_SAVEPOINT}")
+        self._has_savepoint = True
+        self._locked_at_savepoint = set(self._locked)
+
+    def roll_back_to_savepoint(self) -> None:
+        """Undoes the current write, which also releases the locks that it took."""
+        self.begin("ROLLBACK TO SAVEPOINT request")
+        self._locked = set(self._locked_at_savepoint)
+
+    def commit(self) -> None:
+        """Commits durably. Raises OutcomeUnknown or RolledBack."""
+        if self._begun:
+            _commit(self._database.connection())
+
+
+class PostgresTransaction(Transaction):
+    """Runs statements on PostgreSQL.
+
+    Statements with one plan are prepared. Values are written into the text of the others, so that
+    each execution is planned for its values.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, database: Database, clock: Clock, ids: Ids) -> None:
+        super().__init__(database, DIALECT, clock, ids)
+
+    def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
+        self.statements += 1
+        prepared = statement.prepared(DIALECT, self._database)
+        connection, arguments = self._database.connection(), prepared.arguments(values)
+        if statement.has_one_plan:
+            return connection.execute(prepared.sql, arguments)
+        return psycopg.ClientCursor(connection).execute(prepared.sql, arguments)
+
+
+class WriteTransaction(PostgresTransaction):
+    """A write, alone in a transaction or with others that share its `commands`."""
+
+    __slots__ = ("_commands",)
+
+    def __init__(
+        self, database: Database, clock: Clock, ids: Ids, commands: Commands | None = None
+    ) -> None:
+        super().__init__(database, clock, ids)
+        self._commands = commands or Commands(database)
+
+    def commit(self) -> None:
+        """Commits durably. Raises OutcomeUnknown or RolledBack."""
+        self._commands.commit()
+
+    def run_each(self, statement: Statement, values: Sequence[Mapping[str, Any]]) -> None:
+        # In a pipeline: one round trip.
+        first, *others = values
+        self._execute(statement, first)
+        if others:
+            assert statement.has_one_plan
+            prepared = statement.prepared(DIALECT, self._database)
+            arguments = [prepared.arguments(each) for each in others]
+            self._database.connection().cursor().executemany(prepared.sql, arguments)
+
+    def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
+        if statement.without_account_lock:
+            self._commands.begin()
+        else:
+            self._commands.lock(values.get("account_id", _NO_ACCOUNT))
+        return super()._execute(statement, values)
 
 
 def begin_reading(database: Database) -> None:
@@ -92,7 +158,7 @@ def begin_reading(database: Database) -> None:
 
 def reading(database: Database, clock: Clock, ids: Ids) -> Transaction:
     """Returns a Transaction for reads in the current transaction."""
-    return Transaction(database, DIALECT, clock, ids)
+    return PostgresTransaction(database, clock, ids)
 
 
 @lru_cache(10_000)

@@ -1,9 +1,9 @@
 """Runs transactions on a SQLite file: one writer thread with group commit, two readers.
 
 A write returns after its commit is synced to disk. All writes that queued during the
-previous commit form the next transaction: BEGIN IMMEDIATE, a savepoint for each write, one
-COMMIT, then all results. A failed write is rolled back to its savepoint; the others are
-committed. If the commit fails, all writes of the batch fail.
+previous commit form the next transaction: BEGIN IMMEDIATE, a savepoint for each write or group
+of writes that run together, one COMMIT, then all results. A failed write is rolled back to its
+savepoint; the others are committed. If the commit fails, all writes of the batch fail.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
 last of them was queued.
@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Hashable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import apsw
 from peewee import OperationalError, PeeweeException
 from playhouse.apsw_ext import APSWDatabase
 
+from ... import caller
 from ...clock import Clock, system_clock
 from ...errors import Internal, RosterError, Unavailable
 from ...ids import Ids
@@ -32,6 +34,7 @@ from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..migrate import migrate
 from ..notifications import Listener, Notifications
+from ..shared_work import grouped, run_together
 from ..transaction import Transaction
 from .file import DIALECT, connect, file_lock, prepare, size_of, unusable
 
@@ -41,6 +44,11 @@ log = logging.getLogger(__name__)
 # for the GIL do less than one. The second reader takes the overflow.
 READERS = 2
 SHORT_QUEUE = 64
+# A statement checks whether it is abandoned each time that it has run so many steps of SQLite's
+# virtual machine, which take about 5 ms.
+STEPS_BETWEEN_CHECKS = 200_000
+# The duration of a slow batch of reads, in seconds.
+SLOW_SECONDS = 0.02
 
 
 class SqliteDatabase:
@@ -58,6 +66,8 @@ class SqliteDatabase:
         self._cache: set[Hashable] = set()
         self._notifications = Notifications()
         self.ids = Ids(clock)
+        # The number of reads at each reader, by account.
+        self._accounts_of: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
 
     async def open(self) -> None:
         async with AsyncExitStack() as stack:
@@ -92,11 +102,28 @@ class SqliteDatabase:
         )
 
     async def read(self, work: Work[Result]) -> Result:
-        first, *others = self._readers
-        executor = first
-        if first.waiting >= SHORT_QUEUE:
-            executor = min(others, key=lambda executor: executor.waiting)
-        return await executor.run(work)  # type: ignore[no-any-return]
+        account_id = caller.account_id_or_none()
+        reader = self._reader_for(account_id)
+        accounts = self._accounts_of[reader.name]
+        accounts[account_id] += 1
+        try:
+            return await reader.run(work)  # type: ignore[no-any-return]
+        finally:
+            accounts[account_id] -= 1
+            if not accounts[account_id]:
+                del accounts[account_id]
+
+    def _reader_for(self, account_id: str | None) -> BatchExecutor[Work[Any]]:
+        """Returns the reader for a read of an account.
+
+        While the first reader runs a slow batch, it keeps the accounts that have reads there, so
+        that the reads of one account never take both.
+        """
+        first, second = self._readers
+        if first.seconds_in_batch > SLOW_SECONDS:
+            return first if self._accounts_of[first.name][account_id] else second
+        is_long = first.waiting >= SHORT_QUEUE and second.waiting < first.waiting
+        return second if is_long else first
 
     async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
         return NodeResults([await self.read(work)])
@@ -123,14 +150,25 @@ class SqliteDatabase:
     def _read_batch(self, reader: APSWDatabase, items: Sequence[WorkItem[Work[Any]]]) -> None:
         try:
             reader.execute_sql("BEGIN")
-            for item in filter(WorkItem.claim, items):
-                try:
-                    item.result = item.work(Transaction(reader, DIALECT, self._clock, self.ids))
-                except Exception as error:  # noqa: BLE001 - raised to its caller
-                    item.error = client_error(error)
+            for group in grouped(items):
+                claimed = list(filter(WorkItem.claim, group))
+                if claimed:
+                    self._read_group(reader, claimed)
             reader.execute_sql("COMMIT")
         except Exception as error:  # noqa: BLE001 - raised to all callers
             _fail_all(reader, items, error, Unavailable)
+
+    def _read_group(self, reader: APSWDatabase, group: Sequence[WorkItem[Work[Any]]]) -> None:
+        try:
+            with _stops_if(reader, lambda: all(item.is_withdrawn for item in group)):
+                run_together(group, Transaction(reader, DIALECT, self._clock, self.ids))
+        except Exception as error:  # noqa: BLE001 - raised to its caller
+            if len(group) == 1:
+                (item,) = group
+                item.error = Unavailable() if item.is_withdrawn else client_error(error)
+                return
+            for item in group:
+                self._read_group(reader, [item])
 
     def _write_batch(self, writer: APSWDatabase, items: Sequence[WorkItem[Work[Any]]]) -> None:
         if self._failed:
@@ -140,8 +178,10 @@ class SqliteDatabase:
         notified: set[str] = set()
         try:
             writer.execute_sql("BEGIN IMMEDIATE")
-            for item in filter(WorkItem.claim, items):
-                notified |= self._write_one(writer, item)
+            for group in grouped(items):
+                claimed = list(filter(WorkItem.claim, group))
+                if claimed:
+                    notified |= self._write_group(writer, claimed)
             self._commit(writer)
             self._notifications.notify(notified)
         except Exception as error:  # noqa: BLE001 - raised to all callers
@@ -162,12 +202,12 @@ class SqliteDatabase:
             raise
         self._writer.stats.committed(time.perf_counter() - began)
 
-    def _write_one(self, writer: APSWDatabase, item: WorkItem[Work[Any]]) -> set[str]:
-        """Runs one caller's work, and returns the accounts to notify."""
+    def _write_group(self, writer: APSWDatabase, group: Sequence[WorkItem[Work[Any]]]) -> set[str]:
+        """Runs the work of a group, and returns the accounts to notify."""
         writer.execute_sql("SAVEPOINT request")
         tx = Transaction(writer, DIALECT, self._clock, self.ids, self._cache)
         try:
-            item.result = item.work(tx)
+            run_together(group, tx)
         except Exception as error:
             # After a full disk or a failed read, SQLite itself rolls back the whole
             # transaction: all writes of the batch fail.
@@ -176,7 +216,12 @@ class SqliteDatabase:
             writer.execute_sql("ROLLBACK TO request")
             self._cache.clear()
             tx.accounts_to_notify.clear()
-            item.error = client_error(error)
+            if len(group) == 1:
+                group[0].error = client_error(error)
+            else:
+                for item in group:
+                    item.result, item.error = None, None
+                    tx.accounts_to_notify |= self._write_group(writer, [item])
         writer.execute_sql("RELEASE request")
         return tx.accounts_to_notify
 
@@ -196,6 +241,17 @@ def _connect(database: APSWDatabase) -> None:
         database.connect()
     except PeeweeException as error:
         raise unusable(database.database, error) from error
+
+
+@contextmanager
+def _stops_if(reader: APSWDatabase, is_abandoned: Callable[[], bool]) -> Iterator[None]:
+    """Stops the statements of a block if no call waits for it."""
+    connection = reader.connection()
+    connection.set_progress_handler(is_abandoned, STEPS_BETWEEN_CHECKS)
+    try:
+        yield
+    finally:
+        connection.set_progress_handler(None)
 
 
 def client_error(error: Exception) -> Exception:

@@ -76,7 +76,8 @@ def _last_group(_: Dialect) -> ModelSelect[SubscriberCounter]:
 
 
 ADD_TO_OPEN = Statement(
-    lambda _: _add(of_level(OPEN_BUCKET) & (SubscriberCounter.first_id <= param("id")))
+    lambda _: _add(of_level(OPEN_BUCKET) & (SubscriberCounter.first_id <= param("id"))),
+    has_one_plan=True,
 )
 ADD_TO_CLOSED = Statement(lambda _: _add(_holding(BUCKET) | _holding(GROUP)))
 ADD_TO = Statement(
@@ -84,22 +85,26 @@ ADD_TO = Statement(
         (SubscriberCounter.account_id == param("account_id"))
         & (SubscriberCounter.level == param("level"))
         & (SubscriberCounter.first_id == param("first_id"))
-    )
+    ),
+    has_one_plan=True,
 )
 FIRST_OF_OPEN = Statement(
-    lambda _: SubscriberCounter.select(SubscriberCounter.first_id).where(of_level(OPEN_BUCKET))
+    lambda _: SubscriberCounter.select(SubscriberCounter.first_id).where(of_level(OPEN_BUCKET)),
+    has_one_plan=True,
 )
 MOVE_OPEN = Statement(
     lambda _: SubscriberCounter.update(
         {SubscriberCounter.first_id: param("first_id"), SubscriberCounter.total: param("total")}
-    ).where(of_level(OPEN_BUCKET))
+    ).where(of_level(OPEN_BUCKET)),
+    has_one_plan=True,
 )
 BEGIN = Statement(
     lambda dialect: dialect.insert_all(
         SubscriberCounter.account_id,
         (SubscriberCounter.level, SubscriberCounter.first_id, SubscriberCounter.total),
         "rows",
-    )
+    ),
+    has_one_plan=True,
 )
 REMOVE_EMPTY = Statement(
     lambda dialect: SubscriberCounter.delete().where(
@@ -107,7 +112,8 @@ REMOVE_EMPTY = Statement(
         & Expression(SubscriberCounter.level, "IN", SQL(f"({BUCKET}, {GROUP})"))
         & dialect.any_of(SubscriberCounter.first_id, "first_ids")
         & (SubscriberCounter.total == SQL("0"))
-    )
+    ),
+    has_one_plan=True,
 )
 LAST_GROUP = Statement(_last_group)
 NTH = Statement(lambda _: nth())

@@ -19,15 +19,21 @@ from .store_buckets import BUCKET, GROUP, IdRange, nth, of_level
 _GROUPS_AND_OPEN = (SubscriberCounter.account_id == param("account_id")) & (
     SubscriberCounter.level >= SQL(str(GROUP))
 )
-_TOTAL = Statement(
-    lambda _: SubscriberCounter.select(fn.SUM(SubscriberCounter.total)).where(_GROUPS_AND_OPEN)
-)
+
+
+def select_total() -> ModelSelect[SubscriberCounter]:
+    """Selects the number of subscribers of the account, null if it never had one."""
+    return SubscriberCounter.select(fn.SUM(SubscriberCounter.total)).where(_GROUPS_AND_OPEN)
+
+
+_TOTAL = Statement(lambda _: select_total(), has_one_plan=True)
 _GROUPS = Statement(
     lambda _: (
         SubscriberCounter.select(SubscriberCounter.first_id, SubscriberCounter.total)
         .where(_GROUPS_AND_OPEN)
         .order_by(SubscriberCounter.level, SubscriberCounter.first_id)
-    )
+    ),
+    has_one_plan=True,
 )
 _BUCKETS = Statement(
     lambda _: (
@@ -38,7 +44,8 @@ _BUCKETS = Statement(
             & (SubscriberCounter.first_id < param("end_id"))
         )
         .order_by(SubscriberCounter.first_id)
-    )
+    ),
+    has_one_plan=True,
 )
 
 
@@ -46,9 +53,12 @@ def _from(dialect: Dialect, condition: Expression, order: Any) -> ModelSelect[Su
     return select_rows(dialect).where(condition).order_by(order).limit(param("limit"))
 
 
-_OLDEST_FIRST = Statement(lambda dialect: _from(dialect, Subscriber.id >= nth(), Subscriber.id))
+_OLDEST_FIRST = Statement(
+    lambda dialect: _from(dialect, Subscriber.id >= nth(), Subscriber.id), has_one_plan=True
+)
 _NEWEST_FIRST = Statement(
-    lambda dialect: _from(dialect, Subscriber.id <= nth(), Subscriber.id.desc())
+    lambda dialect: _from(dialect, Subscriber.id <= nth(), Subscriber.id.desc()),
+    has_one_plan=True,
 )
 
 

@@ -45,6 +45,7 @@ def test_reads_updates_and_calls_with_an_idempotency_key_are_retried() -> None:
         "CreateCustomField",
         "CreateSubscriber",
         "BulkCreateSubscribers",
+        "AddSuppressions",
         "AddSubscriberTags",
         "RemoveSubscriberTags",
         "CreateTag",
@@ -54,7 +55,7 @@ def test_reads_updates_and_calls_with_an_idempotency_key_are_retried() -> None:
         "ReplayWebhook",
         "RetryWebhookDelivery",
     }
-    once = {"DeleteTag", "DeleteWebhook", "RevokeApiKey", "ImportSubscribers"}
+    once = {"DeleteTag", "DeleteWebhook", "RevokeApiKey", "ImportSubscribers", "ImportSuppressions"}
     assert not once & with_key
 
 

@@ -1,0 +1,207 @@
+"""Writes and reads of several callers that share a transaction or run together."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peewee import SQL
+
+from server import caller
+from server.database_url import parse_database_url
+from server.errors import TagAlreadyExists
+from server.paging import Page
+from server.storage.database import Database, Work
+from server.storage.databases import bring_up_to_date, database_at, reading
+from server.storage.shared_work import SharedWork
+from server.storage.statements import Statement
+from server.storage.transaction import Transaction
+from server.tags import store as tags
+
+from ..postgres import Postgres
+from .helpers import OURS
+
+TIMEOUT = 60.0
+Names = list[str]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path}/roster.db"
+    else:
+        postgres: Postgres = request.getfixturevalue("postgres")
+        url = postgres.new_database()
+    bring_up_to_date(url)
+    return url
+
+
+def run(url: str, scenario: Callable[[Database], Awaitable[Any]]) -> Any:
+    """Runs a scenario on an open database, for one account."""
+
+    async def whole() -> Any:
+        database = database_at(parse_database_url(url), 4)
+        await database.open()
+        caller.enter_account(OURS)
+        try:
+            return await asyncio.wait_for(scenario(database), TIMEOUT)
+        finally:
+            await database.close()
+
+    return asyncio.run(whole())
+
+
+async def write_together(database: Database, *works: Work[Any]) -> list[Any]:
+    """Queues the works while another write of the account runs. Returns their outcomes."""
+    started, done = threading.Event(), threading.Event()
+
+    def block(_tx: Transaction) -> None:
+        started.set()
+        assert done.wait(TIMEOUT)
+
+    first = asyncio.create_task(database.write(block))
+    assert await asyncio.to_thread(started.wait, TIMEOUT)
+    tasks = [asyncio.create_task(database.write(work)) for work in works]
+    await asyncio.sleep(0.05)
+    done.set()
+    await first
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def names(url: str) -> Names:
+    with reading(url) as tx:
+        return [row.name for row in tags.page(OURS, Page(1, 100), tx)[0]]
+
+
+def create(name: str, tx: Transaction) -> str:
+    return tags.create(OURS, name, "", tx).name
+
+
+def fail(tx: Transaction) -> None:
+    create("of the failed write", tx)
+    tx.run(Statement(lambda _: SQL("SELECT no_such_function()")))
+
+
+class Creation:
+    """Creates tags together, and records the names of each run."""
+
+    def __init__(self) -> None:
+        self.runs: list[Names] = []
+
+    def work(self, name: str) -> SharedWork[str, str]:
+        return SharedWork("creation", name, self._run_all)
+
+    def _run_all(self, each: Sequence[str], tx: Transaction) -> list[str | Exception]:
+        self.runs.append(list(each))
+        if "broken" in each:
+            fail(tx)
+        return [TagAlreadyExists() if name == "rejected" else create(name, tx) for name in each]
+
+
+def test_waiting_work_with_the_same_key_runs_once(url: str) -> None:
+    creation = Creation()
+
+    works = [creation.work(name) for name in ("a", "b", "c")]
+    outcomes = run(url, lambda database: write_together(database, *works))
+
+    assert outcomes == ["a", "b", "c"]
+    assert creation.runs == [["a", "b", "c"]]
+    assert names(url) == ["a", "b", "c"]
+
+
+def test_error_of_one_call_is_raised_to_its_caller_only(url: str) -> None:
+    creation = Creation()
+
+    works = [creation.work(name) for name in ("a", "rejected", "c")]
+    first, second, third = run(url, lambda database: write_together(database, *works))
+
+    assert (first, third) == ("a", "c")
+    assert isinstance(second, TagAlreadyExists)
+    assert len(creation.runs) == 1
+    assert names(url) == ["a", "c"]
+
+
+@pytest.mark.parametrize("others", [[], [partial(create, "other")]], ids=["alone", "with others"])
+def test_work_that_fails_together_runs_again_one_by_one(url: str, others: list[Work[str]]) -> None:
+    creation = Creation()
+
+    works = [creation.work(name) for name in ("a", "broken", "c")]
+    first, second, third, *rest = run(url, lambda db: write_together(db, *works, *others))
+
+    assert (first, third, rest) == ("a", "c", ["other"] * len(others))
+    assert isinstance(second, Exception)
+    assert creation.runs == [["a", "broken", "c"], ["a"], ["broken"], ["c"]]
+    assert names(url) == ["a", "c", *rest]
+
+
+def test_failed_write_has_no_effect_and_others_of_its_transaction_do(url: str) -> None:
+    works = [partial(create, "a"), fail, partial(create, "c"), partial(create, "a")]
+
+    first, failed, third, again = run(url, lambda database: write_together(database, *works))
+
+    assert (first, third) == ("a", "c")
+    assert isinstance(failed, Exception)
+    assert isinstance(again, TagAlreadyExists)
+    assert names(url) == ["a", "c"]
+
+
+def test_write_that_ignores_the_error_of_a_statement_fails_alone(postgres: Postgres) -> None:
+    url = postgres.new_database()
+    bring_up_to_date(url)
+
+    def ignore(tx: Transaction) -> None:
+        with pytest.raises(Exception, match="no_such_function"):
+            fail(tx)
+
+    works = [partial(create, "a"), ignore, partial(create, "c")]
+    first, failed, third = run(url, lambda database: write_together(database, *works))
+
+    assert (first, third) == ("a", "c")
+    assert isinstance(failed, Exception)
+    assert names(url) == ["a", "c"]
+
+
+def test_rolled_back_transaction_repeats_all_of_its_writes_once(postgres: Postgres) -> None:
+    url = postgres.new_database()
+    bring_up_to_date(url)
+    runs: list[str] = []
+
+    def work(name: str, tx: Transaction) -> str:
+        runs.append(name)
+        create(name, tx)
+        if name == "b" and runs.count("b") == 1:
+            text = "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END $$"
+            tx.run(Statement(lambda _: SQL(text)))
+        return name
+
+    works = [partial(work, name) for name in ("a", "b", "c")]
+    outcomes = run(url, lambda database: write_together(database, *works))
+
+    assert outcomes == ["a", "b", "c"]
+    assert runs == ["a", "b", "a", "b", "c"]
+    assert names(url) == ["a", "b", "c"]
+
+
+def test_locks_of_a_failed_write_are_taken_again(postgres: Postgres) -> None:
+    url, other = postgres.new_database(), "7" * 26
+    bring_up_to_date(url)
+
+    def locks(tx: Transaction) -> int:
+        tags.create(other, "x", "", tx)
+        query = SQL(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode LIKE 'Excl%%'"
+        )
+        return int(tx.scalar(Statement(lambda _: query, without_account_lock=True)))
+
+    def fail_elsewhere(tx: Transaction) -> None:
+        locks(tx)
+        fail(tx)
+
+    _, number = run(url, lambda database: write_together(database, fail_elsewhere, locks))
+
+    assert number == 2
