@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from . import (
+    abandoned,
     checkpoints,
     connection_breaks,
     consent,
@@ -95,6 +96,10 @@ PROMISES = (
     Promise("P6 cross-tenant isolation", isolation.run, 20, 500, isolation.AT_MOST),
     # Repetitions are seconds.
     Promise("soak", soak.run, 60, 1200, soak.AT_MOST, soak.AT_LEAST),
+    Promise("P8 abandoned queries", abandoned.run, 10, 200, abandoned.AT_MOST, abandoned.AT_LEAST),
+    Promise(
+        "P8 on PostgreSQL", abandoned.on_postgres, 10, 200, abandoned.AT_MOST, abandoned.AT_LEAST
+    ),
     Promise("P9 consent", consent.run, 100, 10_000, consent.AT_MOST, consent.AT_LEAST),
     Promise(
         "P9 on PostgreSQL", consent.on_postgres, 100, 10_000, consent.AT_MOST, consent.AT_LEAST

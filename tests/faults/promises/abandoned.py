@@ -1,0 +1,99 @@
+"""P8: clients that leave while their slow queries run.
+
+Eight clients send a query that matches all subscribers, and disconnect. The next look-up must not
+wait for these queries.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from server.accounts.rules import make_secret
+
+from ...postgres import running
+from ...processes import Service, start
+from .checker import Results
+
+ROWS, CLIENTS = 100_000, 8
+# How long the queries run before their clients leave, in seconds.
+SECONDS = 0.05
+QUERY = "/api/subscribers?q=p&limit=100&page=900"
+ALONE, AFTER, BEHIND = "query alone in ms", "look-up afterwards in ms", "failed look-ups"
+AT_MOST: Results = {AFTER: 50, BEHIND: 0}
+# Otherwise the queries would be too fast to show a difference.
+AT_LEAST: Results = {ALONE: 20}
+
+
+def run(repetitions: int) -> Results:
+    """Abandons queries so often on SQLite, and returns medians."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _run(repetitions, Path(folder))
+
+
+def on_postgres(repetitions: int) -> Results:
+    with tempfile.TemporaryDirectory() as folder, running() as postgres:
+        return _run(
+            repetitions,
+            Path(folder),
+            ROSTER_DATABASE_URL=postgres.new_database(),
+            ROSTER_SECRET_KEY=postgres.secret_key,
+        )
+
+
+def _run(repetitions: int, folder: Path, **settings: str) -> Results:
+    key = make_secret()
+    service = start(folder, ROSTER_BOOTSTRAP_API_KEY=key, ROSTER_LOG_LEVEL="error", **settings)
+    try:
+        _fill(service, key)
+        alone = [_milliseconds(service, key, QUERY) for _ in range(3)]
+        after = []
+        for _ in range(repetitions):
+            connections = [_send(service, key, QUERY) for _ in range(CLIENTS)]
+            time.sleep(SECONDS)
+            for connection in connections:
+                connection.close()
+            after.append(_milliseconds(service, key, "/api/subscribers/p7%40example.com"))
+    finally:
+        service.stop()
+    found = [milliseconds for milliseconds in after if milliseconds is not None]
+    return {
+        ALONE: round(statistics.median(filter(None, alone)), 1),
+        AFTER: round(statistics.median(found), 1),
+        BEHIND: len(after) - len(found),
+    }
+
+
+def _fill(service: Service, key: str) -> None:
+    lines = "".join(f"p{number}@example.com,Ada {number}\n" for number in range(ROWS))
+    connection = http.client.HTTPConnection(service.http, timeout=300)
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "text/csv"}
+    body = f"email,firstName\n{lines}".encode()
+    connection.request("POST", "/api/subscribers/import", body, headers)
+    summary = connection.getresponse().read().splitlines()[-1]
+    connection.close()
+    assert f'"created":{ROWS}'.encode() in summary, summary
+
+
+def _milliseconds(service: Service, key: str, path: str) -> float | None:
+    """Returns the duration of a request, or None if it fails."""
+    connection = http.client.HTTPConnection(service.http, timeout=60)
+    began = time.perf_counter()
+    connection.request("GET", path, headers={"Authorization": f"Bearer {key}"})
+    response = connection.getresponse()
+    response.read()
+    milliseconds = (time.perf_counter() - began) * 1000
+    connection.close()
+    return milliseconds if response.status == 200 else None
+
+
+def _send(service: Service, key: str, path: str) -> socket.socket:
+    host, _, port = service.http.partition(":")
+    connection = socket.create_connection((host, int(port)))
+    request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n\r\n"
+    connection.sendall(request.encode())
+    return connection
