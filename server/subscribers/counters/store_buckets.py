@@ -79,7 +79,7 @@ ADD_TO_OPEN = Statement(
     lambda _: _add(of_level(OPEN_BUCKET) & (SubscriberCounter.first_id <= param("id"))),
     has_one_plan=True,
 )
-ADD_TO_CLOSED = Statement(lambda _: _add(_holding(BUCKET) | _holding(GROUP)))
+ADD_TO_CLOSED = Statement(lambda _: _add(_holding(BUCKET) | _holding(GROUP)), has_one_plan=True)
 ADD_TO = Statement(
     lambda _: _add(
         (SubscriberCounter.account_id == param("account_id"))
@@ -115,5 +115,5 @@ REMOVE_EMPTY = Statement(
     ),
     has_one_plan=True,
 )
-LAST_GROUP = Statement(_last_group)
-NTH = Statement(lambda _: nth())
+LAST_GROUP = Statement(_last_group, has_one_plan=True)
+NTH = Statement(lambda _: nth(), has_one_plan=True)

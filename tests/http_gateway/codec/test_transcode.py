@@ -47,9 +47,11 @@ MESSAGES = [
 ] + [errors_pb2.Error.DESCRIPTOR, errors_pb2.ErrorResponse.DESCRIPTOR]
 EXTENDED = {
     "CreateSubscriberRequest",
+    "UpdateSubscriberRequest",
     "BulkSubscriber",
     "BulkCreateSubscribersRequest",
     "ImportSubscribersRequest",
+    "ImportSuppressionsRequest",
 }
 
 # The messages that make test generates values of. make verify generates values of all.
@@ -135,6 +137,11 @@ def values(field: FieldDescriptor, *, unnamed_values: bool) -> st.SearchStrategy
     return st.lists(one, max_size=2) if field.is_repeated else one
 
 
+def rows_of(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the rows of an import or a bulk."""
+    return [row for name in ("subscribers", "suppressions", "rows") for row in value.get(name, ())]
+
+
 def read(value: Any, into: Any, excluded: frozenset[str] = MASK) -> list[tuple[str, str]]:
     """Reads a value into a message and returns the path and code of each violation."""
     violations = Violations()
@@ -151,7 +158,7 @@ def test_written_json_matches_json_format_except_for_milliseconds(
     message = data.draw(messages(descriptor, unnamed_values=True))
 
     expected = to_json(message)
-    for row in (expected, *expected.get("subscribers", ()), *expected.get("rows", ())):
+    for row in (expected, *rows_of(expected)):
         row.pop("faults", None)  # row errors are for the server and have no JSON form
     assert orjson.loads(orjson.dumps(writer(descriptor)(message))) == expected
 
@@ -168,7 +175,7 @@ def test_output_of_json_format_is_read_as_the_same_message(
         always_print_fields_with_no_presence=defaults,
         preserving_proto_field_name=proto_names,
     )
-    for row in (value, *value.get("subscribers", ()), *value.get("rows", ())):
+    for row in (value, *rows_of(value)):
         row.pop("faults", None)
 
     into = message_class(descriptor)()
