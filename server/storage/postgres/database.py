@@ -223,9 +223,11 @@ class PostgresDatabase:
         try:
             self._write(groups)
         except Exception as error:
-            if self._can_retry(error) and time.monotonic() < began + RETRY_SECONDS:
+            if self._can_retry(error):
+                if time.monotonic() > began + RETRY_SECONDS:
+                    raise
                 log.warning("a write was rolled back and is retried: %s", driver_error(error))
-            elif _runs_together(groups) and _is_undone(error):
+            elif _can_run_apart(error) and len(groups) < len(items):
                 groups = [[item] for item in items]
             else:
                 raise
@@ -288,8 +290,9 @@ class PostgresDatabase:
             if self._can_retry(error):
                 raise
             commands.roll_back_to_savepoint()
-            if len(group) == 1:
-                group[0].error = self._client_error(error)
+            if len(group) == 1 or not _can_run_apart(error):
+                for item in group:
+                    item.error = self._client_error(error)
                 return set()
         notified = set[str]()
         for item in group:
@@ -392,13 +395,11 @@ def _cancel(connection: psycopg.Connection[Any], item: WorkItem[Work[Any]]) -> N
             time.sleep(CANCEL_INTERVAL)
 
 
-def _runs_together(groups: Sequence[Sequence[WorkItem[Work[Any]]]]) -> bool:
-    return any(len(group) > 1 for group in groups)
-
-
-def _is_undone(error: Exception) -> bool:
-    """Whether a transaction had no effect."""
-    return not isinstance(error, (OutcomeUnknown, StorageError, Unavailable))
+def _can_run_apart(error: Exception) -> bool:
+    """Whether writes that failed together, without effect, can succeed one by one."""
+    cause = driver_error(error)
+    is_of_one = not isinstance(error, (OutcomeUnknown, StorageError, Unavailable))
+    return is_of_one and (cause is None or not is_transient(cause))
 
 
 async def _end(task: asyncio.Task[None]) -> None:
