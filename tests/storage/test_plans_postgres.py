@@ -26,6 +26,7 @@ from server.subscribers.store_paging import Filter, Order, PagePosition, page
 from ..cases import each
 from ..postgres import Postgres
 from .helpers import OURS, SUBSCRIBERS, field
+from .test_bound_statements import STATEMENTS, numbered
 from .test_plans import (
     BY_REVISION,
     FILTERS,
@@ -258,3 +259,25 @@ def test_table_scan_is_detected(tx: RecordingTransaction) -> None:
 
     with pytest.raises(AssertionError):
         conditions(tx.recorded[0])
+
+
+def test_statements_with_one_plan_search_their_tables_by_account(
+    database: Psycopg3Database, postgres: Postgres
+) -> None:
+    url = postgres.new_database()
+    bring_up_to_date(url)
+    statements = {name: it for name, it in STATEMENTS.items() if it.has_one_plan}
+    scans = {}
+
+    with closing(connect(url)) as empty:
+        for opened in (empty, database):
+            for name, statement in statements.items():
+                text = f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {numbered(statement)[0]}"
+                ((output,),) = opened.connection().execute(text, prepare=False).fetchall()
+                nodes = list(nodes_of(output[0]["Plan"]))
+                tables = {node.get("Relation Name") for node in nodes if "Seq" in node["Node Type"]}
+                if tables:
+                    scans[name] = tables
+
+    assert len(statements) > 30
+    assert scans == {}
