@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Protocol, TypeVar
@@ -71,12 +71,9 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     def _create_each(
         self, account: str, by: Actor, new: Sequence[rules.NewSubscriber], tx: Transaction
     ) -> list[pb.CreateSubscriberResponse | Exception]:
-        return [
-            outcome
-            if isinstance(outcome, Exception)
-            else _filled(pb.CreateSubscriberResponse(), outcome)
-            for outcome in self._store.create_each(account, new, tx, by)
-        ]
+        return _filled_each(
+            pb.CreateSubscriberResponse, self._store.create_each(account, new, tx, by)
+        )
 
     async def BulkCreateSubscribers(
         self, request: pb.BulkCreateSubscribersRequest, _context: Context
@@ -291,12 +288,9 @@ def _update_profiles(
     updates: Sequence[tuple[Reference, Mapping[str, str]]],
     tx: Transaction,
 ) -> list[pb.UpdateSubscriberResponse | Exception]:
-    return [
-        outcome
-        if isinstance(outcome, Exception)
-        else _filled(pb.UpdateSubscriberResponse(), outcome)
-        for outcome in store.update_profiles(account, updates, tx, by)
-    ]
+    return _filled_each(
+        pb.UpdateSubscriberResponse, store.update_profiles(account, updates, tx, by)
+    )
 
 
 def _new_subscriber(
@@ -337,3 +331,12 @@ def _exported(
 def _filled(reply: Reply, row: SubscriberRow, *, full: bool = False) -> Reply:
     fill(reply.subscriber, row, full=full)
     return reply
+
+
+def _filled_each(
+    reply_type: Callable[[], Reply], outcomes: Sequence[SubscriberRow | Exception]
+) -> list[Reply | Exception]:
+    return [
+        outcome if isinstance(outcome, Exception) else _filled(reply_type(), outcome)
+        for outcome in outcomes
+    ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pytest
 from playhouse.postgres_ext import Psycopg3Database
 
 from server.clock import system_clock
 from server.ids import Ids
-from server.storage.databases import unit_of_work
+from server.storage.databases import bring_up_to_date, unit_of_work
 from server.storage.postgres.connection import connect
 from server.storage.postgres.transaction import WriteTransaction, undo
 from server.storage.transaction import Transaction
@@ -48,3 +49,15 @@ def tx(request: pytest.FixtureRequest) -> Iterator[Transaction]:
     """A transaction on an empty database of each type."""
     with fresh(request) as transaction:
         yield transaction
+
+
+@pytest.fixture(params=STORES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path}/roster.db"
+    else:
+        postgres: Postgres = request.getfixturevalue("postgres")
+        url = postgres.new_database()
+    bring_up_to_date(url)
+    return url

@@ -4,54 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-import pytest
 from peewee import SQL
 
 from server import caller
-from server.database_url import parse_database_url
 from server.storage.database import Database, Work
-from server.storage.databases import bring_up_to_date, database_at
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 
-from ..postgres import Postgres
 from .helpers import OURS, THEIRS
+from .opened import TIMEOUT, run
 
-TIMEOUT = 60.0
 # Statements that would run for longer than any test.
 ENDLESS = {
     "sqlite": "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
     " SELECT max(x) FROM n WHERE x < 0",
     "postgres": "SELECT pg_sleep(3600)",
 }
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path}/roster.db"
-    else:
-        postgres: Postgres = request.getfixturevalue("postgres")
-        url = postgres.new_database()
-    bring_up_to_date(url)
-    return url
-
-
-def run(url: str, scenario: Callable[[Database], Awaitable[Any]], connections: int = 4) -> None:
-    async def whole() -> None:
-        database = database_at(parse_database_url(url), connections)
-        await database.open()
-        try:
-            await asyncio.wait_for(scenario(database), TIMEOUT)
-        finally:
-            await database.close()
-
-    asyncio.run(whole())
 
 
 async def read(database: Database, account_id: str, work: Work[Any]) -> Any:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 from peewee import SQL
 
-from server import caller
-from server.database_url import parse_database_url
 from server.errors import TagAlreadyExists
 from server.paging import Page
 from server.storage.database import Database, Work
-from server.storage.databases import bring_up_to_date, database_at, reading
+from server.storage.databases import bring_up_to_date, reading
 from server.storage.shared_work import SharedWork
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
@@ -25,35 +22,9 @@ from server.tags import store as tags
 
 from ..postgres import Postgres
 from .helpers import OURS
+from .opened import TIMEOUT, run
 
-TIMEOUT = 60.0
 Names = list[str]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path}/roster.db"
-    else:
-        postgres: Postgres = request.getfixturevalue("postgres")
-        url = postgres.new_database()
-    bring_up_to_date(url)
-    return url
-
-
-def run(url: str, scenario: Callable[[Database], Awaitable[Any]]) -> Any:
-    """Runs a scenario on an open database, for one account."""
-
-    async def whole() -> Any:
-        database = database_at(parse_database_url(url), 4)
-        await database.open()
-        caller.enter_account(OURS)
-        try:
-            return await asyncio.wait_for(scenario(database), TIMEOUT)
-        finally:
-            await database.close()
-
-    return asyncio.run(whole())
 
 
 async def write_together(database: Database, *works: Work[Any]) -> list[Any]:

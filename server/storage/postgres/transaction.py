@@ -81,7 +81,7 @@ class Commands:
             self._locked.add(account_id)
 
     def savepoint(self) -> None:
-        """Starts the next write, whose effects can be undone alone."""
+        """Starts the next write. `roll_back_to_savepoint` undoes only its effects."""
         self.begin(f"{_RELEASE if self._has_savepoint else ''} {_SAVEPOINT}")
         self._has_savepoint = True
         self._locked_at_savepoint = set(self._locked)

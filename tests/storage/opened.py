@@ -1,0 +1,31 @@
+"""Runs a scenario on an open database, for tests of its threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from server import caller
+from server.database_url import parse_database_url
+from server.storage.database import Database
+from server.storage.databases import database_at
+
+from .helpers import OURS
+
+TIMEOUT = 60.0
+
+
+def run(url: str, scenario: Callable[[Database], Awaitable[Any]], connections: int = 4) -> Any:
+    """Runs a scenario on an open database, for one account."""
+
+    async def whole() -> Any:
+        database = database_at(parse_database_url(url), connections)
+        await database.open()
+        caller.enter_account(OURS)
+        try:
+            return await asyncio.wait_for(scenario(database), TIMEOUT)
+        finally:
+            await database.close()
+
+    return asyncio.run(whole())
