@@ -21,6 +21,9 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 # Python's digits of base 32.
 _TO_BASE_32 = str.maketrans(_ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+# The positions of the pairs of characters of a timestamp, and of the random part.
+_TIME_SHIFTS = range(40, -10, -10)
+_RANDOM_SHIFTS = range(70, -10, -10)
 _TAIL_BITS = 40
 _TAIL = (1 << _TAIL_BITS) - 1
 _RANDOM_BITS = 80
@@ -62,22 +65,22 @@ def ids_at(times: Sequence[int], number: int) -> list[str]:
     Unlike those of `Ids`, they can be smaller than stored ones. IDs of the same millisecond
     ascend, and follow those of a smaller `number`.
     """
-    first = (number & _LAST_NUMBER) << _NUMBERED_BITS
-    last: dict[int, int] = {}
-    for milliseconds in times:
-        if milliseconds not in last:
-            # With one free bit, so that counting does not reach the next number.
-            random = first | secrets.randbits(_NUMBERED_BITS - 1)
-            last[milliseconds] = milliseconds << _RANDOM_BITS | random
+    # With one free bit, so that counting does not reach the next number.
+    first = (number & _LAST_NUMBER) << _NUMBERED_BITS | secrets.randbits(_NUMBERED_BITS - 1)
+    counts = dict.fromkeys(times, 0)
+    randoms: list[str] = []
     ids = []
     for milliseconds in times:
-        last[milliseconds] += 1
-        ids.append(_encoded(last[milliseconds]))
+        count = counts[milliseconds]
+        counts[milliseconds] = count + 1
+        if count == len(randoms):
+            randoms.append(_encoded(first + count, _RANDOM_SHIFTS))
+        ids.append(_encoded(milliseconds, _TIME_SHIFTS) + randoms[count])
     return ids
 
 
-def _encoded(number: int) -> str:
-    return "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -10, -10)])
+def _encoded(number: int, shifts: range) -> str:
+    return "".join([_PAIRS[number >> shift & 1023] for shift in shifts])
 
 
 class Ids:

@@ -56,10 +56,10 @@ async def prefetch(messages: AsyncIterator[Message]) -> AsyncGenerator[Message, 
             pending = asyncio.ensure_future(anext(messages, _END))
             yield message
     finally:
-        await _end(pending)
+        await end(pending)
 
 
-async def _end(pending: asyncio.Future[Any]) -> None:
+async def end(pending: asyncio.Future[Any]) -> None:
     """Cancels a task and waits until it has ended, with any outcome.
 
     Keeps waiting if the caller is canceled meanwhile: a running generator cannot be closed.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _NEVER_ALLOWED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _COLUMN_SPACES = re.compile(r"[\s_-]+")
@@ -28,6 +29,7 @@ def caseless_key(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
+@lru_cache(4096)
 def column_key(name: str) -> str:
     """Returns the name of a column for comparison: without case, whitespace, `-` and `_`."""
     return _COLUMN_SPACES.sub("", caseless_key(name))

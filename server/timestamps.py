@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_WITHOUT_ZONE = datetime(1970, 1, 1)  # noqa: DTZ001
 _MILLISECOND = timedelta(milliseconds=1)
 _DAY = 24 * 3600 * 1000
 _MAX_LENGTH = 50
@@ -39,12 +40,7 @@ def parse_timestamp(cell: str) -> int | None:
             time = datetime.fromisoformat(f"{year}-{month}-{day}T{clock or '00:00'}{offset}")
         except ValueError:
             return None
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
-    try:
-        return (time - _EPOCH) // _MILLISECOND
-    except OverflowError:
-        return None
+    return (time - (_EPOCH if time.tzinfo else _EPOCH_WITHOUT_ZONE)) // _MILLISECOND
 
 
 def is_valid_time(milliseconds: int, now: int) -> bool:

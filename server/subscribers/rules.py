@@ -246,24 +246,44 @@ def check_email(text: str) -> Email:
 def validate_rows(rows: Iterable[Row]) -> list[Validated]:
     """Returns a subscriber or an error for each row. Needs no database."""
     tag_sets = TagSets()
-    return [_validate_row(row, parse_email(row.email), tag_sets) for row in rows]
+    return [validate_row(row, tag_sets) for row in rows]
 
 
 class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
-    """Caches parsed tags by the names in a row, because many rows have the same tags."""
+    """Caches parsed tags by the names in a row, because many rows have the same tags.
+
+    The tags are names by key, or None if they are not valid. `added` are the tags that every row
+    gets. The spelling of the row is kept.
+    """
+
+    def __init__(self, added: Mapping[str, str] = NO_VALUES) -> None:
+        super().__init__()
+        self._added = added
 
     def __missing__(self, names: tuple[str, ...]) -> dict[str, str] | None:
-        self[names] = tags = _tags(names)
+        tags = _tags(names)
+        if tags is not None and self._added:
+            tags = {**self._added, **tags}
+        self[names] = tags = None if tags is None or len(tags) > MAX_TAGS else tags
         return tags
 
 
-def _validate_row(row: Row, email: Email | None, tag_sets: TagSets) -> Validated:
-    """Returns the subscriber of a row whose address was parsed, or its first error."""
+def validate_row(
+    row: Row,
+    tag_sets: TagSets,
+    status: Status | None = None,
+    consent_record: ConsentRecord = NO_CONSENT_RECORD,
+) -> Validated:
+    """Returns the subscriber of a row, or its first error.
+
+    `status` and `consent_record` are those that the row of an import states.
+    """
     if row.faults:
         fields = [fault.field for fault in row.faults]
         if "" in fields:
             return RowError(Failure.INVALID_ROW)
         return RowError(Failure.INVALID_FIELD, fields[0])
+    email = parse_email(row.email)
     if email is None:
         failure = Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
         return RowError(failure, "email")
@@ -281,8 +301,8 @@ def _validate_row(row: Row, email: Email | None, tag_sets: TagSets) -> Validated
         values = dict(row.custom_fields) if len(row.custom_fields) else NO_VALUES
     except ValueError:  # A member has no value, not even null.
         return RowError(Failure.INVALID_FIELD, "customFields")
-    status = initial_status(is_confirmed=row.is_confirmed)
-    return NewSubscriber(email, profile, status, tags, values)
+    initial = initial_status(is_confirmed=row.is_confirmed) if status is None else status
+    return NewSubscriber(email, profile, initial, tags, values, consent_record, status is not None)
 
 
 def _tags(texts: Sequence[str]) -> dict[str, str] | None:

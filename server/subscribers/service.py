@@ -216,15 +216,17 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         # The generators are closed explicitly. Otherwise they could outlive the call.
         pipeline = ImportPipeline(self._store, self._database)
         async with (
+            aclosing(pipeline),
             aclosing(prefetch(requests)) as messages,
             aclosing(pipeline.validated(messages)) as batches,
             # An invalid first message, such as an invalid header, fails the whole call.
             aclosing(accept_with_first(context, batches)) as accepted,
             aclosing(prefetch(accepted)) as validated,
-            aclosing(pipeline.stored(validated)) as results,
-            aclosing(prefetch(results)) as stored,
+            aclosing(pipeline.writes(validated)) as writes,
+            aclosing(prefetch(writes)) as started,
+            aclosing(pipeline.replies(started)) as replies,
         ):
-            async for reply in stored:
+            async for reply in replies:
                 for piece in split_message(reply):
                     yield piece
 

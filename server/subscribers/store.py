@@ -347,16 +347,12 @@ def _insert(
     revision = revision_at(max(new_ids), revision)
     origins = {status: origin(status, tx.now, by) for status in Status}
     has_records = any(each.consent_record is not NO_CONSENT_RECORD for each in new.values())
-    record_of = _stated if has_records else _confirmation
+    insert, record_of = (_INSERT_STATED, _stated) if has_records else (_INSERT_NEW, _confirmation)
+    times = map(timestamp_of, new_ids)
     values = [
-        (
-            *_new_columns(ids[index], each),
-            origins[each.status],
-            *record_of(ids[index], each, by),
-        )
-        for index, each in new.items()
+        (*_new_columns(id_, time, each), origins[each.status], *record_of(time, each, by))
+        for id_, time, each in zip(new_ids, times, new.values(), strict=True)
     ]
-    insert = _INSERT_STATED if has_records else _INSERT_NEW
     rows = tx.all(insert, account_id=account_id, rows=values, revision=revision)
     stored_ids = {subscriber_id for (subscriber_id,) in rows}
     stored = {index: id_ for index, id_ in ids.items() if id_ in stored_ids}
@@ -581,7 +577,8 @@ def _new_row(
     tags: tuple[str, ...] = (),
 ) -> SubscriberRow:
     values = {key: value for key, value in new.values.items() if value is not None}
-    stated = dict(zip(STATED, _stated(subscriber_id, new, by), strict=True))
+    created_at = timestamp_of(subscriber_id)
+    stated = dict(zip(STATED, _stated(created_at, new, by), strict=True))
     columns: dict[str, Any] = {**new.profile, **stated}
     return SubscriberRow(
         id=subscriber_id,
@@ -590,36 +587,36 @@ def _new_row(
         status=int(new.status),
         revision=revision,
         tags=tags,
-        created_at=timestamp_of(subscriber_id),
+        created_at=created_at,
         values=values,
         **columns,
     )
 
 
-def _stated(subscriber_id: str, new: NewSubscriber, by: Actor) -> Sequence[Any]:
+def _stated(created_at: int, new: NewSubscriber, by: Actor) -> Sequence[Any]:
     """Returns the values of STATED.
 
     A subscriber that is created as CONFIRMED was confirmed at that time. For an imported
     subscriber, only the values in the row are stored.
     """
-    (confirmed_at,) = _confirmation(subscriber_id, new, by)
-    return new.consent_record._replace(confirmed_at=confirmed_at)[1:]
+    _, status_changed_at, _, *others = new.consent_record
+    return (status_changed_at, *_confirmation(created_at, new, by), *others)
 
 
-def _confirmation(subscriber_id: str, new: NewSubscriber, by: Actor) -> Sequence[int | None]:
+def _confirmation(created_at: int, new: NewSubscriber, by: Actor) -> Sequence[int | None]:
     """Returns the value of `confirmed_at`, see `_stated`."""
     confirmed_at = new.consent_record.confirmed_at
     if new.status is Status.CONFIRMED and by.source is not Source.IMPORT:
-        return (confirmed_at or timestamp_of(subscriber_id),)
+        return (confirmed_at or created_at,)
     return (confirmed_at,)
 
 
-def _new_columns(subscriber_id: str, new: NewSubscriber) -> tuple[Any, ...]:
+def _new_columns(subscriber_id: str, created_at: int, new: NewSubscriber) -> tuple[Any, ...]:
     """Returns the values of `_COLUMN_NAMES` for a bulk insert, without the origin."""
     profile, key = new.profile, new.email.key
     return (
         subscriber_id,
-        timestamp_of(subscriber_id),
+        created_at,
         new.email.address,
         key,
         unicode_key(key),

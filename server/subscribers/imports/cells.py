@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import orjson
@@ -74,19 +74,31 @@ def parse_status(words: Mapping[str, Status], row: CsvRow, cell: str) -> None:
 
 
 def parse_tags(row: CsvRow, cell: str) -> None:
-    names = _json_strings(cell)
-    if names is None:
-        names = [name for name in map(str.strip, TAG_SEPARATORS.split(cell)) if name]
-    row.tags = row.tags + names
+    row.tags = (*row.tags, *_tags(cell))
 
 
 def parse_quoted_tags(row: CsvRow, cell: str) -> None:
     """Parses tags such as `"vip","a, b"`."""
+    row.tags = (*row.tags, *_quoted_tags(cell))
+
+
+# Many rows have the same tags.
+@lru_cache(4096)
+def _tags(cell: str) -> Sequence[str]:
+    names = _json_strings(cell)
+    return _not_blank(TAG_SEPARATORS.split(cell)) if names is None else names
+
+
+@lru_cache(4096)
+def _quoted_tags(cell: str) -> Sequence[str]:
     try:
-        names = next(csv.reader((cell.strip(),), skipinitialspace=True, strict=True))
+        return _not_blank(next(csv.reader((cell.strip(),), skipinitialspace=True, strict=True)))
     except csv.Error:
         raise CellError from None
-    row.tags = row.tags + [name for name in map(str.strip, names) if name]
+
+
+def _not_blank(names: Iterable[str]) -> list[str]:
+    return [name for name in map(str.strip, names) if name]
 
 
 def parse_time(name: str, now: int, row: CsvRow, cell: str) -> None:

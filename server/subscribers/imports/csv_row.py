@@ -17,7 +17,7 @@ class RowFault:
     field: str = ""
 
 
-@dataclass
+@dataclass(slots=True)
 class CsvRow:
     """A parsed row, with the attributes of a row of a bulk.
 
@@ -29,7 +29,7 @@ class CsvRow:
     first_name: str = ""
     last_name: str = ""
     is_confirmed: bool = False
-    tags: list[str] = field(default_factory=list)
+    tags: Sequence[str] = ()
     custom_fields: dict[str, Any] = field(default_factory=dict)
     faults: list[RowFault] = field(default_factory=list)
     status: Status | None = None

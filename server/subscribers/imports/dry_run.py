@@ -41,9 +41,14 @@ class DryRun:
         self._on_conflict = on_conflict
         self._prepare = prepare
         self._seen = SeenAddresses()
+        self._running = asyncio.Lock()
 
     async def run(self, rows: Sequence[Validated]) -> list[Result]:
         """Returns the results of rows. Subscribers that are not stored have no ID."""
+        async with self._running:
+            return await self._run(rows)
+
+    async def _run(self, rows: Sequence[Validated]) -> list[Result]:
         repeated = await asyncio.to_thread(self._repeated, rows)
         others = [row for number, row in enumerate(rows) if number not in repeated]
         stored = await self._rolled_back(others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from ...custom_fields.store import column_fields
 from ...errors import EmailNotVerified, invalid
 from ...storage.database import Database
 from ...storage.transaction import Transaction
+from ...streams import end
 from ..history import Actor, Source
 from ..row_writer import Result, RowWriter
 from ..rules import NO_CONSENT_RECORD, ConsentRecord, Validated
@@ -35,6 +37,14 @@ class Batch(NamedTuple):
     validated: list[Validated]
 
 
+class Write(NamedTuple):
+    """The rows of a transaction, which waits or runs, and their future results."""
+
+    rows: Sequence[ImportRow]
+    validated: Sequence[Validated]
+    results: asyncio.Future[list[Result]]
+
+
 class ImportPipeline:
     """Validates and stores the messages of one import, in order.
 
@@ -51,6 +61,8 @@ class ImportPipeline:
         self._new_fields: NewFields | None = None
         self._last_line = 0
         self._summary = Summary()
+        # Of the transactions that may still wait or run.
+        self._results: deque[asyncio.Future[list[Result]]] = deque()
 
     async def validated(
         self, requests: AsyncIterator[pb.ImportSubscribersRequest]
@@ -63,17 +75,33 @@ class ImportPipeline:
             # In another thread, so that the event loop and the writer thread do not wait.
             yield await asyncio.to_thread(self._validated, request, lines)
 
-    async def stored(
-        self, batches: AsyncIterator[Batch]
-    ) -> AsyncGenerator[pb.ImportSubscribersResponse, None]:
-        """Stores validated rows. Yields the results of each transaction, then the summary."""
+    async def writes(self, batches: AsyncIterator[Batch]) -> AsyncGenerator[Write, None]:
+        """Starts the transactions that store validated rows, and yields each at once.
+
+        If the consumer is one behind, the next transaction can start when the last one ends.
+        """
         async for rows, validated in batches:
             assert self._writer is not None
             for chunk in self._writer.chunks(validated):
-                results = await self._store_rows(self._writer, validated[chunk])
-                self._summary.add(validated[chunk], results)
-                yield reply_of(rows[chunk], results)
+                results = asyncio.ensure_future(self._store_rows(self._writer, validated[chunk]))
+                self._results.append(results)
+                yield Write(rows[chunk], validated[chunk], results)
+
+    async def replies(
+        self, writes: AsyncIterator[Write]
+    ) -> AsyncGenerator[pb.ImportSubscribersResponse, None]:
+        """Yields the results of each transaction, then the summary."""
+        async for rows, validated, results in writes:
+            stored = await results
+            self._results.popleft()
+            self._summary.add(validated, stored)
+            yield reply_of(rows, stored)
         yield pb.ImportSubscribersResponse(summary=self._summary_message())
+
+    async def aclose(self) -> None:
+        """Cancels the transactions that have not begun, and waits for the others."""
+        while self._results:
+            await end(self._results.popleft())
 
     def _start(self, options: Options) -> None:
         self._options = options
@@ -125,14 +153,13 @@ class ImportPipeline:
             self._new_fields.create(tx)
 
     def _validated(self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]) -> Batch:
-        """Returns the rows of a message after the line from which the import resumes."""
-        rows = [row for row in self._rows(request, lines) if row is not None]
+        rows = list(self._rows(request, lines))
         return Batch(rows, validate_import_rows(rows, self._options.added_tags))
 
     def _rows(
         self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]
-    ) -> Iterator[ImportRow | None]:
-        """Yields the rows of a message, and None for those that are skipped."""
+    ) -> Iterator[ImportRow]:
+        """Yields the rows of a message after the line from which the import resumes."""
         after_line, now = self._options.after_line, system_clock()
         for line in lines:
             if 0 < line.number <= self._last_line:
@@ -140,7 +167,7 @@ class ImportPipeline:
             number = self._last_line = line.number or self._last_line + 1
             if number > after_line:
                 assert self._header is not None
-                row = self._header.row(line.cells)
+                row = self._header.row(line.cells[:])
                 consent_record = (
                     ConsentRecord(**row.consent_record) if row.consent_record else NO_CONSENT_RECORD
                 )

@@ -110,6 +110,7 @@ def violation(*pieces: bytes) -> tuple[str, str]:
         (b'a,b\n1,2\n"3,4\n5,6\n', "INVALID_FORMAT", "line 3"),
         (b'a,b\n1,"', "INVALID_FORMAT", "line 2"),
         (b"a,b\n1\r2,3\n", "INVALID_FORMAT", "line 2"),
+        (b',,,;"a,";b\n1,2\n3,4\n', "INVALID_FORMAT", "line 1"),
         (b"a,b\n1,\xff\n", "INVALID_FORMAT", "line 2, byte 3"),
         (b'a,b\n"1\n\nx\xe9\n\n",2\n', "INVALID_FORMAT", "line 4, byte 2"),
         ("a,b\n1,2\n".encode("utf-16"), "INVALID_FORMAT", "line 1, byte 1"),
@@ -119,8 +120,9 @@ def violation(*pieces: bytes) -> tuple[str, str]:
         (b'a,b\n"' + b"x\n" * (MAX_RECORD_BYTES // 2), "TOO_LONG", "line 2"),
     ],
     ids=[
-        "text after a quote", "unclosed quote", "quote at the end", "bare CR", "not UTF-8",
-        "not UTF-8 in quotes", "UTF-16", "unknown delimiter", "NUL",
+        "text after a quote", "unclosed quote", "quote at the end", "bare CR",
+        "quote after another delimiter in the header", "not UTF-8", "not UTF-8 in quotes",
+        "UTF-16", "unknown delimiter", "NUL",
         "long line", "long cell of many lines",
     ],
 )  # fmt: skip
