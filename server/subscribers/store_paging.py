@@ -7,7 +7,17 @@ from enum import Enum
 from functools import cache
 from typing import Any, NamedTuple
 
-from peewee import OP, Expression, Field, ModelCompoundSelectQuery, ModelSelect, Node, Tuple, fn
+from peewee import (
+    OP,
+    SQL,
+    Expression,
+    Field,
+    ModelCompoundSelectQuery,
+    ModelSelect,
+    Node,
+    Tuple,
+    fn,
+)
 
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
@@ -75,6 +85,7 @@ _BOUNDS = {
     Order.CREATED: frozenset({"first_id", "end_id"}),
     Order.UPDATED: frozenset({"updated_after", "updated_before", "after_revision", "after_id"}),
 }
+_ALL_BOUNDS = _BOUNDS[Order.CREATED] | _BOUNDS[Order.UPDATED]
 
 
 def page(
@@ -224,8 +235,8 @@ def _total(filters: tuple[str, ...], dialect: Dialect) -> Node:
     """Selects the number of matches."""
     if not filters:
         return select_total()
-    ids, _, id_ = _matching(filters, dialect)
-    return ids.select(fn.COUNT(id_))
+    ids, _, _ = _matching(filters, dialect)
+    return ids.select(fn.COUNT(SQL("*")))
 
 
 @cache
@@ -244,12 +255,17 @@ def _matching(
 ) -> tuple[ModelSelect[Any], Any, Field]:
     """Selects the IDs of the matches. Also returns the table and the column of these IDs.
 
-    A filter by tag scans the subscribers of the tag, which are in the order of IDs.
+    A filter by tag scans the subscribers of the tag, which are in the order of IDs. Changes
+    within a range of time are sorted: the index of IDs would be scanned up to the first match,
+    which can be the newest subscriber.
     """
     one, link = Subscriber.alias(), SubscriberTag.alias()
     if "tag_key" not in filters:
+        id_ = one.id
+        if order_by is Order.CREATED and not _BOUNDS[order_by].issuperset(filters):
+            id_ = _without_index(id_) if _ALL_BOUNDS.issuperset(filters) else id_
         query = one.select(one.id).where(one.account_id == param("account_id"))
-        return _where(query, filters, one, one.id, dialect, descending=descending), one, one.id
+        return _where(query, filters, one, id_, dialect, descending=descending), one, id_
     tag = Tag.select(Tag.id).where(
         (Tag.account_id == param("account_id")) & (Tag.name_key == param("tag_key"))
     )
@@ -262,6 +278,11 @@ def _matching(
         tagged = tagged.join(one, on=on)
     query = _where(tagged, filters, one, link.subscriber_id, dialect, descending=descending)
     return query, one, link.subscriber_id
+
+
+def _without_index(id_: Field) -> Any:
+    """Returns the ID as an expression that no index contains."""
+    return Expression(id_, OP.CONCAT, SQL("''"))
 
 
 def _where(

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 import grpc
@@ -17,6 +18,7 @@ from grpc_health.v1 import health_pb2
 
 from server.console import ExitCode
 
+from ..behavior.helpers import call_concurrently, statuses
 from ..cli.commands import FREE, error_line, roster
 from ..components import accepts_connections, child_processes, is_alive, wait_until
 from ..conftest import new_account
@@ -148,6 +150,23 @@ def test_connections_to_both_ports_are_distributed_among_all_workers(
             after = {worker: descriptors(worker) for worker in before}
             assert len(after) == COUNT
             assert [worker for worker in after if after[worker] <= before[worker]] == []
+
+
+def test_parallel_upserts_of_one_address_at_two_workers_create_one_subscriber(
+    workers_service: Service,
+) -> None:
+    account = new_account(workers_service, HttpFront("http", workers_service.http))
+    ada = {"id": "ada@example.com", "allowMissing": True}
+    calls = [
+        partial(account.call, "UpdateSubscriber", **ada, firstName=f"Ada {n}") for n in range(50)
+    ]
+
+    # Each call has its own connection, so both workers receive some.
+    responses = call_concurrently(*calls)
+
+    assert statuses(responses) == [200] * 49 + [201]
+    assert len({response.body["subscriber"]["id"] for response in responses}) == 1
+    assert account.ok("ListSubscribers")["total"] == 1
 
 
 def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(

@@ -104,6 +104,7 @@ FILTERS: dict[str, dict[str, Any]] = {
     "prefix": {"prefix": "u1", "folded_prefix": "u1"},
     "first id": {"first_id": 5},
     "end id": {"end_id": ROWS - 5},
+    "updated": {"updated_after": ROWS // 2, "updated_before": ROWS - 5},
 }
 # Filters by revision, for a list in the order of changes.
 BY_REVISION: dict[str, dict[str, Any]] = {
@@ -115,7 +116,7 @@ BY_REVISION: dict[str, dict[str, Any]] = {
 SINGLE = list(combinations(FILTERS, 1))
 ALL = [(), *SINGLE, *combinations(FILTERS, 2)]
 # Filters with an index in list order, so that an index search finds the cursor.
-IN_ORDER = [names for names in ALL if not {"email", "prefix"} & set(names)]
+IN_ORDER = [names for names in ALL if not {"email", "prefix", "updated"} & set(names)]
 
 
 def named(names: tuple[str, ...]) -> str:
@@ -209,6 +210,7 @@ PREFIX = (
         ("prefix", PREFIX),
         ("first id", ["PRIMARY KEY (account_id=? AND id>?"]),
         ("end id", ["PRIMARY KEY (account_id=? AND id"]),
+        ("updated", [f"COVERING {REVISION}revision>? AND revision<?)"]),
     ],
 )
 @each_order
