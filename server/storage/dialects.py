@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from peewee import SQL, Expression, Field, ModelInsert, ModelSelect, Node, fn
+from peewee import SQL, Case, Expression, Field, ModelInsert, ModelSelect, Node, NodeList, fn
 
 from .statements import Placeholder
 
@@ -32,6 +32,21 @@ class SqliteDialect:
 
     def texts_of(self, key: Field, value: Field) -> Node:
         query: Node = fn.JSON_GROUP_OBJECT(key, value)
+        return query
+
+    def domain_of(self, address: Field) -> Node:
+        query: Node = fn.SUBSTR(address, fn.INSTR(address, SQL("'@'")) + SQL("1"))
+        return query
+
+    def text_of(self, value: Field) -> Node:
+        return Expression(value, "->>", SQL("'$'"))
+
+    def number_of(self, value: Field) -> Node:
+        return Expression(value, "->>", SQL("'$'"))
+
+    def milliseconds_of(self, value: Field) -> Node:
+        seconds = fn.UNIXEPOCH(self.text_of(value), SQL("'subsec'"))
+        query: Node = fn.ROUND(Expression(seconds, "*", SQL("1000")))
         return query
 
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:  # noqa: ARG002
@@ -69,6 +84,27 @@ class PostgresDialect:
 
     def texts_of(self, key: Field, value: Field) -> Node:
         query: Node = fn.JSON_OBJECT_AGG(key, value).cast("text")
+        return query
+
+    def domain_of(self, address: Field) -> Node:
+        query: Node = fn.SPLIT_PART(address, SQL("'@'"), SQL("2"))
+        return query
+
+    def text_of(self, value: Field) -> Node:
+        text = Expression(value.cast("json"), "#>>", SQL("'{}'"))
+        return NodeList((text, SQL('COLLATE "C"')), parens=True)
+
+    def number_of(self, value: Field) -> Node:
+        number: Node = value.cast("float8")
+        return number
+
+    def milliseconds_of(self, value: Field) -> Node:
+        text = self.text_of(value)
+        has_offset = Expression(text, "~", SQL(r"'(Z|[+-]\d\d:\d\d)$'"))
+        in_utc = NodeList((text, SQL("::timestamp AT TIME ZONE 'UTC'")), parens=True)
+        time = Case(None, [(has_offset, NodeList((text, SQL("::timestamptz"))))], in_utc)
+        epoch = NodeList((SQL("EXTRACT(EPOCH FROM"), time, SQL(")")))
+        query: Node = fn.ROUND(Expression(epoch, "*", SQL("1000")))
         return query
 
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:

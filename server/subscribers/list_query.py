@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from roster.v1 import subscribers_pb2 as pb
 
@@ -11,6 +12,8 @@ from ..messages import created_range, microseconds
 from ..paging import PageToken, page_of, parse_page_token
 from ..texts import caseless_key
 from .fields import SubscriberRow
+from .filters.expression import Condition, FilterExpression, Kind
+from .filters.syntax import And
 from .rules import search_text
 from .store_paging import Filter, Order, PagePosition
 
@@ -28,11 +31,13 @@ class ListQuery(NamedTuple):
     matches_nothing: bool
 
 
-def list_query(request: pb.ListSubscribersRequest) -> ListQuery:
+def list_query(
+    request: pb.ListSubscribersRequest, expression: FilterExpression | None = None
+) -> ListQuery:
     """Returns the query of a request. Raises ValidationError for a token of another list."""
     page, descending = page_of(request), request.order == "desc"
     email = parse_email(request.email) if request.email else None
-    filters = export_filter(request)._replace(
+    filters = export_filter(request, expression)._replace(
         email_key=email.key if email else None,
         prefix=key_prefix(request.q) if request.q else None,
         folded_prefix=search_text(request.q) if request.q else None,
@@ -49,10 +54,10 @@ def list_query(request: pb.ListSubscribersRequest) -> ListQuery:
     return ListQuery(filters, position, number, list_key, matches_nothing)
 
 
-def export_filter(request: ListRequest) -> Filter:
+def export_filter(request: ListRequest, expression: FilterExpression | None = None) -> Filter:
     """Returns the filters of an export, which lists have too."""
     first_id, end_id = created_range(request)
-    return Filter(
+    filters = Filter(
         status=request.status or None,
         tag_key=caseless_key(request.tag) if request.tag else None,
         first_id=first_id,
@@ -60,6 +65,46 @@ def export_filter(request: ListRequest) -> Filter:
         updated_after=_revision(request, "updated_after"),
         updated_before=_revision(request, "updated_before", up=True),
     )
+    return filters if expression is None else with_expression(filters, expression)
+
+
+def with_expression(filters: Filter, expression: FilterExpression) -> Filter:
+    """Adds an expression. Conditions that the other filters can express replace those.
+
+    Pages of these filters are read in the order of an index.
+    """
+    tree, values = expression
+    rest = []
+    for condition in tree.conditions if isinstance(tree, And) else (tree,):
+        added = _as_filter(condition, values, filters)
+        if added is None:
+            rest.append(condition)
+        else:
+            filters = filters._replace(**added)
+    if not rest:
+        return filters
+    return filters._replace(expression=FilterExpression(And(tuple(rest)), values))
+
+
+def _as_filter(condition: Any, values: Mapping[str, Any], filters: Filter) -> dict[str, Any] | None:
+    """Returns the fields of a filter that express a condition, or None."""
+    if not isinstance(condition, Condition) or len(condition.parameters) != 1:
+        return None
+    value = values[condition.parameters[0]]
+    match condition.kind, condition.column, condition.operator:
+        case Kind.TAG, _, "=" if filters.tag_key is None:
+            return {"tag_key": value}
+        case Kind.COLUMN, "status", "=" if filters.status is None:
+            return {"status": value}
+        case Kind.COLUMN, "id", ">=":
+            return {"first_id": max(value, filters.first_id or value)}
+        case Kind.COLUMN, "id", "<":
+            return {"end_id": min(value, filters.end_id or value)}
+        case Kind.COLUMN, "revision", ">=":
+            return {"updated_after": max(value - 1, filters.updated_after or 0)}
+        case Kind.COLUMN, "revision", "<":
+            return {"updated_before": min(value, filters.updated_before or value)}
+    return None
 
 
 def _revision(request: ListRequest, name: str, *, up: bool = False) -> int | None:

@@ -13,6 +13,7 @@ from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
 from ..caller import account_id, current
 from ..custom_fields.store import column_fields
+from ..custom_fields.store import types as custom_field_types
 from ..emails import Email, parse_email
 from ..errors import SubscriberNotFound, invalid
 from ..ids import is_id
@@ -27,6 +28,8 @@ from ..texts import caseless_key
 from . import rules, store
 from .csv_format import header_cells, row_cells
 from .fields import PROFILE, Status, SubscriberRow
+from .filters.expression import FilterExpression, filter_expression, uses_custom_fields
+from .filters.syntax import parse as parse_filter
 from .history import Actor, Source
 from .imports.pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
@@ -110,7 +113,8 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def ListSubscribers(
         self, request: pb.ListSubscribersRequest, _context: Context
     ) -> pb.ListSubscribersResponse:
-        account, query = account_id(), list_query(request)
+        expression = await self._filter_expression(request.filter)
+        account, query = account_id(), list_query(request, expression)
         reply = pb.ListSubscribersResponse(page=query.page, limit=query.position.limit)
         if query.matches_nothing:
             return reply
@@ -123,6 +127,15 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             reply.next_page_token = next_page_token(query, result.rows[-1])
         check_page(reply)
         return reply
+
+    async def _filter_expression(self, text: str) -> FilterExpression | None:
+        """Returns the conditions of a filter, or None. Raises ValidationError for `filter`."""
+        if not text:
+            return None
+        tree, types = parse_filter(text), {}
+        if uses_custom_fields(tree):
+            types = await self._database.read(partial(custom_field_types, account_id()))
+        return filter_expression(tree, types)
 
     async def UpdateSubscriber(
         self, request: pb.UpdateSubscriberRequest, _context: Context
@@ -233,7 +246,8 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def ExportSubscribers(
         self, request: pb.ExportSubscribersRequest, context: Context
     ) -> AsyncIterator[pb.ExportSubscribersResponse]:
-        account, filters = account_id(), export_filter(request)
+        expression = await self._filter_expression(request.filter)
+        account, filters = account_id(), export_filter(request, expression)
         after = request.after_id or None
         if after is not None and not is_id(after):
             raise invalid("afterId", "INVALID_FORMAT", "must be a subscriber ID")

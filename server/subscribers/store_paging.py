@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from peewee import (
@@ -24,11 +23,10 @@ from ..storage.transaction import Transaction
 from ..tags.models import Tag
 from .counters.store_pages import page_by_offset, select_total, total
 from .fields import SubscriberRow
+from .filters.expression import LAST_CHARACTER, FilterExpression
+from .filters.store_conditions import condition_of
 from .models import Subscriber, SubscriberTag
 from .store_reading import SelectedRow, complete, select_rows
-
-# Appended to a prefix, it gives the upper bound of all texts with that prefix.
-_LAST_CHARACTER = "\U0010ffff"
 
 
 class Filter(NamedTuple):
@@ -37,7 +35,7 @@ class Filter(NamedTuple):
     `tag_key` and `email_key` are compared with the stored keys. `prefix` is the prefix of an
     address as `key_prefix` returns it, and `folded_prefix` that of a name as `search_text`
     returns it. `first_id` is inclusive, `end_id` exclusive. `updated_after` and
-    `updated_before` are revisions, both exclusive.
+    `updated_before` are revisions, both exclusive. `expression` is a filter expression.
     """
 
     status: int | None = None
@@ -49,6 +47,7 @@ class Filter(NamedTuple):
     end_id: str | None = None
     updated_after: int | None = None
     updated_before: int | None = None
+    expression: FilterExpression | None = None
 
 
 class Order(Enum):
@@ -108,7 +107,7 @@ def page(
             count = int(rows[0][-1])
             rows = [row[:-1] for row in rows]
         else:
-            count = _count(account_id, _values(filters), tx)
+            count = _count(account_id, filters, tx)
     return SubscriberPage(
         rows=[complete(row) for row in rows[: position.limit]],
         total=count,
@@ -121,13 +120,17 @@ def has_one_statement(filters: Filter, position: PagePosition) -> bool:
     if _is_by_offset(filters, position):
         return False
     # Otherwise the filters of the page and those of the total are different.
-    return position.after is None or not _values(filters)
+    return position.after is None or not _is_filtered(filters)
 
 
 def _is_by_offset(filters: Filter, position: PagePosition) -> bool:
     """Whether the counters locate a page."""
-    is_unfiltered = not _values(filters) and position.order_by is Order.CREATED
-    return is_unfiltered and position.offset > 0 and position.after is None
+    is_in_order = position.order_by is Order.CREATED and position.after is None
+    return is_in_order and position.offset > 0 and not _is_filtered(filters)
+
+
+def _is_filtered(filters: Filter) -> bool:
+    return any(value is not None for value in filters)
 
 
 def page_without_total(
@@ -147,9 +150,10 @@ def _rows(
 ) -> list[SelectedRow]:
     """Returns rows of `select_rows`; `with_total` adds the number of matches to each."""
     values = _values_after(filters, position)
+    tree = _tree(filters)
     statement = _page(
-        tuple(values),
-        tuple(_values(filters)) if with_total else None,
+        _Shape(tuple(values), tree),
+        _Shape(tuple(_values(filters)), tree) if with_total else None,
         descending=position.descending,
         order_by=position.order_by,
     )
@@ -158,11 +162,13 @@ def _rows(
     )
 
 
-def _count(account_id: str, values: Mapping[str, str | int], tx: Transaction) -> int:
+def _count(account_id: str, filters: Filter, tx: Transaction) -> int:
     """Returns the number of subscribers that match the filters. One statement."""
-    if not values:
+    if not _is_filtered(filters):
         return total(account_id, tx)
-    return int(tx.scalar(_counting(tuple(values)), account_id=account_id, **values) or 0)
+    values = _values(filters)
+    statement = _counting(_Shape(tuple(values), _tree(filters)))
+    return int(tx.scalar(statement, account_id=account_id, **values) or 0)
 
 
 def _values_after(filters: Filter, position: PagePosition) -> dict[str, str | int]:
@@ -187,17 +193,38 @@ def _values_after(filters: Filter, position: PagePosition) -> dict[str, str | in
 
 def _values(filters: Filter) -> dict[str, str | int]:
     """Returns the parameters of the filters that are set."""
-    values = {name: value for name, value in filters._asdict().items() if value is not None}
+    given = filters._replace(expression=None)._asdict()
+    values = {name: value for name, value in given.items() if value is not None}
+    if filters.expression is not None:
+        values |= filters.expression.values
     for name in ("prefix", "folded_prefix"):
         if name in values:
-            values[f"{name}_end"] = f"{values[name]}{_LAST_CHARACTER}"
+            values[f"{name}_end"] = f"{values[name]}{LAST_CHARACTER}"
     return values
 
 
-@cache
+def _tree(filters: Filter) -> Any:
+    return filters.expression.tree if filters.expression is not None else None
+
+
+class _Shape(NamedTuple):
+    """The names of the parameters of filters, and the conditions of the filter expression.
+
+    Filters of one shape have the same statement.
+    """
+
+    names: tuple[str, ...] = ()
+    tree: Any = None
+
+    def is_within(self, bounds: frozenset[str]) -> bool:
+        return self.tree is None and bounds.issuperset(self.names)
+
+
+# A client can send filter expressions of any number of shapes.
+@lru_cache(1_000)
 def _page(
-    filters: tuple[str, ...],
-    total_filters: tuple[str, ...] | None,
+    filters: _Shape,
+    total_filters: _Shape | None,
     *,
     descending: bool,
     order_by: Order,
@@ -219,7 +246,7 @@ def _page(
         query = select_rows(dialect)
         if total_filters is not None:
             query = select_rows(dialect, _total(total_filters, dialect))
-        if _BOUNDS[order_by].issuperset(filters):
+        if filters.is_within(_BOUNDS[order_by]):
             query = _where(
                 query, filters, Subscriber, Subscriber.id, dialect, descending=descending
             )
@@ -228,26 +255,26 @@ def _page(
         query = query.where(dialect.within(Subscriber.id, limited(*ids)))
         return ordered(query, Subscriber, Subscriber.id)
 
-    return Statement(build, has_one_plan=_BOUNDS[order_by].issuperset(filters))
+    return Statement(build, has_one_plan=filters.is_within(_BOUNDS[order_by]))
 
 
-def _total(filters: tuple[str, ...], dialect: Dialect) -> Node:
+def _total(filters: _Shape, dialect: Dialect) -> Node:
     """Selects the number of matches."""
-    if not filters:
+    if filters == _Shape():
         return select_total()
     ids, _, _ = _matching(filters, dialect)
     return ids.select(fn.COUNT(SQL("*")))
 
 
-@cache
-def _counting(filters: tuple[str, ...]) -> Statement:
+@lru_cache(1_000)
+def _counting(filters: _Shape) -> Statement:
     """Returns the statement that counts the matches of these filters."""
 
     return Statement(lambda dialect: _total(filters, dialect))
 
 
 def _matching(
-    filters: tuple[str, ...],
+    filters: _Shape,
     dialect: Dialect,
     *,
     descending: bool = False,
@@ -260,10 +287,10 @@ def _matching(
     which can be the newest subscriber.
     """
     one, link = Subscriber.alias(), SubscriberTag.alias()
-    if "tag_key" not in filters:
+    if "tag_key" not in filters.names:
         id_ = one.id
-        if order_by is Order.CREATED and not _BOUNDS[order_by].issuperset(filters):
-            id_ = _without_index(id_) if _ALL_BOUNDS.issuperset(filters) else id_
+        if order_by is Order.CREATED and not filters.is_within(_BOUNDS[order_by]):
+            id_ = _without_index(id_) if filters.is_within(_ALL_BOUNDS) else id_
         query = one.select(one.id).where(one.account_id == param("account_id"))
         return _where(query, filters, one, id_, dialect, descending=descending), one, id_
     tag = Tag.select(Tag.id).where(
@@ -273,7 +300,8 @@ def _matching(
         (link.account_id == param("account_id")) & (link.tag_id == tag)
     )
     columns = {"status", "email_key", *_BOUNDS[Order.UPDATED]}
-    if order_by is Order.UPDATED or not columns.isdisjoint(filters):
+    has_columns = not columns.isdisjoint(filters.names) or filters.tree is not None
+    if order_by is Order.UPDATED or has_columns:
         on = (one.account_id == param("account_id")) & (one.id == link.subscriber_id)
         tagged = tagged.join(one, on=on)
     query = _where(tagged, filters, one, link.subscriber_id, dialect, descending=descending)
@@ -287,7 +315,7 @@ def _without_index(id_: Field) -> Any:
 
 def _where(
     query: ModelSelect[Any],
-    filters: tuple[str, ...],
+    filters: _Shape,
     one: Any,
     id_: Field,
     dialect: Dialect,
@@ -308,8 +336,10 @@ def _where(
         "after_revision": Expression(key, OP.LT if descending else OP.GT, last),
     }
     for name, condition in conditions.items():
-        if name in filters:
+        if name in filters.names:
             query = query.where(condition)
+    if filters.tree is not None:
+        query = query.where(condition_of(filters.tree, one, id_, dialect))
     return query
 
 

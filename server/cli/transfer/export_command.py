@@ -54,6 +54,10 @@ def export(
         str,
         typer.Option(metavar="TIMESTAMP", help="Only subscribers with a last change before this."),
     ] = "",
+    filter_expression: Annotated[
+        str,
+        typer.Option("--filter", metavar="EXPRESSION", help="Only subscribers that match this."),
+    ] = "",
     full: Annotated[
         bool, typer.Option("--full", help="Also export the times of changes and the consent.")
     ] = False,
@@ -77,6 +81,7 @@ def export(
         "createdBefore": created_before,
         "updatedAfter": updated_after,
         "updatedBefore": updated_before,
+        "filter": filter_expression,
         "view": "FULL" if full else "",
     }
     filters = {name: value for name, value in filters.items() if value}

@@ -1492,7 +1492,29 @@ type ListSubscribersRequest struct {
 	// on a later page. Deleted subscribers are not returned.
 	OrderBy string `protobuf:"bytes,13,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
 	// Which fields are returned. Default: BASIC.
-	View          Subscriber_View `protobuf:"varint,14,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
+	View Subscriber_View `protobuf:"varint,14,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
+	// Returns only subscribers that match this expression (AIP-160).
+	//
+	// A comparison is a field, an operator and a value: status = CONFIRMED. Values with spaces
+	// or other punctuation are quoted, and a backslash precedes a quote or an asterisk in them.
+	// Comparisons are combined with AND, OR, NOT and parentheses. OR binds more tightly than
+	// AND: a AND b OR c is a AND (b OR c).
+	//
+	// | Field | Operators | Value |
+	// |---|---|---|
+	// | email, email.domain | = != < <= > >= | address or domain, compared case-insensitively |
+	// | firstName, lastName | = != < <= > >= | text, compared case-sensitively |
+	// | status | = != | CONFIRMED or another status |
+	// | tags | : | name of a tag that the subscriber has, compared case-insensitively |
+	// | customFields.KEY | = != < <= > >= | value of the type of the field; = and != for BOOLEAN |
+	// | createdAt, updatedAt, statusChangedAt, confirmedAt, unsubscribedAt | = != < <= > >= | timestamp or date |
+	//
+	// Text can end with an asterisk to match a prefix: email = "ada*". FIELD:* matches
+	// subscribers that have a value. For other values the operator : is the same as =, except for
+	// tags. Comparisons with a missing value are false, so != and NOT also match subscribers
+	// without a value. Text is ordered by code points. A date, also a DATE value, is
+	// midnight UTC. At most 50 comparisons and 4,000 characters. An error contains the column.
+	Filter        string `protobuf:"bytes,15,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1623,6 +1645,13 @@ func (x *ListSubscribersRequest) GetView() Subscriber_View {
 		return x.View
 	}
 	return Subscriber_VIEW_UNSPECIFIED
+}
+
+func (x *ListSubscribersRequest) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
 }
 
 // One page of subscribers.
@@ -3405,7 +3434,9 @@ type ExportSubscribersRequest struct {
 	UpdatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=updated_before,json=updatedBefore,proto3" json:"updated_before,omitempty"`
 	// Which fields are returned. In CSV, FULL adds the columns updatedAt, statusChangedAt,
 	// confirmedAt, unsubscribedAt, consentSource, consentIp and consentAt. Default: BASIC.
-	View          Subscriber_View `protobuf:"varint,9,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
+	View Subscriber_View `protobuf:"varint,9,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
+	// Returns only subscribers that match this expression, as in ListSubscribersRequest.
+	Filter        string `protobuf:"bytes,10,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3501,6 +3532,13 @@ func (x *ExportSubscribersRequest) GetView() Subscriber_View {
 		return x.View
 	}
 	return Subscriber_VIEW_UNSPECIFIED
+}
+
+func (x *ExportSubscribersRequest) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
 }
 
 // Exported subscribers, as records or as lines of CSV.
@@ -3997,7 +4035,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x15GetSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\x81\a\n" +
+	"subscriber\"\xf1\a\n" +
 	"\x16ListSubscribersRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12K\n" +
@@ -4014,7 +4052,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\rupdated_after\x18\v \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fupdatedAfter\x12_\n" +
 	"\x0eupdated_before\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12E\n" +
 	"\border_by\x18\r \x01(\tB*\xbaH\x1ar\x18R\x00R\tcreatedAtR\tupdatedAt\xaa\xb5\x18\tupdatedAtR\aorderBy\x12@\n" +
-	"\x04view\x18\x0e \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"\xd6\x01\n" +
+	"\x04view\x18\x0e \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\x12n\n" +
+	"\x06filter\x18\x0f \x01(\tBV\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18Fstatus = CONFIRMED AND tags:\"vip\" AND NOT email.domain = \"example.com\"R\x06filter\"\xd6\x01\n" +
 	"\x17ListSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
@@ -4238,7 +4277,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\a_preset\"\x82\x01\n" +
 	"\x19ImportSubscribersResponse\x121\n" +
 	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\x122\n" +
-	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xc2\x06\n" +
+	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\x8d\a\n" +
 	"\x18ExportSubscribersRequest\x12V\n" +
 	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSONR\x06format\x12K\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x15\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMEDR\x06status\x12\x1d\n" +
@@ -4248,7 +4287,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\bafter_id\x18\x06 \x01(\tB&\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5K\xb2\xb5\x18\x04ulidR\aafterId\x12]\n" +
 	"\rupdated_after\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fupdatedAfter\x12_\n" +
 	"\x0eupdated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12@\n" +
-	"\x04view\x18\t \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"]\n" +
+	"\x04view\x18\t \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\x12I\n" +
+	"\x06filter\x18\n" +
+	" \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\"]\n" +
 	"\x06Format\x12\x16\n" +
 	"\x12FORMAT_UNSPECIFIED\x10\x00\x12$\n" +
 	"\x06NDJSON\x10\x01\x1a\x18\x92\xb5\x18\x14application/x-ndjson\x12\x15\n" +

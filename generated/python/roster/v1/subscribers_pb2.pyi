@@ -641,6 +641,7 @@ class ListSubscribersRequest(_message.Message):
     UPDATED_BEFORE_FIELD_NUMBER: _builtins.int
     ORDER_BY_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of subscribers to return. Default: 20, also used for 0. Values above
     100 are reduced to 100. A page larger than 4 MiB, the default limit of gRPC clients,
@@ -683,6 +684,29 @@ class ListSubscribersRequest(_message.Message):
     """
     view: Global___Subscriber.View.ValueType
     """Which fields are returned. Default: BASIC."""
+    filter: _builtins.str
+    """Returns only subscribers that match this expression (AIP-160).
+
+    A comparison is a field, an operator and a value: status = CONFIRMED. Values with spaces
+    or other punctuation are quoted, and a backslash precedes a quote or an asterisk in them.
+    Comparisons are combined with AND, OR, NOT and parentheses. OR binds more tightly than
+    AND: a AND b OR c is a AND (b OR c).
+
+    | Field | Operators | Value |
+    |---|---|---|
+    | email, email.domain | = != < <= > >= | address or domain, compared case-insensitively |
+    | firstName, lastName | = != < <= > >= | text, compared case-sensitively |
+    | status | = != | CONFIRMED or another status |
+    | tags | : | name of a tag that the subscriber has, compared case-insensitively |
+    | customFields.KEY | = != < <= > >= | value of the type of the field; = and != for BOOLEAN |
+    | createdAt, updatedAt, statusChangedAt, confirmedAt, unsubscribedAt | = != < <= > >= | timestamp or date |
+
+    Text can end with an asterisk to match a prefix: email = "ada*". FIELD:* matches
+    subscribers that have a value. For other values the operator : is the same as =, except for
+    tags. Comparisons with a missing value are false, so != and NOT also match subscribers
+    without a value. Text is ordered by code points. A date, also a DATE value, is
+    midnight UTC. At most 50 comparisons and 4,000 characters. An error contains the column.
+    """
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers created after this time."""
@@ -719,10 +743,11 @@ class ListSubscribersRequest(_message.Message):
         updated_before: _timestamp_pb2.Timestamp | None = ...,
         order_by: _builtins.str = ...,
         view: Global___Subscriber.View.ValueType = ...,
+        filter: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "limit", b"limit", "order", b"order", "order_by", b"order_by", "page", b"page", "page_token", b"page_token", "q", b"q", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "filter", b"filter", "limit", b"limit", "order", b"order", "order_by", b"order_by", "page", b"page", "page_token", b"page_token", "q", b"q", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2102,6 +2127,7 @@ class ExportSubscribersRequest(_message.Message):
     UPDATED_AFTER_FIELD_NUMBER: _builtins.int
     UPDATED_BEFORE_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
     format: Global___ExportSubscribersRequest.Format.ValueType
     """Format of the response. If unspecified, the Accept header selects it over HTTP:
     text/csv for CSV, otherwise NDJSON.
@@ -2118,6 +2144,8 @@ class ExportSubscribersRequest(_message.Message):
     """Which fields are returned. In CSV, FULL adds the columns updatedAt, statusChangedAt,
     confirmedAt, unsubscribedAt, consentSource, consentIp and consentAt. Default: BASIC.
     """
+    filter: _builtins.str
+    """Returns only subscribers that match this expression, as in ListSubscribersRequest."""
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers created after this time."""
@@ -2148,10 +2176,11 @@ class ExportSubscribersRequest(_message.Message):
         updated_after: _timestamp_pb2.Timestamp | None = ...,
         updated_before: _timestamp_pb2.Timestamp | None = ...,
         view: Global___Subscriber.View.ValueType = ...,
+        filter: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "created_after", b"created_after", "created_before", b"created_before", "format", b"format", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "created_after", b"created_after", "created_before", b"created_before", "filter", b"filter", "format", b"format", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -798,6 +798,33 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
    * @generated from field: roster.v1.Subscriber.View view = 14;
    */
   view: Subscriber_View;
+
+  /**
+   * Returns only subscribers that match this expression (AIP-160).
+   *
+   * A comparison is a field, an operator and a value: status = CONFIRMED. Values with spaces
+   * or other punctuation are quoted, and a backslash precedes a quote or an asterisk in them.
+   * Comparisons are combined with AND, OR, NOT and parentheses. OR binds more tightly than
+   * AND: a AND b OR c is a AND (b OR c).
+   *
+   * | Field | Operators | Value |
+   * |---|---|---|
+   * | email, email.domain | = != < <= > >= | address or domain, compared case-insensitively |
+   * | firstName, lastName | = != < <= > >= | text, compared case-sensitively |
+   * | status | = != | CONFIRMED or another status |
+   * | tags | : | name of a tag that the subscriber has, compared case-insensitively |
+   * | customFields.KEY | = != < <= > >= | value of the type of the field; = and != for BOOLEAN |
+   * | createdAt, updatedAt, statusChangedAt, confirmedAt, unsubscribedAt | = != < <= > >= | timestamp or date |
+   *
+   * Text can end with an asterisk to match a prefix: email = "ada*". FIELD:* matches
+   * subscribers that have a value. For other values the operator : is the same as =, except for
+   * tags. Comparisons with a missing value are false, so != and NOT also match subscribers
+   * without a value. Text is ordered by code points. A date, also a DATE value, is
+   * midnight UTC. At most 50 comparisons and 4,000 characters. An error contains the column.
+   *
+   * @generated from field: string filter = 15;
+   */
+  filter: string;
 };
 
 /**
@@ -2325,6 +2352,13 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
    * @generated from field: roster.v1.Subscriber.View view = 9;
    */
   view: Subscriber_View;
+
+  /**
+   * Returns only subscribers that match this expression, as in ListSubscribersRequest.
+   *
+   * @generated from field: string filter = 10;
+   */
+  filter: string;
 };
 
 /**

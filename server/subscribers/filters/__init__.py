@@ -1,0 +1,1 @@
+"""Filter expressions for subscribers, as defined by AIP-160."""

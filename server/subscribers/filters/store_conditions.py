@@ -1,0 +1,126 @@
+"""Translates the conditions of a filter to SQL."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+from peewee import SQL, Expression, Field, ModelSelect, Node, fn
+
+from ...storage.statements import Dialect, param
+from ...tags.models import Tag
+from ..models import CustomValue, Subscriber, SubscriberTag
+from .expression import Condition, Kind
+from .syntax import And, Not, Or
+
+_COMPARISONS = {"=": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+def condition_of(
+    tree: Any, one: Any, id_: Field, dialect: Dialect, *, is_required: bool = True
+) -> Any:
+    """Returns a tree as a condition on the table `one` of subscribers with the column `id_`.
+
+    No part of the condition is null, because NOT of null would be null. `is_required` is whether
+    every match fulfills it, so that its subquery can select the candidates. A subquery of any
+    other part is run for each candidate. Otherwise SQLite would store all of its rows, which takes
+    several times as long.
+    """
+    if isinstance(tree, Not):
+        return ~condition_of(tree.condition, one, id_, dialect, is_required=False)
+    if isinstance(tree, (And, Or)):
+        is_required = is_required and isinstance(tree, And)
+        parts = [
+            condition_of(part, one, id_, dialect, is_required=is_required)
+            for part in tree.conditions
+        ]
+        return reduce(and_ if isinstance(tree, And) else or_, parts)
+    condition: Condition = tree
+    match condition.kind:
+        case Kind.EMAIL:
+            return _email(condition, one, id_)
+        case Kind.DOMAIN:
+            return _compared(dialect.domain_of(one.email_key), condition)
+        case Kind.COLUMN:
+            return _column(condition, one, id_)
+        case Kind.TAG:
+            column, query = _tagged(condition)
+            # The first required tag selects the candidates, see `with_expression`.
+            is_required = is_required and condition.operator != "="
+        case kind:
+            column, query = _with_value(kind, condition, dialect)
+    if is_required:
+        return _within(id_, query)
+    return fn.EXISTS(query.where(column == id_))
+
+
+def _email(condition: Condition, one: Any, id_: Field) -> Any:
+    if condition.operator != "prefix":
+        return _compared(one.email_key, condition)
+    # Joined by OR, no index of the two columns would be used.
+    other = Subscriber.alias()
+    keys, unicode_keys = [
+        other.select(other.id).where(
+            (other.account_id == param("account_id")) & _compared(key, condition)
+        )
+        for key in (other.email_key, other.email_unicode_key)
+    ]
+    return _within(id_, keys + unicode_keys)
+
+
+def _column(condition: Condition, one: Any, id_: Field) -> Any:
+    column = id_ if condition.column == "id" else getattr(one, condition.column)
+    if not column.null:
+        return _compared(column, condition)
+    is_set = column.is_null(False)
+    return is_set if condition.operator == "present" else is_set & _compared(column, condition)
+
+
+def _tagged(condition: Condition) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the column of IDs, and the query that selects it."""
+    link, tag = SubscriberTag.alias(), Tag.alias()
+    column = link.subscriber_id
+    tagged = link.select(column).where(link.account_id == param("account_id"))
+    if condition.operator == "present":
+        return column, tagged
+    tags = tag.select(tag.id).where(
+        (tag.account_id == param("account_id")) & _compared(tag.name_key, condition)
+    )
+    return column, tagged.where(_within(link.tag_id, tags))
+
+
+def _with_value(
+    kind: Kind, condition: Condition, dialect: Dialect
+) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the column of IDs, and the query that selects it."""
+    value = CustomValue.alias()
+    key, *parameters = condition.parameters
+    query = value.select(value.subscriber_id).where(
+        (value.account_id == param("account_id")) & (value.key == param(key))
+    )
+    if condition.operator == "present":
+        return value.subscriber_id, query
+    compared = {
+        Kind.TEXT_VALUE: dialect.text_of,
+        Kind.NUMBER_VALUE: dialect.number_of,
+        Kind.BOOLEAN_VALUE: lambda field: field,
+        Kind.DATE_VALUE: dialect.milliseconds_of,
+    }[kind](value.value)
+    condition = condition._replace(parameters=tuple(parameters))
+    return value.subscriber_id, query.where(_compared(compared, condition))
+
+
+def _compared(value: Any, condition: Condition) -> Any:
+    """Compares a value that is not null. A text is present if it is not empty."""
+    if condition.operator == "present":
+        return Expression(value, "<>", SQL("''"))
+    parameters = [param(name) for name in condition.parameters]
+    if condition.operator == "prefix":
+        start, end = parameters
+        return Expression(value, ">=", start) & Expression(value, "<", end)
+    return Expression(value, _COMPARISONS[condition.operator], parameters[0])
+
+
+def _within(field: Field, query: Node) -> Any:
+    return Expression(field, "IN", query)

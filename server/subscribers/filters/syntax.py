@@ -1,0 +1,161 @@
+"""Parses filter expressions to trees of comparisons.
+
+The grammar is that of AIP-160 without functions, and without values that are searched in all
+fields. OR binds more tightly than AND. Expressions without an operator between them are joined by
+AND. A backslash removes the special meaning of the next character in quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
+
+from ...errors import ValidationError, invalid
+
+MAX_TERMS = 50
+_GRAMMAR = r"""
+    start: expression
+    expression: sequence ("AND" sequence)*
+    sequence: factor+
+    factor: term ("OR" term)*
+    ?term: ("NOT" | "-") simple -> negation
+         | simple
+    ?simple: FIELD OPERATOR (TEXT | STRING) -> comparison
+           | "(" expression ")"
+
+    OPERATOR: "<=" | ">=" | "!=" | "=" | "<" | ">" | ":"
+    FIELD: /(?!(AND|OR|NOT)\b)[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*/
+    TEXT: /[^\s()"'<>=!:,\\]+/
+    STRING: /"([^"\\]|\\.)*"|'([^'\\]|\\.)*'/s
+    WHITESPACE: /\s+/
+    %ignore WHITESPACE
+"""
+_WORD = re.compile(r"\w{1,40}|.", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+# An asterisk that is not escaped.
+_WILDCARD = re.compile(r"(?<!\\)(?:\\\\)*+\*")
+
+
+class Comparison(NamedTuple):
+    """A comparison of a field with a value. Columns are characters from 1.
+
+    `is_prefix` is whether the value ends with an asterisk, which it then does not contain.
+    """
+
+    field: str
+    operator: str
+    value: str
+    is_prefix: bool
+    column: int
+    value_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """A negated condition. Unlike tuples, conditions of different classes are not equal."""
+
+    condition: Any
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Conditions of which all must be true."""
+
+    conditions: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Conditions of which one must be true."""
+
+    conditions: tuple[Any, ...]
+
+
+def parse(text: str) -> Comparison | Not | And | Or:
+    """Returns the tree of a filter. Raises ValidationError for `filter` with the column."""
+    try:
+        tree: Any = _parser().parse(text)
+    except UnexpectedToken as error:
+        position = len(text) if error.token.type == "$END" else error.token.start_pos or 0
+        raise _unexpected(text, position) from None
+    except UnexpectedCharacters as error:
+        raise _unexpected(text, error.pos_in_stream or 0) from None
+    all_comparisons = list(comparisons(tree))
+    if len(all_comparisons) > MAX_TERMS:
+        column = all_comparisons[MAX_TERMS].column
+        raise fault("TOO_MANY", f"must have at most {MAX_TERMS} comparisons", column)
+    return tree  # type: ignore[no-any-return]
+
+
+def comparisons(tree: Comparison | Not | And | Or) -> Iterator[Comparison]:
+    """Yields the comparisons of a tree in their order."""
+    if isinstance(tree, Comparison):
+        yield tree
+    elif isinstance(tree, Not):
+        yield from comparisons(tree.condition)
+    else:
+        for condition in tree.conditions:
+            yield from comparisons(condition)
+
+
+def fault(code: str, message: str, column: int) -> ValidationError:
+    return invalid("filter", code, f"{message} (column {column})")
+
+
+def _unexpected(text: str, position: int) -> ValidationError:
+    word = _WORD.match(text, position)
+    message = f"has an unexpected {word[0]}" if word else "is incomplete"
+    return fault("INVALID_FORMAT", message, position + 1)
+
+
+@v_args(inline=True)
+class _Tree(Transformer[Token, Any]):
+    """Builds the tree while the parser reads, so that its depth does not limit the input."""
+
+    def start(self, expression: Any) -> Any:
+        return expression
+
+    def expression(self, *conditions: Any) -> Any:
+        return _joined(And, conditions)
+
+    def sequence(self, *conditions: Any) -> Any:
+        return _joined(And, conditions)
+
+    def factor(self, *conditions: Any) -> Any:
+        return _joined(Or, conditions)
+
+    def negation(self, condition: Any) -> Any:
+        return condition.condition if isinstance(condition, Not) else Not(condition)
+
+    def comparison(self, field: Token, operator: Token, value: Token) -> Comparison:
+        column = (value.start_pos or 0) + 1
+        text = value.value[1:-1] if value.type == "STRING" else value.value
+        wildcard = _WILDCARD.search(text)
+        if wildcard is not None and wildcard.end() < len(text):
+            message = "can contain * only at the end of a value; \\* is an asterisk"
+            raise fault("INVALID_FORMAT", message, column)
+        is_prefix = wildcard is not None
+        plain = _ESCAPED.sub(r"\1", text[:-1] if is_prefix else text)
+        start = (field.start_pos or 0) + 1
+        return Comparison(field.value, operator.value, plain, is_prefix, start, column)
+
+
+def _joined(kind: type[And | Or], conditions: tuple[Any, ...]) -> Any:
+    """Returns one condition, or all of them without nesting."""
+    if len(conditions) == 1:
+        return conditions[0]
+    flat: list[Any] = []
+    for condition in conditions:
+        flat.extend(condition.conditions if isinstance(condition, kind) else [condition])
+    return kind(tuple(flat))
+
+
+@cache
+def _parser() -> Lark:
+    """Returns the parser, which takes some milliseconds to build."""
+    return Lark(_GRAMMAR, parser="lalr", transformer=_Tree(), maybe_placeholders=False)

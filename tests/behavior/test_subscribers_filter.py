@@ -1,0 +1,118 @@
+"""Filter expressions of lists and exports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..cases import each
+from ..conftest import Account
+from .helpers import create_field, create_subscriber, create_subscriber_in
+from .streams import export, send_export
+
+PEOPLE: list[dict[str, Any]] = [
+    {"email": "ada@example.com", "firstName": "Ada", "tags": ["VIP", "News"]},
+    {"email": "bob@example.org", "tags": ["news"], "customFields": {"plan": "pro", "score": 7}},
+    {"email": "eve@example.com", "lastName": "O'Neil", "customFields": {"plan": "free"}},
+    {"email": "zoë@bücher.example", "customFields": {"active": True, "born": "2024-01-31"}},
+]
+ADA, BOB, EVE, ZOE = (person["email"] for person in PEOPLE)
+
+
+def listed(account: Account, **filters: Any) -> list[str]:
+    subscribers = account.ok("ListSubscribers", **filters)["subscribers"]
+    return [subscriber["email"] for subscriber in subscribers]
+
+
+def create_people(account: Account) -> None:
+    for label, data_type in (
+        ("Plan", "TEXT"),
+        ("Score", "NUMBER"),
+        ("Active", "BOOLEAN"),
+        ("Born", "DATE"),
+    ):
+        create_field(account, label, data_type)
+    for person in PEOPLE:
+        create_subscriber(account, **person)
+
+
+def test_filters_select_subscribers_in_lists_and_exports(account: Account) -> None:
+    create_people(account)
+    cases = {
+        'status = UNCONFIRMED AND tags:"vip"': [ADA],
+        "tags:news AND NOT tags:vip": [BOB],
+        'customFields.plan = "pro" OR customFields.active = true': [BOB, ZOE],
+        "customFields.score >= 7": [BOB],
+        "customFields.plan != pro": [ADA, EVE, ZOE],
+        "customFields.plan:* -customFields.plan=pro": [EVE],
+        'customFields.born < "2024-02-01"': [ZOE],
+        "email = ADA@Example.com": [ADA],
+        "email.domain = example.com": [ADA, EVE],
+        'email.domain = "bücher.example"': [ZOE],
+        'email = "zoë@bü*"': [ZOE],
+        'lastName = "O\'N*" OR first_name = Ada': [ADA, EVE],
+        'createdAt > "2020-01-01T00:00:00Z" AND updatedAt > 2020-01-01': [ADA, BOB, EVE, ZOE],
+        "confirmedAt:*": [],
+        'tags:"no such tag"': [],
+    }
+    for text, expected in cases.items():
+        page = account.ok("ListSubscribers", filter=text)
+        found = [subscriber["email"] for subscriber in page["subscribers"]]
+        assert (found, page["total"]) == (expected, len(expected)), text
+        assert [row["email"] for row in export(account, filter=text)] == expected, text
+
+
+def test_filter_is_combined_with_the_other_filters(account: Account) -> None:
+    create_people(account)
+    create_subscriber_in(account, "CONFIRMED", "new@example.com", tags=["news"])
+
+    assert listed(account, filter="email.domain = example.com", tag="NEWS") == [
+        ADA,
+        "new@example.com",
+    ]
+    assert listed(account, filter="tags:news", status="CONFIRMED") == ["new@example.com"]
+    assert listed(account, filter="tags:news", q="bob") == [BOB]
+    assert listed(account, filter="tags:news", order="desc", limit=1) == ["new@example.com"]
+    assert listed(account, filter="  ") == listed(account)
+
+
+def test_page_token_is_valid_only_for_the_same_filter(account: Account) -> None:
+    create_people(account)
+
+    first = account.call("ListSubscribers", filter="tags:* OR email:*", limit=3)
+    token = {"limit": 3, "pageToken": first.next}
+    assert listed(account, filter="tags:* OR email:*", **token) == [ZOE]
+    account.fails("ValidationError", "ListSubscribers", filter="tags:*", **token)
+
+
+@each(
+    ("text", "code", "message"),
+    [
+        ("tags:vip AND", "INVALID_FORMAT", "is incomplete (column 13)"),
+        ("age > 3", "UNKNOWN_FIELD", "names an unknown field: age (column 1)"),
+        ("customFields.plan = pro", "UNKNOWN_FIELD", "customFields.plan (column 1)"),
+        ("status = CANCELLED", "INVALID_VALUE", "UNSUBSCRIBED, BOUNCED, COMPLAINED (column 10)"),
+        ("tags:a " * 51, "TOO_MANY", "must have at most 50 comparisons (column 351)"),
+        ("x" * 4_001, "TOO_LONG", ""),
+        ("tags:\x07", "INVALID_CHARACTER", ""),
+    ],
+)
+def test_invalid_filter_is_rejected(account: Account, text: str, code: str, message: str) -> None:
+    response = account.fails("ValidationError", "ListSubscribers", filter=text)
+
+    assert response.violations == [("filter", code)]
+    assert message in response.body["error"]["details"][0]["message"]
+
+
+def test_export_with_an_invalid_filter_is_rejected(account: Account) -> None:
+    error = send_export(account, filter="age > 3").error
+
+    assert error is not None
+    assert error.violations == [("filter", "UNKNOWN_FIELD")]
+
+
+def test_filter_reads_only_the_own_account(account: Account, other_account: Account) -> None:
+    create_people(other_account)
+    create_subscriber(account, "me@example.com", tags=["vip"])
+
+    assert listed(account, filter="tags:vip OR tags:news OR email:*") == ["me@example.com"]
+    account.fails("ValidationError", "ListSubscribers", filter="customFields.plan:*")

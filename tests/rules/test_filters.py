@@ -1,0 +1,140 @@
+"""The syntax and the checks of filter expressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from server.custom_fields.rules import DataType
+from server.errors import ValidationError
+from server.subscribers.filters.expression import filter_expression
+from server.subscribers.filters.syntax import MAX_TERMS, And, Comparison, Not, Or, parse
+
+from ..cases import each
+
+TYPES = {
+    "plan": DataType.TEXT,
+    "score": DataType.NUMBER,
+    "active": DataType.BOOLEAN,
+    "born": DataType.DATE,
+}
+
+
+def outline(tree: Any) -> Any:
+    """Returns a tree as nested lists of operators and fields."""
+    if isinstance(tree, Not):
+        return ["NOT", outline(tree.condition)]
+    if isinstance(tree, (And, Or)):
+        return [type(tree).__name__.upper(), *map(outline, tree.conditions)]
+    assert isinstance(tree, Comparison)
+    return tree.field
+
+
+@each(
+    ("text", "expected"),
+    [
+        ("a=1", "a"),
+        ("a=1 AND b=2 AND c=3", ["AND", "a", "b", "c"]),
+        ("a=1 AND b=2 OR c=3", ["AND", "a", ["OR", "b", "c"]]),
+        ("(a=1 AND b=2) OR c=3", ["OR", ["AND", "a", "b"], "c"]),
+        ("a=1 b=2 OR c=3 d=4", ["AND", "a", ["OR", "b", "c"], "d"]),
+        ("NOT a=1 OR -b=2", ["OR", ["NOT", "a"], ["NOT", "b"]]),
+        ("NOT (a=1 AND NOT (b=2))", ["NOT", ["AND", "a", ["NOT", "b"]]]),
+        ("-(NOT a=1)", "a"),
+        ("\tANDY=1\nOR NOTE=2 ", ["OR", "ANDY", "NOTE"]),
+    ],
+)
+def test_operators_have_the_precedence_of_aip_160(text: str, expected: Any) -> None:
+    assert outline(parse(text)) == expected
+
+
+@each(
+    ("text", "value", "is_prefix"),
+    [
+        ("a=b-c.d/e", "b-c.d/e", False),
+        ("a = -3.5e2", "-3.5e2", False),
+        ('a="x (y) \\"z\\" \\\\"', 'x (y) "z" \\', False),
+        ("a='it\\'s \"so\"'", 'it\'s "so"', False),
+        ('a=""', "", False),
+        ("a=x*", "x", True),
+        ('a="x y*"', "x y", True),
+        ('a="x\\*"', "x*", False),
+        ('a="x\\\\*"', "x\\", True),
+        ('a="AND"', "AND", False),
+    ],
+)
+def test_values_are_plain_or_quoted_and_can_end_with_an_asterisk(
+    text: str, value: str, is_prefix: bool
+) -> None:
+    tree = parse(text)
+
+    assert isinstance(tree, Comparison)
+    assert (tree.value, tree.is_prefix) == (value, is_prefix)
+
+
+def test_conditions_joined_by_and_do_not_equal_those_joined_by_or() -> None:
+    texts = ["a=1 AND b=2", "a=1 OR  b=2"]
+
+    assert parse(texts[0]) != parse(texts[1])
+
+
+def error_of(text: str) -> tuple[str, str]:
+    """Returns the code and the message of the error for a filter."""
+    with pytest.raises(ValidationError) as caught:
+        filter_expression(parse(text), TYPES)
+    (detail,) = caught.value.details
+    assert detail.field == "filter"
+    return detail.code, detail.message
+
+
+@each(
+    ("text", "code", "message"),
+    [
+        ("status", "INVALID_FORMAT", "is incomplete (column 7)"),
+        ("status =", "INVALID_FORMAT", "is incomplete (column 9)"),
+        ("(status=CONFIRMED", "INVALID_FORMAT", "is incomplete (column 18)"),
+        ("status=CONFIRMED)", "INVALID_FORMAT", "has an unexpected ) (column 17)"),
+        ("email=a AND OR b=c", "INVALID_FORMAT", "has an unexpected OR (column 13)"),
+        ("email='ada", "INVALID_FORMAT", "has an unexpected ' (column 7)"),
+        ("vip", "INVALID_FORMAT", "is incomplete (column 4)"),
+        ("email=*@x.de", "INVALID_FORMAT", "can contain * only at the end of a value"),
+        ("age = 3", "UNKNOWN_FIELD", "names an unknown field: age (column 1)"),
+        ("tags:x customFields.x=1", "UNKNOWN_FIELD", "unknown field: customFields.x (column 8)"),
+        ("status=GONE", "INVALID_VALUE", "must compare status with UNCONFIRMED, CONFIRMED"),
+        ("status=CONF*", "INVALID_VALUE", "must compare status with"),
+        ("status>CONFIRMED", "INVALID_VALUE", "one of the operators != : = (column 1)"),
+        ("tags=vip", "INVALID_VALUE", "must compare tags with one of the operators : (column 1)"),
+        ("firstName<a*", "INVALID_VALUE", "cannot compare firstName with a prefix (column 11)"),
+        ("createdAt>soon", "INVALID_FORMAT", "with a timestamp such as"),
+        ("createdAt=2024*", "INVALID_VALUE", "cannot compare createdAt with a prefix"),
+        ("customFields.score=ten", "INVALID_TYPE", "customFields.score with a number (column 20)"),
+        ("customFields.score=1_0", "INVALID_TYPE", "with a number"),
+        ("customFields.score=1e999", "INVALID_TYPE", "with a number"),
+        ("customFields.active=1", "INVALID_TYPE", "with true or false (column 21)"),
+        ("customFields.active>true", "INVALID_VALUE", "one of the operators != : ="),
+        ("customFields.born=x", "INVALID_FORMAT", "with a timestamp such as"),
+    ],
+)
+def test_invalid_filter_is_rejected_with_its_column(text: str, code: str, message: str) -> None:
+    actual, full_message = error_of(text)
+
+    assert actual == code
+    assert message in full_message
+    assert "(column " in full_message
+
+
+def test_filter_has_at_most_fifty_comparisons() -> None:
+    comparisons = ["tags:a"] * MAX_TERMS
+
+    assert isinstance(parse(" OR ".join(comparisons)), Or)
+    code, message = error_of(" ".join([*comparisons, "tags:b"]))
+    assert (code, message) == ("TOO_MANY", "must have at most 50 comparisons (column 351)")
+
+
+def test_depth_of_parentheses_is_limited_only_by_the_length() -> None:
+    depth = 1_990
+
+    assert outline(parse(f"{'(' * depth}a=1{')' * depth}")) == "a"
+    negated = parse(f"{'NOT (' * 801}a=1{')' * 801}")
+    assert outline(negated) == ["NOT", "a"]
