@@ -112,11 +112,11 @@ def split_message(reply: MessageType) -> Iterator[MessageType]:
         yield piece
 
 
-def check_page(reply: Message) -> None:
-    """Raises ValidationError for `limit` if a page is too large for one message.
+def check_page(reply: Message, field: str = "limit", bound: str = "be lower") -> None:
+    """Raises ValidationError for a field if a page is too large for one message.
 
     Only pages of subscribers and events can be too large; the default limit always fits.
     """
     if reply.ByteSize() > MAX_MESSAGE_BYTES:
-        text = f"must be lower, because this page is larger than {MAX_MESSAGE_BYTES >> 20} MiB"
-        raise invalid("limit", "OUT_OF_RANGE", text)
+        text = f"must {bound}, because this page is larger than {MAX_MESSAGE_BYTES >> 20} MiB"
+        raise invalid(field, "OUT_OF_RANGE", text)

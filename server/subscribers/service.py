@@ -18,6 +18,7 @@ from ..emails import Email, parse_email
 from ..errors import SubscriberNotFound, invalid
 from ..ids import is_id
 from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict
+from ..paging import MAX_LIMIT
 from ..storage.database import Database
 from ..storage.shared_work import OneStatement, SharedWork
 from ..storage.transaction import Transaction
@@ -109,6 +110,28 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         )
         row = await self._database.read(get)
         return _filled(pb.GetSubscriberResponse(), row, full=_is_full(request))
+
+    async def BatchGetSubscribers(
+        self, request: pb.BatchGetSubscribersRequest, _context: Context
+    ) -> pb.BatchGetSubscribersResponse:
+        if not request.ids and not request.emails:
+            raise invalid("ids", "REQUIRED", "is required, or emails")
+        if len(request.ids) + len(request.emails) > MAX_LIMIT:
+            message = f"must have at most {MAX_LIMIT} items together with ids"
+            raise invalid("emails", "TOO_MANY", message)
+        references: list[tuple[str, Reference | None]] = [
+            *[(text, text if is_id(text) else None) for text in request.ids],
+            *[(text, parse_email(text)) for text in request.emails],
+        ]
+        wanted = [reference for _, reference in references if reference is not None]
+        found = await self._database.read(partial(find_each, account_id(), wanted))
+        reply = pb.BatchGetSubscribersResponse()
+        rows = {row.id: row for each in wanted if (row := found.get(each)) is not None}
+        fill_all(reply.subscribers, list(rows.values()), full=_is_full(request))
+        missing = [text for text, each in references if each is None or each not in found]
+        reply.not_found.extend(dict.fromkeys(missing))
+        check_page(reply, "ids", "have fewer items")
+        return reply
 
     async def ListSubscribers(
         self, request: pb.ListSubscribersRequest, _context: Context
@@ -327,7 +350,10 @@ def _caller() -> Actor:
 
 
 def _is_full(
-    request: pb.GetSubscriberRequest | pb.ListSubscribersRequest | pb.ExportSubscribersRequest,
+    request: pb.GetSubscriberRequest
+    | pb.BatchGetSubscribersRequest
+    | pb.ListSubscribersRequest
+    | pb.ExportSubscribersRequest,
 ) -> bool:
     return request.view == pb.Subscriber.FULL
 

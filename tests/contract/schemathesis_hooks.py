@@ -88,8 +88,8 @@ def without_other_forms(value: Any) -> Any:
 def make_acceptable(case: Case) -> None:
     """Replaces values whose validity depends on stored data, the time or the configuration.
 
-    These are custom field values, page tokens, filters, times in the future, labels with reserved words,
-    used idempotency keys, webhook URLs and event types.
+    These are custom field values, page tokens, filters, times in the future, labels with reserved
+    words, used idempotency keys, webhook URLs and event types.
     """
     if "Idempotency-Key" in (case.headers or {}):
         case.headers["Idempotency-Key"] = str(uuid4())

@@ -202,6 +202,9 @@ LARGEST: dict[str, Callable[[], Any]] = {
         failed=[failure()] * 100
     ),
     # With 5 KiB of tags each; `check_page` rejects a larger page.
+    "BatchGetSubscribers": lambda: subscribers.BatchGetSubscribersResponse(
+        subscribers=page_of_subscribers(MAX_LIMIT, ["x" * 51] * MAX_TAGS).subscribers
+    ),
     "ListSubscribers": lambda: page_of_subscribers(MAX_LIMIT, ["x" * 51] * MAX_TAGS),
     "ListSuppressions": lambda: suppressions_pb2.ListSuppressionsResponse(
         suppressions=[suppressions_pb2.Suppression(email_hash="0" * 64, created_at=TIMESTAMP)]

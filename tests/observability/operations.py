@@ -22,6 +22,7 @@ def call_every_operation(account: Account) -> set[str]:
     label = create_field(account, "Favorite color")
     ada = create_subscriber(account, "ada@example.com", lastName="Lovelace", tags=["vip"])
     account.ok("GetSubscriber", id="ada@example.com")
+    account.ok("BatchGetSubscribers", emails=["ada@example.com"])
     account.ok("ListSubscribers", q="ada@", email="ada@example.com")
     account.ok("BulkCreateSubscribers", subscribers=[{"email": "bob@example.com"}, {"email": "x@"}])
     account.ok("UpdateSubscriber", id=ada["id"], email="ada.l@example.com")

@@ -298,7 +298,7 @@ func (x SubscriberHistoryEntry_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubscriberHistoryEntry_Type.Descriptor instead.
 func (SubscriberHistoryEntry_Type) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22, 0}
 }
 
 // How a change was made.
@@ -359,7 +359,7 @@ func (x SubscriberHistoryEntry_Source) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubscriberHistoryEntry_Source.Descriptor instead.
 func (SubscriberHistoryEntry_Source) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22, 1}
 }
 
 // Action for unknown columns.
@@ -417,7 +417,7 @@ func (x UnknownColumns_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UnknownColumns_Action.Descriptor instead.
 func (UnknownColumns_Action) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29, 0}
 }
 
 // Action for a row if a subscriber already has its email address.
@@ -475,7 +475,7 @@ func (x ImportSubscribersRequest_OnConflict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportSubscribersRequest_OnConflict.Descriptor instead.
 func (ImportSubscribersRequest_OnConflict) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 0}
 }
 
 // The service that exported a CSV file. A preset defines its column names, status words,
@@ -554,7 +554,7 @@ func (x ImportSubscribersRequest_Preset) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportSubscribersRequest_Preset.Descriptor instead.
 func (ImportSubscribersRequest_Preset) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 1}
 }
 
 // The outcome of one row.
@@ -616,7 +616,7 @@ func (x ImportResult_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportResult_Outcome.Descriptor instead.
 func (ImportResult_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31, 0}
 }
 
 // The format of an export.
@@ -671,7 +671,7 @@ func (x ExportSubscribersRequest_Format) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExportSubscribersRequest_Format.Descriptor instead.
 func (ExportSubscribersRequest_Format) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34, 0}
 }
 
 // A recipient of the account's email.
@@ -1444,6 +1444,126 @@ func (x *GetSubscriberResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
+// Request message for BatchGetSubscribers. ids and emails together have 1 to 100 items.
+type BatchGetSubscribersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifiers of subscribers.
+	Ids []string `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Email addresses of subscribers, compared as on creation.
+	Emails []string `protobuf:"bytes,2,rep,name=emails,proto3" json:"emails,omitempty"`
+	// Which fields are returned. Default: BASIC.
+	View          Subscriber_View `protobuf:"varint,3,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchGetSubscribersRequest) Reset() {
+	*x = BatchGetSubscribersRequest{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchGetSubscribersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchGetSubscribersRequest) ProtoMessage() {}
+
+func (x *BatchGetSubscribersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchGetSubscribersRequest.ProtoReflect.Descriptor instead.
+func (*BatchGetSubscribersRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *BatchGetSubscribersRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *BatchGetSubscribersRequest) GetEmails() []string {
+	if x != nil {
+		return x.Emails
+	}
+	return nil
+}
+
+func (x *BatchGetSubscribersRequest) GetView() Subscriber_View {
+	if x != nil {
+		return x.View
+	}
+	return Subscriber_VIEW_UNSPECIFIED
+}
+
+// Response message for BatchGetSubscribers.
+type BatchGetSubscribersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The subscribers that exist, in the order of ids and then of emails. A subscriber that is
+	// requested several times is returned once.
+	Subscribers []*Subscriber `protobuf:"bytes,1,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
+	// The identifiers or addresses without a subscriber, as sent.
+	NotFound      []string `protobuf:"bytes,2,rep,name=not_found,json=notFound,proto3" json:"not_found,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchGetSubscribersResponse) Reset() {
+	*x = BatchGetSubscribersResponse{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchGetSubscribersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchGetSubscribersResponse) ProtoMessage() {}
+
+func (x *BatchGetSubscribersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchGetSubscribersResponse.ProtoReflect.Descriptor instead.
+func (*BatchGetSubscribersResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *BatchGetSubscribersResponse) GetSubscribers() []*Subscriber {
+	if x != nil {
+		return x.Subscribers
+	}
+	return nil
+}
+
+func (x *BatchGetSubscribersResponse) GetNotFound() []string {
+	if x != nil {
+		return x.NotFound
+	}
+	return nil
+}
+
 // Request message for ListSubscribers.
 type ListSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1495,25 +1615,17 @@ type ListSubscribersRequest struct {
 	View Subscriber_View `protobuf:"varint,14,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
 	// Returns only subscribers that match this expression (AIP-160).
 	//
-	// A comparison is a field, an operator and a value: status = CONFIRMED. Values with spaces
-	// or other punctuation are quoted, and a backslash precedes a quote or an asterisk in them.
+	// A comparison is a field, an operator and a value, for example status = CONFIRMED.
 	// Comparisons are combined with AND, OR, NOT and parentheses. OR binds more tightly than
-	// AND: a AND b OR c is a AND (b OR c).
+	// AND. The fields are email, email.domain, firstName, lastName, status, tags,
+	// customFields.KEY, createdAt, updatedAt, statusChangedAt, confirmedAt and unsubscribedAt.
+	// The operators are =, !=, <, <=, > and >=; only = and != for status and BOOLEAN values. tags
+	// have only the operator :, which matches subscribers with the tag.
 	//
-	// | Field | Operators | Value |
-	// |---|---|---|
-	// | email, email.domain | = != < <= > >= | address or domain, compared case-insensitively |
-	// | firstName, lastName | = != < <= > >= | text, compared case-sensitively |
-	// | status | = != | CONFIRMED or another status |
-	// | tags | : | name of a tag that the subscriber has, compared case-insensitively |
-	// | customFields.KEY | = != < <= > >= | value of the type of the field; = and != for BOOLEAN |
-	// | createdAt, updatedAt, statusChangedAt, confirmedAt, unsubscribedAt | = != < <= > >= | timestamp or date |
-	//
-	// Text can end with an asterisk to match a prefix: email = "ada*". FIELD:* matches
-	// subscribers that have a value. For other values the operator : is the same as =, except for
-	// tags. Comparisons with a missing value are false, so != and NOT also match subscribers
-	// without a value. Text is ordered by code points. A date, also a DATE value, is
-	// midnight UTC. At most 50 comparisons and 4,000 characters. An error contains the column.
+	// Text can end with an asterisk to match a prefix. FIELD:* matches subscribers that have a
+	// value. A comparison with a missing value is false, so != and NOT also match subscribers
+	// without a value. Names and TEXT values are compared case-sensitively, and ordered by code
+	// points. At most 50 comparisons. An error contains the column of the fault.
 	Filter        string `protobuf:"bytes,15,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1521,7 +1633,7 @@ type ListSubscribersRequest struct {
 
 func (x *ListSubscribersRequest) Reset() {
 	*x = ListSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1645,7 @@ func (x *ListSubscribersRequest) String() string {
 func (*ListSubscribersRequest) ProtoMessage() {}
 
 func (x *ListSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1658,7 @@ func (x *ListSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ListSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{10}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListSubscribersRequest) GetLimit() int32 {
@@ -1673,7 +1785,7 @@ type ListSubscribersResponse struct {
 
 func (x *ListSubscribersResponse) Reset() {
 	*x = ListSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1685,7 +1797,7 @@ func (x *ListSubscribersResponse) String() string {
 func (*ListSubscribersResponse) ProtoMessage() {}
 
 func (x *ListSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1698,7 +1810,7 @@ func (x *ListSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ListSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{11}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListSubscribersResponse) GetSubscribers() []*Subscriber {
@@ -1772,7 +1884,7 @@ type UpdateSubscriberRequest struct {
 
 func (x *UpdateSubscriberRequest) Reset() {
 	*x = UpdateSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +1896,7 @@ func (x *UpdateSubscriberRequest) String() string {
 func (*UpdateSubscriberRequest) ProtoMessage() {}
 
 func (x *UpdateSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +1909,7 @@ func (x *UpdateSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{12}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpdateSubscriberRequest) GetId() string {
@@ -1876,7 +1988,7 @@ type UpdateSubscriberResponse struct {
 
 func (x *UpdateSubscriberResponse) Reset() {
 	*x = UpdateSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1888,7 +2000,7 @@ func (x *UpdateSubscriberResponse) String() string {
 func (*UpdateSubscriberResponse) ProtoMessage() {}
 
 func (x *UpdateSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1901,7 +2013,7 @@ func (x *UpdateSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*UpdateSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{13}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UpdateSubscriberResponse) GetSubscriber() *Subscriber {
@@ -1931,7 +2043,7 @@ type ChangeSubscriberStatusRequest struct {
 
 func (x *ChangeSubscriberStatusRequest) Reset() {
 	*x = ChangeSubscriberStatusRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +2055,7 @@ func (x *ChangeSubscriberStatusRequest) String() string {
 func (*ChangeSubscriberStatusRequest) ProtoMessage() {}
 
 func (x *ChangeSubscriberStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2068,7 @@ func (x *ChangeSubscriberStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSubscriberStatusRequest.ProtoReflect.Descriptor instead.
 func (*ChangeSubscriberStatusRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{14}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChangeSubscriberStatusRequest) GetId() string {
@@ -1984,7 +2096,7 @@ type ChangeSubscriberStatusResponse struct {
 
 func (x *ChangeSubscriberStatusResponse) Reset() {
 	*x = ChangeSubscriberStatusResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +2108,7 @@ func (x *ChangeSubscriberStatusResponse) String() string {
 func (*ChangeSubscriberStatusResponse) ProtoMessage() {}
 
 func (x *ChangeSubscriberStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +2121,7 @@ func (x *ChangeSubscriberStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSubscriberStatusResponse.ProtoReflect.Descriptor instead.
 func (*ChangeSubscriberStatusResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{15}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChangeSubscriberStatusResponse) GetSubscriber() *Subscriber {
@@ -2033,7 +2145,7 @@ type AddSubscriberTagsRequest struct {
 
 func (x *AddSubscriberTagsRequest) Reset() {
 	*x = AddSubscriberTagsRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2157,7 @@ func (x *AddSubscriberTagsRequest) String() string {
 func (*AddSubscriberTagsRequest) ProtoMessage() {}
 
 func (x *AddSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2170,7 @@ func (x *AddSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddSubscriberTagsRequest.ProtoReflect.Descriptor instead.
 func (*AddSubscriberTagsRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{16}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AddSubscriberTagsRequest) GetId() string {
@@ -2086,7 +2198,7 @@ type AddSubscriberTagsResponse struct {
 
 func (x *AddSubscriberTagsResponse) Reset() {
 	*x = AddSubscriberTagsResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2098,7 +2210,7 @@ func (x *AddSubscriberTagsResponse) String() string {
 func (*AddSubscriberTagsResponse) ProtoMessage() {}
 
 func (x *AddSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2111,7 +2223,7 @@ func (x *AddSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddSubscriberTagsResponse.ProtoReflect.Descriptor instead.
 func (*AddSubscriberTagsResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{17}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AddSubscriberTagsResponse) GetSubscriber() *Subscriber {
@@ -2134,7 +2246,7 @@ type RemoveSubscriberTagsRequest struct {
 
 func (x *RemoveSubscriberTagsRequest) Reset() {
 	*x = RemoveSubscriberTagsRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2146,7 +2258,7 @@ func (x *RemoveSubscriberTagsRequest) String() string {
 func (*RemoveSubscriberTagsRequest) ProtoMessage() {}
 
 func (x *RemoveSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2159,7 +2271,7 @@ func (x *RemoveSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveSubscriberTagsRequest.ProtoReflect.Descriptor instead.
 func (*RemoveSubscriberTagsRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{18}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RemoveSubscriberTagsRequest) GetId() string {
@@ -2187,7 +2299,7 @@ type RemoveSubscriberTagsResponse struct {
 
 func (x *RemoveSubscriberTagsResponse) Reset() {
 	*x = RemoveSubscriberTagsResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +2311,7 @@ func (x *RemoveSubscriberTagsResponse) String() string {
 func (*RemoveSubscriberTagsResponse) ProtoMessage() {}
 
 func (x *RemoveSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +2324,7 @@ func (x *RemoveSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveSubscriberTagsResponse.ProtoReflect.Descriptor instead.
 func (*RemoveSubscriberTagsResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RemoveSubscriberTagsResponse) GetSubscriber() *Subscriber {
@@ -2254,7 +2366,7 @@ type SubscriberHistoryEntry struct {
 
 func (x *SubscriberHistoryEntry) Reset() {
 	*x = SubscriberHistoryEntry{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2378,7 @@ func (x *SubscriberHistoryEntry) String() string {
 func (*SubscriberHistoryEntry) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2391,7 @@ func (x *SubscriberHistoryEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriberHistoryEntry.ProtoReflect.Descriptor instead.
 func (*SubscriberHistoryEntry) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SubscriberHistoryEntry) GetId() string {
@@ -2372,7 +2484,7 @@ type ListSubscriberHistoryRequest struct {
 
 func (x *ListSubscriberHistoryRequest) Reset() {
 	*x = ListSubscriberHistoryRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2384,7 +2496,7 @@ func (x *ListSubscriberHistoryRequest) String() string {
 func (*ListSubscriberHistoryRequest) ProtoMessage() {}
 
 func (x *ListSubscriberHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2397,7 +2509,7 @@ func (x *ListSubscriberHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscriberHistoryRequest.ProtoReflect.Descriptor instead.
 func (*ListSubscriberHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListSubscriberHistoryRequest) GetId() string {
@@ -2447,7 +2559,7 @@ type ListSubscriberHistoryResponse struct {
 
 func (x *ListSubscriberHistoryResponse) Reset() {
 	*x = ListSubscriberHistoryResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2571,7 @@ func (x *ListSubscriberHistoryResponse) String() string {
 func (*ListSubscriberHistoryResponse) ProtoMessage() {}
 
 func (x *ListSubscriberHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2584,7 @@ func (x *ListSubscriberHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscriberHistoryResponse.ProtoReflect.Descriptor instead.
 func (*ListSubscriberHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListSubscriberHistoryResponse) GetHistory() []*SubscriberHistoryEntry {
@@ -2523,7 +2635,7 @@ type PersonalDelivery struct {
 
 func (x *PersonalDelivery) Reset() {
 	*x = PersonalDelivery{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2535,7 +2647,7 @@ func (x *PersonalDelivery) String() string {
 func (*PersonalDelivery) ProtoMessage() {}
 
 func (x *PersonalDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2548,7 +2660,7 @@ func (x *PersonalDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PersonalDelivery.ProtoReflect.Descriptor instead.
 func (*PersonalDelivery) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{23}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PersonalDelivery) GetDelivery() *WebhookDelivery {
@@ -2579,7 +2691,7 @@ type GetSubscriberPersonalDataRequest struct {
 
 func (x *GetSubscriberPersonalDataRequest) Reset() {
 	*x = GetSubscriberPersonalDataRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2703,7 @@ func (x *GetSubscriberPersonalDataRequest) String() string {
 func (*GetSubscriberPersonalDataRequest) ProtoMessage() {}
 
 func (x *GetSubscriberPersonalDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2716,7 @@ func (x *GetSubscriberPersonalDataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSubscriberPersonalDataRequest.ProtoReflect.Descriptor instead.
 func (*GetSubscriberPersonalDataRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{24}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetSubscriberPersonalDataRequest) GetId() string {
@@ -2640,7 +2752,7 @@ type GetSubscriberPersonalDataResponse struct {
 
 func (x *GetSubscriberPersonalDataResponse) Reset() {
 	*x = GetSubscriberPersonalDataResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2652,7 +2764,7 @@ func (x *GetSubscriberPersonalDataResponse) String() string {
 func (*GetSubscriberPersonalDataResponse) ProtoMessage() {}
 
 func (x *GetSubscriberPersonalDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2665,7 +2777,7 @@ func (x *GetSubscriberPersonalDataResponse) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use GetSubscriberPersonalDataResponse.ProtoReflect.Descriptor instead.
 func (*GetSubscriberPersonalDataResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{25}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetSubscriberPersonalDataResponse) GetSubscriber() *Subscriber {
@@ -2756,7 +2868,7 @@ type ImportSubscriber struct {
 
 func (x *ImportSubscriber) Reset() {
 	*x = ImportSubscriber{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2768,7 +2880,7 @@ func (x *ImportSubscriber) String() string {
 func (*ImportSubscriber) ProtoMessage() {}
 
 func (x *ImportSubscriber) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2781,7 +2893,7 @@ func (x *ImportSubscriber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscriber.ProtoReflect.Descriptor instead.
 func (*ImportSubscriber) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{26}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ImportSubscriber) GetEmail() string {
@@ -2905,7 +3017,7 @@ type UnknownColumns struct {
 
 func (x *UnknownColumns) Reset() {
 	*x = UnknownColumns{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +3029,7 @@ func (x *UnknownColumns) String() string {
 func (*UnknownColumns) ProtoMessage() {}
 
 func (x *UnknownColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3042,7 @@ func (x *UnknownColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnknownColumns.ProtoReflect.Descriptor instead.
 func (*UnknownColumns) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
 }
 
 // Request message for ImportSubscribers. A part of the import: either subscribers or lines.
@@ -2997,7 +3109,7 @@ type ImportSubscribersRequest struct {
 
 func (x *ImportSubscribersRequest) Reset() {
 	*x = ImportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3009,7 +3121,7 @@ func (x *ImportSubscribersRequest) String() string {
 func (*ImportSubscribersRequest) ProtoMessage() {}
 
 func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3022,7 +3134,7 @@ func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ImportSubscribersRequest) GetOnConflict() ImportSubscribersRequest_OnConflict {
@@ -3130,7 +3242,7 @@ type ImportResult struct {
 
 func (x *ImportResult) Reset() {
 	*x = ImportResult{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3142,7 +3254,7 @@ func (x *ImportResult) String() string {
 func (*ImportResult) ProtoMessage() {}
 
 func (x *ImportResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3155,7 +3267,7 @@ func (x *ImportResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResult.ProtoReflect.Descriptor instead.
 func (*ImportResult) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ImportResult) GetLine() int32 {
@@ -3241,7 +3353,7 @@ type ImportSummary struct {
 
 func (x *ImportSummary) Reset() {
 	*x = ImportSummary{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3253,7 +3365,7 @@ func (x *ImportSummary) String() string {
 func (*ImportSummary) ProtoMessage() {}
 
 func (x *ImportSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3266,7 +3378,7 @@ func (x *ImportSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSummary.ProtoReflect.Descriptor instead.
 func (*ImportSummary) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ImportSummary) GetCreated() int32 {
@@ -3367,7 +3479,7 @@ type ImportSubscribersResponse struct {
 
 func (x *ImportSubscribersResponse) Reset() {
 	*x = ImportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3379,7 +3491,7 @@ func (x *ImportSubscribersResponse) String() string {
 func (*ImportSubscribersResponse) ProtoMessage() {}
 
 func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3392,7 +3504,7 @@ func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ImportSubscribersResponse) GetResults() []*ImportResult {
@@ -3443,7 +3555,7 @@ type ExportSubscribersRequest struct {
 
 func (x *ExportSubscribersRequest) Reset() {
 	*x = ExportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3455,7 +3567,7 @@ func (x *ExportSubscribersRequest) String() string {
 func (*ExportSubscribersRequest) ProtoMessage() {}
 
 func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3468,7 +3580,7 @@ func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExportSubscribersRequest) GetFormat() ExportSubscribersRequest_Format {
@@ -3554,7 +3666,7 @@ type ExportSubscribersResponse struct {
 
 func (x *ExportSubscribersResponse) Reset() {
 	*x = ExportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3566,7 +3678,7 @@ func (x *ExportSubscribersResponse) String() string {
 func (*ExportSubscribersResponse) ProtoMessage() {}
 
 func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3579,7 +3691,7 @@ func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExportSubscribersResponse) GetSubscribers() []*Subscriber {
@@ -3613,7 +3725,7 @@ type DeleteSubscriberRequest struct {
 
 func (x *DeleteSubscriberRequest) Reset() {
 	*x = DeleteSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3625,7 +3737,7 @@ func (x *DeleteSubscriberRequest) String() string {
 func (*DeleteSubscriberRequest) ProtoMessage() {}
 
 func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3638,7 +3750,7 @@ func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DeleteSubscriberRequest) GetId() string {
@@ -3664,7 +3776,7 @@ type DeleteSubscriberResponse struct {
 
 func (x *DeleteSubscriberResponse) Reset() {
 	*x = DeleteSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3676,7 +3788,7 @@ func (x *DeleteSubscriberResponse) String() string {
 func (*DeleteSubscriberResponse) ProtoMessage() {}
 
 func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3689,7 +3801,7 @@ func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{37}
 }
 
 // Consent of the person to receive mail. Absent if unknown.
@@ -3708,7 +3820,7 @@ type Subscriber_Consent struct {
 
 func (x *Subscriber_Consent) Reset() {
 	*x = Subscriber_Consent{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3720,7 +3832,7 @@ func (x *Subscriber_Consent) String() string {
 func (*Subscriber_Consent) ProtoMessage() {}
 
 func (x *Subscriber_Consent) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3770,7 +3882,7 @@ type SubscriberHistoryEntry_TagChange struct {
 
 func (x *SubscriberHistoryEntry_TagChange) Reset() {
 	*x = SubscriberHistoryEntry_TagChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3782,7 +3894,7 @@ func (x *SubscriberHistoryEntry_TagChange) String() string {
 func (*SubscriberHistoryEntry_TagChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_TagChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3795,7 +3907,7 @@ func (x *SubscriberHistoryEntry_TagChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriberHistoryEntry_TagChange.ProtoReflect.Descriptor instead.
 func (*SubscriberHistoryEntry_TagChange) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22, 0}
 }
 
 func (x *SubscriberHistoryEntry_TagChange) GetAdded() []string {
@@ -3825,7 +3937,7 @@ type SubscriberHistoryEntry_StatusChange struct {
 
 func (x *SubscriberHistoryEntry_StatusChange) Reset() {
 	*x = SubscriberHistoryEntry_StatusChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3837,7 +3949,7 @@ func (x *SubscriberHistoryEntry_StatusChange) String() string {
 func (*SubscriberHistoryEntry_StatusChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_StatusChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3850,7 +3962,7 @@ func (x *SubscriberHistoryEntry_StatusChange) ProtoReflect() protoreflect.Messag
 
 // Deprecated: Use SubscriberHistoryEntry_StatusChange.ProtoReflect.Descriptor instead.
 func (*SubscriberHistoryEntry_StatusChange) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22, 1}
 }
 
 func (x *SubscriberHistoryEntry_StatusChange) GetFromStatus() Subscriber_Status {
@@ -3882,7 +3994,7 @@ type ImportSummary_UnrecognizedCells struct {
 
 func (x *ImportSummary_UnrecognizedCells) Reset() {
 	*x = ImportSummary_UnrecognizedCells{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3894,7 +4006,7 @@ func (x *ImportSummary_UnrecognizedCells) String() string {
 func (*ImportSummary_UnrecognizedCells) ProtoMessage() {}
 
 func (x *ImportSummary_UnrecognizedCells) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3907,7 +4019,7 @@ func (x *ImportSummary_UnrecognizedCells) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSummary_UnrecognizedCells.ProtoReflect.Descriptor instead.
 func (*ImportSummary_UnrecognizedCells) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32, 0}
 }
 
 func (x *ImportSummary_UnrecognizedCells) GetColumn() string {
@@ -4035,7 +4147,14 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x15GetSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\xf1\a\n" +
+	"subscriber\"\xe8\x01\n" +
+	"\x1aBatchGetSubscribersRequest\x12<\n" +
+	"\x03ids\x18\x01 \x03(\tB*\xbaH\x05\x92\x01\x02\x10d\xaa\xb5\x18\x1e[\"01M7Y2MPAQ036JVMBN3RCKGA5K\"]R\x03ids\x12J\n" +
+	"\x06emails\x18\x02 \x03(\tB2\xbaH\x05\x92\x01\x02\x10d\xaa\xb5\x18&[\"ada@example.com\", \"bob@example.com\"]R\x06emails\x12@\n" +
+	"\x04view\x18\x03 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"\x8c\x01\n" +
+	"\x1bBatchGetSubscribersResponse\x127\n" +
+	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x124\n" +
+	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\xf1\a\n" +
 	"\x16ListSubscribersRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12K\n" +
@@ -4300,14 +4419,16 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x17DeleteSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
 	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\"\x1a\n" +
-	"\x18DeleteSubscriberResponse2\x8a\x10\n" +
+	"\x18DeleteSubscriberResponse2\xa5\x11\n" +
 	"\x11SubscriberService\x12\x8e\x01\n" +
 	"\x10CreateSubscriber\x12\".roster.v1.CreateSubscriberRequest\x1a#.roster.v1.CreateSubscriberResponse\"1\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\v\x16\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/api/subscribers\x12\x97\x01\n" +
 	"\x15BulkCreateSubscribers\x12'.roster.v1.BulkCreateSubscribersRequest\x1a(.roster.v1.BulkCreateSubscribersResponse\"+\x92\xb5\x18\a\n" +
 	"\x05write\x82\xd3\xe4\x93\x02\x1a:\x01*\"\x15/api/subscribers/bulk\x12\x80\x01\n" +
 	"\rGetSubscriber\x12\x1f.roster.v1.GetSubscriberRequest\x1a .roster.v1.GetSubscriberResponse\",\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x17\x12\x15/api/subscribers/{id}\x12|\n" +
+	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x17\x12\x15/api/subscribers/{id}\x12\x98\x01\n" +
+	"\x13BatchGetSubscribers\x12%.roster.v1.BatchGetSubscribersRequest\x1a&.roster.v1.BatchGetSubscribersResponse\"2\x92\xb5\x18\x06\n" +
+	"\x04read\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/api/subscribers/batch-get\x90\x02\x01\x12|\n" +
 	"\x0fListSubscribers\x12!.roster.v1.ListSubscribersRequest\x1a\".roster.v1.ListSubscribersResponse\"\"\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x12\x12\x10/api/subscribers\x12\xab\x01\n" +
 	"\x10UpdateSubscriber\x12\".roster.v1.UpdateSubscriberRequest\x1a#.roster.v1.UpdateSubscriberResponse\"N\x92\xb5\x18\a\n" +
@@ -4342,7 +4463,7 @@ func file_roster_v1_subscribers_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_roster_v1_subscribers_proto_goTypes = []any{
 	(Subscriber_Status)(0),                      // 0: roster.v1.Subscriber.Status
 	(Subscriber_View)(0),                        // 1: roster.v1.Subscriber.View
@@ -4364,163 +4485,169 @@ var file_roster_v1_subscribers_proto_goTypes = []any{
 	(*BulkCreateSubscribersResponse)(nil),       // 17: roster.v1.BulkCreateSubscribersResponse
 	(*GetSubscriberRequest)(nil),                // 18: roster.v1.GetSubscriberRequest
 	(*GetSubscriberResponse)(nil),               // 19: roster.v1.GetSubscriberResponse
-	(*ListSubscribersRequest)(nil),              // 20: roster.v1.ListSubscribersRequest
-	(*ListSubscribersResponse)(nil),             // 21: roster.v1.ListSubscribersResponse
-	(*UpdateSubscriberRequest)(nil),             // 22: roster.v1.UpdateSubscriberRequest
-	(*UpdateSubscriberResponse)(nil),            // 23: roster.v1.UpdateSubscriberResponse
-	(*ChangeSubscriberStatusRequest)(nil),       // 24: roster.v1.ChangeSubscriberStatusRequest
-	(*ChangeSubscriberStatusResponse)(nil),      // 25: roster.v1.ChangeSubscriberStatusResponse
-	(*AddSubscriberTagsRequest)(nil),            // 26: roster.v1.AddSubscriberTagsRequest
-	(*AddSubscriberTagsResponse)(nil),           // 27: roster.v1.AddSubscriberTagsResponse
-	(*RemoveSubscriberTagsRequest)(nil),         // 28: roster.v1.RemoveSubscriberTagsRequest
-	(*RemoveSubscriberTagsResponse)(nil),        // 29: roster.v1.RemoveSubscriberTagsResponse
-	(*SubscriberHistoryEntry)(nil),              // 30: roster.v1.SubscriberHistoryEntry
-	(*ListSubscriberHistoryRequest)(nil),        // 31: roster.v1.ListSubscriberHistoryRequest
-	(*ListSubscriberHistoryResponse)(nil),       // 32: roster.v1.ListSubscriberHistoryResponse
-	(*PersonalDelivery)(nil),                    // 33: roster.v1.PersonalDelivery
-	(*GetSubscriberPersonalDataRequest)(nil),    // 34: roster.v1.GetSubscriberPersonalDataRequest
-	(*GetSubscriberPersonalDataResponse)(nil),   // 35: roster.v1.GetSubscriberPersonalDataResponse
-	(*ImportSubscriber)(nil),                    // 36: roster.v1.ImportSubscriber
-	(*UnknownColumns)(nil),                      // 37: roster.v1.UnknownColumns
-	(*ImportSubscribersRequest)(nil),            // 38: roster.v1.ImportSubscribersRequest
-	(*ImportResult)(nil),                        // 39: roster.v1.ImportResult
-	(*ImportSummary)(nil),                       // 40: roster.v1.ImportSummary
-	(*ImportSubscribersResponse)(nil),           // 41: roster.v1.ImportSubscribersResponse
-	(*ExportSubscribersRequest)(nil),            // 42: roster.v1.ExportSubscribersRequest
-	(*ExportSubscribersResponse)(nil),           // 43: roster.v1.ExportSubscribersResponse
-	(*DeleteSubscriberRequest)(nil),             // 44: roster.v1.DeleteSubscriberRequest
-	(*DeleteSubscriberResponse)(nil),            // 45: roster.v1.DeleteSubscriberResponse
-	(*Subscriber_Consent)(nil),                  // 46: roster.v1.Subscriber.Consent
-	(*SubscriberHistoryEntry_TagChange)(nil),    // 47: roster.v1.SubscriberHistoryEntry.TagChange
-	(*SubscriberHistoryEntry_StatusChange)(nil), // 48: roster.v1.SubscriberHistoryEntry.StatusChange
-	(*ImportSummary_UnrecognizedCells)(nil),     // 49: roster.v1.ImportSummary.UnrecognizedCells
-	nil,                                         // 50: roster.v1.ImportSummary.ReasonsEntry
-	nil,                                         // 51: roster.v1.ImportSummary.StatusesEntry
-	(*timestamppb.Timestamp)(nil),               // 52: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),                     // 53: google.protobuf.Struct
-	(*Row_Fault)(nil),                           // 54: roster.v1.Row.Fault
-	(*fieldmaskpb.FieldMask)(nil),               // 55: google.protobuf.FieldMask
-	(*WebhookDelivery)(nil),                     // 56: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),                      // 57: roster.v1.WebhookAttempt
-	(*Event)(nil),                               // 58: roster.v1.Event
-	(*CsvLine)(nil),                             // 59: roster.v1.CsvLine
+	(*BatchGetSubscribersRequest)(nil),          // 20: roster.v1.BatchGetSubscribersRequest
+	(*BatchGetSubscribersResponse)(nil),         // 21: roster.v1.BatchGetSubscribersResponse
+	(*ListSubscribersRequest)(nil),              // 22: roster.v1.ListSubscribersRequest
+	(*ListSubscribersResponse)(nil),             // 23: roster.v1.ListSubscribersResponse
+	(*UpdateSubscriberRequest)(nil),             // 24: roster.v1.UpdateSubscriberRequest
+	(*UpdateSubscriberResponse)(nil),            // 25: roster.v1.UpdateSubscriberResponse
+	(*ChangeSubscriberStatusRequest)(nil),       // 26: roster.v1.ChangeSubscriberStatusRequest
+	(*ChangeSubscriberStatusResponse)(nil),      // 27: roster.v1.ChangeSubscriberStatusResponse
+	(*AddSubscriberTagsRequest)(nil),            // 28: roster.v1.AddSubscriberTagsRequest
+	(*AddSubscriberTagsResponse)(nil),           // 29: roster.v1.AddSubscriberTagsResponse
+	(*RemoveSubscriberTagsRequest)(nil),         // 30: roster.v1.RemoveSubscriberTagsRequest
+	(*RemoveSubscriberTagsResponse)(nil),        // 31: roster.v1.RemoveSubscriberTagsResponse
+	(*SubscriberHistoryEntry)(nil),              // 32: roster.v1.SubscriberHistoryEntry
+	(*ListSubscriberHistoryRequest)(nil),        // 33: roster.v1.ListSubscriberHistoryRequest
+	(*ListSubscriberHistoryResponse)(nil),       // 34: roster.v1.ListSubscriberHistoryResponse
+	(*PersonalDelivery)(nil),                    // 35: roster.v1.PersonalDelivery
+	(*GetSubscriberPersonalDataRequest)(nil),    // 36: roster.v1.GetSubscriberPersonalDataRequest
+	(*GetSubscriberPersonalDataResponse)(nil),   // 37: roster.v1.GetSubscriberPersonalDataResponse
+	(*ImportSubscriber)(nil),                    // 38: roster.v1.ImportSubscriber
+	(*UnknownColumns)(nil),                      // 39: roster.v1.UnknownColumns
+	(*ImportSubscribersRequest)(nil),            // 40: roster.v1.ImportSubscribersRequest
+	(*ImportResult)(nil),                        // 41: roster.v1.ImportResult
+	(*ImportSummary)(nil),                       // 42: roster.v1.ImportSummary
+	(*ImportSubscribersResponse)(nil),           // 43: roster.v1.ImportSubscribersResponse
+	(*ExportSubscribersRequest)(nil),            // 44: roster.v1.ExportSubscribersRequest
+	(*ExportSubscribersResponse)(nil),           // 45: roster.v1.ExportSubscribersResponse
+	(*DeleteSubscriberRequest)(nil),             // 46: roster.v1.DeleteSubscriberRequest
+	(*DeleteSubscriberResponse)(nil),            // 47: roster.v1.DeleteSubscriberResponse
+	(*Subscriber_Consent)(nil),                  // 48: roster.v1.Subscriber.Consent
+	(*SubscriberHistoryEntry_TagChange)(nil),    // 49: roster.v1.SubscriberHistoryEntry.TagChange
+	(*SubscriberHistoryEntry_StatusChange)(nil), // 50: roster.v1.SubscriberHistoryEntry.StatusChange
+	(*ImportSummary_UnrecognizedCells)(nil),     // 51: roster.v1.ImportSummary.UnrecognizedCells
+	nil,                                         // 52: roster.v1.ImportSummary.ReasonsEntry
+	nil,                                         // 53: roster.v1.ImportSummary.StatusesEntry
+	(*timestamppb.Timestamp)(nil),               // 54: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),                     // 55: google.protobuf.Struct
+	(*Row_Fault)(nil),                           // 56: roster.v1.Row.Fault
+	(*fieldmaskpb.FieldMask)(nil),               // 57: google.protobuf.FieldMask
+	(*WebhookDelivery)(nil),                     // 58: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),                      // 59: roster.v1.WebhookAttempt
+	(*Event)(nil),                               // 60: roster.v1.Event
+	(*CsvLine)(nil),                             // 61: roster.v1.CsvLine
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
-	0,  // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
-	52, // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
-	53, // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
-	52, // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
-	52, // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	52, // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	52, // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	46, // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	53, // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	10, // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	53, // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	54, // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
-	13, // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
-	6,  // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	8,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.ImportResult.Outcome
-	2,  // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	2,  // 16: roster.v1.BulkFailure.reason:type_name -> roster.v1.BulkFailure.Reason
-	16, // 17: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
-	15, // 18: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
-	1,  // 19: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
-	10, // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	0,  // 21: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	52, // 22: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	52, // 23: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	52, // 24: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	52, // 25: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,  // 26: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	10, // 27: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	55, // 28: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	53, // 29: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	10, // 30: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	0,  // 31: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	10, // 32: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	10, // 33: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	10, // 34: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	3,  // 35: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
-	52, // 36: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
-	4,  // 37: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	53, // 38: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	53, // 39: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	47, // 40: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	48, // 41: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	30, // 42: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	56, // 43: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	57, // 44: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	10, // 45: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	30, // 46: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	58, // 47: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	33, // 48: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	53, // 49: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	0,  // 50: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	52, // 51: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	52, // 52: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	52, // 53: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	52, // 54: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	52, // 55: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	46, // 56: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	54, // 57: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
-	6,  // 58: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	13, // 59: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
-	59, // 60: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	36, // 61: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	7,  // 62: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	5,  // 63: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	8,  // 64: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
-	2,  // 65: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	50, // 66: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
-	51, // 67: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	7,  // 68: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	49, // 69: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	39, // 70: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	40, // 71: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	9,  // 72: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	0,  // 73: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	52, // 74: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	52, // 75: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	52, // 76: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	52, // 77: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,  // 78: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	10, // 79: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	59, // 80: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	52, // 81: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,  // 82: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,  // 83: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	11, // 84: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	14, // 85: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	18, // 86: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	20, // 87: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	22, // 88: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	24, // 89: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	26, // 90: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	28, // 91: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	31, // 92: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	34, // 93: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	38, // 94: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	42, // 95: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	44, // 96: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	12, // 97: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	17, // 98: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	19, // 99: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	21, // 100: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	23, // 101: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	25, // 102: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	27, // 103: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	29, // 104: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	32, // 105: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	35, // 106: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	41, // 107: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	43, // 108: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	45, // 109: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	97, // [97:110] is the sub-list for method output_type
-	84, // [84:97] is the sub-list for method input_type
-	84, // [84:84] is the sub-list for extension type_name
-	84, // [84:84] is the sub-list for extension extendee
-	0,  // [0:84] is the sub-list for field type_name
+	0,   // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
+	54,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
+	55,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
+	54,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
+	54,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	54,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	54,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	48,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	55,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	10,  // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	55,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	56,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
+	13,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
+	6,   // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
+	8,   // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	2,   // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.BulkFailure.Reason
+	2,   // 16: roster.v1.BulkFailure.reason:type_name -> roster.v1.BulkFailure.Reason
+	16,  // 17: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
+	15,  // 18: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
+	1,   // 19: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
+	10,  // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	1,   // 21: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	10,  // 22: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	0,   // 23: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	54,  // 24: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	54,  // 25: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	54,  // 26: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	54,  // 27: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 28: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	10,  // 29: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	57,  // 30: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	55,  // 31: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	10,  // 32: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	0,   // 33: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
+	10,  // 34: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	10,  // 35: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	10,  // 36: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	3,   // 37: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
+	54,  // 38: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	4,   // 39: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
+	55,  // 40: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	55,  // 41: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	49,  // 42: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	50,  // 43: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	32,  // 44: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	58,  // 45: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	59,  // 46: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	10,  // 47: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	32,  // 48: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	60,  // 49: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	35,  // 50: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	55,  // 51: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	0,   // 52: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
+	54,  // 53: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	54,  // 54: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	54,  // 55: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	54,  // 56: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	54,  // 57: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	48,  // 58: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	56,  // 59: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	6,   // 60: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
+	13,  // 61: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
+	61,  // 62: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	38,  // 63: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	7,   // 64: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	5,   // 65: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	8,   // 66: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	2,   // 67: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
+	52,  // 68: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
+	53,  // 69: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	7,   // 70: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	51,  // 71: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
+	41,  // 72: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	42,  // 73: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	9,   // 74: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	0,   // 75: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	54,  // 76: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	54,  // 77: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	54,  // 78: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	54,  // 79: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 80: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	10,  // 81: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	61,  // 82: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	54,  // 83: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 84: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 85: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	11,  // 86: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	14,  // 87: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	18,  // 88: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	20,  // 89: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	22,  // 90: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	24,  // 91: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	26,  // 92: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	28,  // 93: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	30,  // 94: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	33,  // 95: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	36,  // 96: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	40,  // 97: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	44,  // 98: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	46,  // 99: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	12,  // 100: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	17,  // 101: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	19,  // 102: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	21,  // 103: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	23,  // 104: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	25,  // 105: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	27,  // 106: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	29,  // 107: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	31,  // 108: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	34,  // 109: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	37,  // 110: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	43,  // 111: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	45,  // 112: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	47,  // 113: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	100, // [100:114] is the sub-list for method output_type
+	86,  // [86:100] is the sub-list for method input_type
+	86,  // [86:86] is the sub-list for extension type_name
+	86,  // [86:86] is the sub-list for extension extendee
+	0,   // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -4531,18 +4658,18 @@ func file_roster_v1_subscribers_proto_init() {
 	file_roster_v1_http_proto_init()
 	file_roster_v1_webhooks_proto_init()
 	file_roster_v1_subscribers_proto_msgTypes[5].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[20].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[29].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[30].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[36].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[22].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[31].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[32].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[38].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[40].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_subscribers_proto_rawDesc), len(file_roster_v1_subscribers_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   42,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

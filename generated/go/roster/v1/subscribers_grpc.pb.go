@@ -24,6 +24,7 @@ const (
 	SubscriberService_CreateSubscriber_FullMethodName          = "/roster.v1.SubscriberService/CreateSubscriber"
 	SubscriberService_BulkCreateSubscribers_FullMethodName     = "/roster.v1.SubscriberService/BulkCreateSubscribers"
 	SubscriberService_GetSubscriber_FullMethodName             = "/roster.v1.SubscriberService/GetSubscriber"
+	SubscriberService_BatchGetSubscribers_FullMethodName       = "/roster.v1.SubscriberService/BatchGetSubscribers"
 	SubscriberService_ListSubscribers_FullMethodName           = "/roster.v1.SubscriberService/ListSubscribers"
 	SubscriberService_UpdateSubscriber_FullMethodName          = "/roster.v1.SubscriberService/UpdateSubscriber"
 	SubscriberService_ChangeSubscriberStatus_FullMethodName    = "/roster.v1.SubscriberService/ChangeSubscriberStatus"
@@ -57,6 +58,9 @@ type SubscriberServiceClient interface {
 	BulkCreateSubscribers(ctx context.Context, in *BulkCreateSubscribersRequest, opts ...grpc.CallOption) (*BulkCreateSubscribersResponse, error)
 	// Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
 	GetSubscriber(ctx context.Context, in *GetSubscriberRequest, opts ...grpc.CallOption) (*GetSubscriberResponse, error)
+	// Returns up to 100 subscribers by their identifiers or addresses (AIP-231). Those that do
+	// not exist are reported in the response.
+	BatchGetSubscribers(ctx context.Context, in *BatchGetSubscribersRequest, opts ...grpc.CallOption) (*BatchGetSubscribersResponse, error)
 	// Returns one page of the account's subscribers, by default in order of creation. If
 	// filters are set, only subscribers that match all of them are returned. New subscribers
 	// do not change the order of existing ones.
@@ -172,6 +176,16 @@ func (c *subscriberServiceClient) GetSubscriber(ctx context.Context, in *GetSubs
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetSubscriberResponse)
 	err := c.cc.Invoke(ctx, SubscriberService_GetSubscriber_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *subscriberServiceClient) BatchGetSubscribers(ctx context.Context, in *BatchGetSubscribersRequest, opts ...grpc.CallOption) (*BatchGetSubscribersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchGetSubscribersResponse)
+	err := c.cc.Invoke(ctx, SubscriberService_BatchGetSubscribers_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -311,6 +325,9 @@ type SubscriberServiceServer interface {
 	BulkCreateSubscribers(context.Context, *BulkCreateSubscribersRequest) (*BulkCreateSubscribersResponse, error)
 	// Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
 	GetSubscriber(context.Context, *GetSubscriberRequest) (*GetSubscriberResponse, error)
+	// Returns up to 100 subscribers by their identifiers or addresses (AIP-231). Those that do
+	// not exist are reported in the response.
+	BatchGetSubscribers(context.Context, *BatchGetSubscribersRequest) (*BatchGetSubscribersResponse, error)
 	// Returns one page of the account's subscribers, by default in order of creation. If
 	// filters are set, only subscribers that match all of them are returned. New subscribers
 	// do not change the order of existing ones.
@@ -410,6 +427,9 @@ func (UnimplementedSubscriberServiceServer) BulkCreateSubscribers(context.Contex
 }
 func (UnimplementedSubscriberServiceServer) GetSubscriber(context.Context, *GetSubscriberRequest) (*GetSubscriberResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetSubscriber not implemented")
+}
+func (UnimplementedSubscriberServiceServer) BatchGetSubscribers(context.Context, *BatchGetSubscribersRequest) (*BatchGetSubscribersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchGetSubscribers not implemented")
 }
 func (UnimplementedSubscriberServiceServer) ListSubscribers(context.Context, *ListSubscribersRequest) (*ListSubscribersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListSubscribers not implemented")
@@ -512,6 +532,24 @@ func _SubscriberService_GetSubscriber_Handler(srv interface{}, ctx context.Conte
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(SubscriberServiceServer).GetSubscriber(ctx, req.(*GetSubscriberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SubscriberService_BatchGetSubscribers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchGetSubscribersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SubscriberServiceServer).BatchGetSubscribers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SubscriberService_BatchGetSubscribers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SubscriberServiceServer).BatchGetSubscribers(ctx, req.(*BatchGetSubscribersRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -696,6 +734,10 @@ var SubscriberService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetSubscriber",
 			Handler:    _SubscriberService_GetSubscriber_Handler,
+		},
+		{
+			MethodName: "BatchGetSubscribers",
+			Handler:    _SubscriberService_BatchGetSubscribers_Handler,
 		},
 		{
 			MethodName: "ListSubscribers",

@@ -622,6 +622,72 @@ class GetSubscriberResponse(_message.Message):
 Global___GetSubscriberResponse: _TypeAlias = GetSubscriberResponse  # noqa: Y015
 
 @_typing.final
+class BatchGetSubscribersRequest(_message.Message):
+    """Request message for BatchGetSubscribers. ids and emails together have 1 to 100 items."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IDS_FIELD_NUMBER: _builtins.int
+    EMAILS_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
+    view: Global___Subscriber.View.ValueType
+    """Which fields are returned. Default: BASIC."""
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identifiers of subscribers."""
+
+    @_builtins.property
+    def emails(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Email addresses of subscribers, compared as on creation."""
+
+    def __init__(
+        self,
+        *,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+        emails: _abc.Iterable[_builtins.str] | None = ...,
+        view: Global___Subscriber.View.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["emails", b"emails", "ids", b"ids", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchGetSubscribersRequest: _TypeAlias = BatchGetSubscribersRequest  # noqa: Y015
+
+@_typing.final
+class BatchGetSubscribersResponse(_message.Message):
+    """Response message for BatchGetSubscribers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBSCRIBERS_FIELD_NUMBER: _builtins.int
+    NOT_FOUND_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def subscribers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Subscriber]:
+        """The subscribers that exist, in the order of ids and then of emails. A subscriber that is
+        requested several times is returned once.
+        """
+
+    @_builtins.property
+    def not_found(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The identifiers or addresses without a subscriber, as sent."""
+
+    def __init__(
+        self,
+        *,
+        subscribers: _abc.Iterable[Global___Subscriber] | None = ...,
+        not_found: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["not_found", b"not_found", "subscribers", b"subscribers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchGetSubscribersResponse: _TypeAlias = BatchGetSubscribersResponse  # noqa: Y015
+
+@_typing.final
 class ListSubscribersRequest(_message.Message):
     """Request message for ListSubscribers."""
 
@@ -687,25 +753,17 @@ class ListSubscribersRequest(_message.Message):
     filter: _builtins.str
     """Returns only subscribers that match this expression (AIP-160).
 
-    A comparison is a field, an operator and a value: status = CONFIRMED. Values with spaces
-    or other punctuation are quoted, and a backslash precedes a quote or an asterisk in them.
+    A comparison is a field, an operator and a value, for example status = CONFIRMED.
     Comparisons are combined with AND, OR, NOT and parentheses. OR binds more tightly than
-    AND: a AND b OR c is a AND (b OR c).
+    AND. The fields are email, email.domain, firstName, lastName, status, tags,
+    customFields.KEY, createdAt, updatedAt, statusChangedAt, confirmedAt and unsubscribedAt.
+    The operators are =, !=, <, <=, > and >=; only = and != for status and BOOLEAN values. tags
+    have only the operator :, which matches subscribers with the tag.
 
-    | Field | Operators | Value |
-    |---|---|---|
-    | email, email.domain | = != < <= > >= | address or domain, compared case-insensitively |
-    | firstName, lastName | = != < <= > >= | text, compared case-sensitively |
-    | status | = != | CONFIRMED or another status |
-    | tags | : | name of a tag that the subscriber has, compared case-insensitively |
-    | customFields.KEY | = != < <= > >= | value of the type of the field; = and != for BOOLEAN |
-    | createdAt, updatedAt, statusChangedAt, confirmedAt, unsubscribedAt | = != < <= > >= | timestamp or date |
-
-    Text can end with an asterisk to match a prefix: email = "ada*". FIELD:* matches
-    subscribers that have a value. For other values the operator : is the same as =, except for
-    tags. Comparisons with a missing value are false, so != and NOT also match subscribers
-    without a value. Text is ordered by code points. A date, also a DATE value, is
-    midnight UTC. At most 50 comparisons and 4,000 characters. An error contains the column.
+    Text can end with an asterisk to match a prefix. FIELD:* matches subscribers that have a
+    value. A comparison with a missing value is false, so != and NOT also match subscribers
+    without a value. Names and TEXT values are compared case-sensitively, and ordered by code
+    points. At most 50 comparisons. An error contains the column of the fault.
     """
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:

@@ -55,6 +55,11 @@ class SubscriberServiceStub:
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberResponse.FromString,
                 _registered_method=True)
+        self.BatchGetSubscribers = channel.unary_unary(
+                '/roster.v1.SubscriberService/BatchGetSubscribers',
+                request_serializer=roster_dot_v1_dot_subscribers__pb2.BatchGetSubscribersRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_subscribers__pb2.BatchGetSubscribersResponse.FromString,
+                _registered_method=True)
         self.ListSubscribers = channel.unary_unary(
                 '/roster.v1.SubscriberService/ListSubscribers',
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.ListSubscribersRequest.SerializeToString,
@@ -136,6 +141,14 @@ class SubscriberServiceServicer:
 
     def GetSubscriber(self, request, context):
         """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BatchGetSubscribers(self, request, context):
+        """Returns up to 100 subscribers by their identifiers or addresses (AIP-231). Those that do
+        not exist are reported in the response.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -290,6 +303,11 @@ def add_SubscriberServiceServicer_to_server(servicer, server):
                     request_deserializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberRequest.FromString,
                     response_serializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberResponse.SerializeToString,
             ),
+            'BatchGetSubscribers': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchGetSubscribers,
+                    request_deserializer=roster_dot_v1_dot_subscribers__pb2.BatchGetSubscribersRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_subscribers__pb2.BatchGetSubscribersResponse.SerializeToString,
+            ),
             'ListSubscribers': grpc.unary_unary_rpc_method_handler(
                     servicer.ListSubscribers,
                     request_deserializer=roster_dot_v1_dot_subscribers__pb2.ListSubscribersRequest.FromString,
@@ -428,6 +446,33 @@ class SubscriberService:
             '/roster.v1.SubscriberService/GetSubscriber',
             roster_dot_v1_dot_subscribers__pb2.GetSubscriberRequest.SerializeToString,
             roster_dot_v1_dot_subscribers__pb2.GetSubscriberResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchGetSubscribers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.SubscriberService/BatchGetSubscribers',
+            roster_dot_v1_dot_subscribers__pb2.BatchGetSubscribersRequest.SerializeToString,
+            roster_dot_v1_dot_subscribers__pb2.BatchGetSubscribersResponse.FromString,
             options,
             channel_credentials,
             insecure,

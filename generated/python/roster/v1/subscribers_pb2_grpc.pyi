@@ -51,6 +51,10 @@ class SubscriberServiceStub:
     """
     GetSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberRequest, _subscribers_pb2.GetSubscriberResponse]
     """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND."""
+    BatchGetSubscribers: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.BatchGetSubscribersRequest, _subscribers_pb2.BatchGetSubscribersResponse]
+    """Returns up to 100 subscribers by their identifiers or addresses (AIP-231). Those that do
+    not exist are reported in the response.
+    """
     ListSubscribers: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscribersRequest, _subscribers_pb2.ListSubscribersResponse]
     """Returns one page of the account's subscribers, by default in order of creation. If
     filters are set, only subscribers that match all of them are returned. New subscribers
@@ -166,6 +170,10 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     """
     GetSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberRequest, _subscribers_pb2.GetSubscriberResponse]  # type: ignore[assignment]
     """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND."""
+    BatchGetSubscribers: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.BatchGetSubscribersRequest, _subscribers_pb2.BatchGetSubscribersResponse]  # type: ignore[assignment]
+    """Returns up to 100 subscribers by their identifiers or addresses (AIP-231). Those that do
+    not exist are reported in the response.
+    """
     ListSubscribers: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscribersRequest, _subscribers_pb2.ListSubscribersResponse]  # type: ignore[assignment]
     """Returns one page of the account's subscribers, by default in order of creation. If
     filters are set, only subscribers that match all of them are returned. New subscribers
@@ -296,6 +304,16 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_subscribers_pb2.GetSubscriberResponse, _abc.Awaitable[_subscribers_pb2.GetSubscriberResponse]]:
         """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def BatchGetSubscribers(
+        self,
+        request: _subscribers_pb2.BatchGetSubscribersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_subscribers_pb2.BatchGetSubscribersResponse, _abc.Awaitable[_subscribers_pb2.BatchGetSubscribersResponse]]:
+        """Returns up to 100 subscribers by their identifiers or addresses (AIP-231). Those that do
+        not exist are reported in the response.
+        """
 
     @_abc_1.abstractmethod
     def ListSubscribers(

@@ -678,6 +678,68 @@ export declare type GetSubscriberResponse = Message<"roster.v1.GetSubscriberResp
 export declare const GetSubscriberResponseSchema: GenMessage<GetSubscriberResponse>;
 
 /**
+ * Request message for BatchGetSubscribers. ids and emails together have 1 to 100 items.
+ *
+ * @generated from message roster.v1.BatchGetSubscribersRequest
+ */
+export declare type BatchGetSubscribersRequest = Message<"roster.v1.BatchGetSubscribersRequest"> & {
+  /**
+   * Identifiers of subscribers.
+   *
+   * @generated from field: repeated string ids = 1;
+   */
+  ids: string[];
+
+  /**
+   * Email addresses of subscribers, compared as on creation.
+   *
+   * @generated from field: repeated string emails = 2;
+   */
+  emails: string[];
+
+  /**
+   * Which fields are returned. Default: BASIC.
+   *
+   * @generated from field: roster.v1.Subscriber.View view = 3;
+   */
+  view: Subscriber_View;
+};
+
+/**
+ * Describes the message roster.v1.BatchGetSubscribersRequest.
+ * Use `create(BatchGetSubscribersRequestSchema)` to create a new message.
+ */
+export declare const BatchGetSubscribersRequestSchema: GenMessage<BatchGetSubscribersRequest>;
+
+/**
+ * Response message for BatchGetSubscribers.
+ *
+ * @generated from message roster.v1.BatchGetSubscribersResponse
+ */
+export declare type BatchGetSubscribersResponse = Message<"roster.v1.BatchGetSubscribersResponse"> & {
+  /**
+   * The subscribers that exist, in the order of ids and then of emails. A subscriber that is
+   * requested several times is returned once.
+   *
+   * @generated from field: repeated roster.v1.Subscriber subscribers = 1;
+   */
+  subscribers: Subscriber[];
+
+  /**
+   * The identifiers or addresses without a subscriber, as sent.
+   *
+   * @generated from field: repeated string not_found = 2;
+   */
+  notFound: string[];
+};
+
+/**
+ * Describes the message roster.v1.BatchGetSubscribersResponse.
+ * Use `create(BatchGetSubscribersResponseSchema)` to create a new message.
+ */
+export declare const BatchGetSubscribersResponseSchema: GenMessage<BatchGetSubscribersResponse>;
+
+/**
  * Request message for ListSubscribers.
  *
  * @generated from message roster.v1.ListSubscribersRequest
@@ -802,25 +864,17 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   /**
    * Returns only subscribers that match this expression (AIP-160).
    *
-   * A comparison is a field, an operator and a value: status = CONFIRMED. Values with spaces
-   * or other punctuation are quoted, and a backslash precedes a quote or an asterisk in them.
+   * A comparison is a field, an operator and a value, for example status = CONFIRMED.
    * Comparisons are combined with AND, OR, NOT and parentheses. OR binds more tightly than
-   * AND: a AND b OR c is a AND (b OR c).
+   * AND. The fields are email, email.domain, firstName, lastName, status, tags,
+   * customFields.KEY, createdAt, updatedAt, statusChangedAt, confirmedAt and unsubscribedAt.
+   * The operators are =, !=, <, <=, > and >=; only = and != for status and BOOLEAN values. tags
+   * have only the operator :, which matches subscribers with the tag.
    *
-   * | Field | Operators | Value |
-   * |---|---|---|
-   * | email, email.domain | = != < <= > >= | address or domain, compared case-insensitively |
-   * | firstName, lastName | = != < <= > >= | text, compared case-sensitively |
-   * | status | = != | CONFIRMED or another status |
-   * | tags | : | name of a tag that the subscriber has, compared case-insensitively |
-   * | customFields.KEY | = != < <= > >= | value of the type of the field; = and != for BOOLEAN |
-   * | createdAt, updatedAt, statusChangedAt, confirmedAt, unsubscribedAt | = != < <= > >= | timestamp or date |
-   *
-   * Text can end with an asterisk to match a prefix: email = "ada*". FIELD:* matches
-   * subscribers that have a value. For other values the operator : is the same as =, except for
-   * tags. Comparisons with a missing value are false, so != and NOT also match subscribers
-   * without a value. Text is ordered by code points. A date, also a DATE value, is
-   * midnight UTC. At most 50 comparisons and 4,000 characters. An error contains the column.
+   * Text can end with an asterisk to match a prefix. FIELD:* matches subscribers that have a
+   * value. A comparison with a missing value is false, so != and NOT also match subscribers
+   * without a value. Names and TEXT values are compared case-sensitively, and ordered by code
+   * points. At most 50 comparisons. An error contains the column of the fault.
    *
    * @generated from field: string filter = 15;
    */
@@ -2518,6 +2572,17 @@ export declare const SubscriberService: GenService<{
     methodKind: "unary";
     input: typeof GetSubscriberRequestSchema;
     output: typeof GetSubscriberResponseSchema;
+  },
+  /**
+   * Returns up to 100 subscribers by their identifiers or addresses (AIP-231). Those that do
+   * not exist are reported in the response.
+   *
+   * @generated from rpc roster.v1.SubscriberService.BatchGetSubscribers
+   */
+  batchGetSubscribers: {
+    methodKind: "unary";
+    input: typeof BatchGetSubscribersRequestSchema;
+    output: typeof BatchGetSubscribersResponseSchema;
   },
   /**
    * Returns one page of the account's subscribers, by default in order of creation. If
