@@ -23,9 +23,9 @@ def condition_of(
     """Returns a tree as a condition on the table `one` of subscribers with the column `id_`.
 
     No part of the condition is null, because NOT of null would be null. `is_required` is whether
-    every match fulfills it, so that its subquery can select the candidates. A subquery of any
-    other part is run for each candidate. Otherwise SQLite would store all of its rows, which takes
-    several times as long.
+    every match fulfills it, so that its subquery can select the candidates. Any other part is
+    checked for each candidate. With IN, SQLite would store all rows of the subquery, and
+    PostgreSQL would run it again for each candidate if its rows exceed `work_mem`.
     """
     if isinstance(tree, Not):
         return ~condition_of(tree.condition, one, id_, dialect, is_required=False)
@@ -39,7 +39,7 @@ def condition_of(
     condition: Condition = tree
     match condition.kind:
         case Kind.EMAIL:
-            return _email(condition, one, id_)
+            return _email(condition, one, id_, is_required=is_required)
         case Kind.DOMAIN:
             return _compared(dialect.domain_of(one.email_key), condition)
         case Kind.COLUMN:
@@ -55,9 +55,13 @@ def condition_of(
     return fn.EXISTS(query.where(column == id_))
 
 
-def _email(condition: Condition, one: Any, id_: Field) -> Any:
+def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
     if condition.operator != "prefix":
         return _compared(one.email_key, condition)
+    if not is_required:
+        in_unicode = one.email_unicode_key.is_null(False)
+        in_unicode &= _compared(one.email_unicode_key, condition)
+        return _compared(one.email_key, condition) | in_unicode
     # Joined by OR, no index of the two columns would be used.
     other = Subscriber.alias()
     keys, unicode_keys = [
