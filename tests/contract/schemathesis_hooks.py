@@ -114,7 +114,8 @@ def make_acceptable(case: Case) -> None:
         body.pop("isConfirmed", None)  # requires allowMissing
     if case.path.endswith("/batch-get"):
         body["ids"] = ["x"]  # 1 to 100 items together
-        body["emails"] = (body.get("emails") or [])[:10]
+        emails = body.get("emails")
+        body["emails"] = emails[:10] if isinstance(emails, list) else []
     if isinstance(body.get("expiresAt"), str):
         body["expiresAt"] = "2099-01-01T00:00:00Z"
     if isinstance(body.get("label"), str):
