@@ -248,7 +248,8 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def ImportSubscribers(
         self, requests: AsyncIterator[pb.ImportSubscribersRequest], context: Context
     ) -> AsyncIterator[pb.ImportSubscribersResponse]:
-        # Reading, validating, storing and responding run concurrently, one message each.
+        # Reading, validating, storing and responding run concurrently, one message each. One more
+        # transaction waits for the running one.
         # The generators are closed explicitly. Otherwise they could outlive the call.
         pipeline = ImportPipeline(self._store, self._database)
         async with (

@@ -14,8 +14,6 @@ from ..models import CustomValue, Subscriber, SubscriberTag
 from .expression import Condition, Kind
 from .syntax import And, Not, Or
 
-_COMPARISONS = {"=": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-
 
 def condition_of(
     tree: Any, one: Any, id_: Field, dialect: Dialect, *, is_required: bool = True
@@ -123,7 +121,7 @@ def _compared(value: Any, condition: Condition) -> Any:
     if condition.operator == "prefix":
         start, end = parameters
         return Expression(value, ">=", start) & Expression(value, "<", end)
-    return Expression(value, _COMPARISONS[condition.operator], parameters[0])
+    return Expression(value, condition.operator, parameters[0])
 
 
 def _within(field: Field, query: Node) -> Any:

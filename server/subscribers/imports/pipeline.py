@@ -100,6 +100,8 @@ class ImportPipeline:
 
     async def aclose(self) -> None:
         """Cancels the transactions that have not begun, and waits for the others."""
+        for results in self._results:
+            results.cancel()
         while self._results:
             await end(self._results.popleft())
 
