@@ -30,6 +30,8 @@ AT_LEAST = {
     "create": 0.25,
     "bulk_of_100": 0.40,
     "import": 0.50,
+    # With status, time and tag.
+    "import_csv": 0.50,
     "create_with_a_webhook": 0.70,
     "create_with_20_webhooks": 0.90,
     "gateway_over_grpc": 0.85,

@@ -14,7 +14,7 @@ from .transfers import IMPORT_ROWS, import_rows
 
 
 def stats(service: Service) -> Iterator[Comparison]:
-    """Yields the comparisons of a bulk and of an import."""
+    """Yields the comparisons of a bulk and of imports as NDJSON and as CSV."""
     key = service.first_key
 
     def bulks() -> list[bytes]:
@@ -30,7 +30,11 @@ def stats(service: Service) -> Iterator[Comparison]:
     def imported() -> float:
         return import_rows(service, IMPORT_ROWS)
 
-    for name, roster in (("bulk_of_100", bulk), ("import", imported)):
+    def imported_csv() -> float:
+        return import_rows(service, IMPORT_ROWS, "import-csv")
+
+    works = {"bulk_of_100": bulk, "import": imported, "import_csv": imported_csv}
+    for name, roster in works.items():
         measured = in_turns(roster, lambda: apsw_rows_per_second(service.database))
         yield Comparison(name, *measured, unit="rows/s", versus="apsw alone")
 

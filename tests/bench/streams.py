@@ -3,6 +3,7 @@
 It runs as a program of its own, so that it does not share an interpreter with the service:
 
     python -m tests.bench.streams import HOST:PORT KEY ROWS FIRST
+    python -m tests.bench.streams import-csv HOST:PORT KEY ROWS FIRST
     python -m tests.bench.streams export HOST:PORT KEY
 
 Prints one JSON object: the number of lines in the response, the seconds, and the number of lines
@@ -35,6 +36,29 @@ def rows(count: int, first: int) -> list[bytes]:
     ]
 
 
+def csv_rows(count: int, first: int) -> list[bytes]:
+    """Returns subscribers as an export of Kit, with statuses, times and tags."""
+    lines = [b"Email Address,First Name,Last Name,Status,Created At,Tags\n"]
+    for number in range(first, first + count):
+        status = b"cancelled" if number % 7 == 0 else b"active"
+        time_of_day = b"%02d:%02d:%02d" % (number // 3600 % 24, number // 60 % 60, number % 60)
+        lines.append(
+            b'csv%d@example.com,Ada,Lovelace,%b,2024-01-31 %b,"newsletter"\n'
+            % (number, status, time_of_day)
+        )
+    return [
+        b"".join(lines[start : start + LINES_PER_CHUNK])
+        for start in range(0, len(lines), LINES_PER_CHUNK)
+    ]
+
+
+# The query, the media type and the rows of each import.
+IMPORTS = {
+    "import": ("", "application/x-ndjson", rows),
+    "import-csv": ("?preset=kit", "text/csv", csv_rows),
+}
+
+
 async def send(chunks: list[bytes]) -> AsyncIterator[bytes]:
     for piece in chunks:
         yield piece
@@ -50,13 +74,15 @@ async def lines_of(response: aiohttp.ClientResponse) -> tuple[int, int]:
 
 
 async def main(what: str, address: str, key: str, *more: str) -> None:
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/x-ndjson"}
+    headers = {"Authorization": f"Bearer {key}"}
     timeout = aiohttp.ClientTimeout(total=600)
-    chunks = rows(int(more[0]), int(more[1])) if what == "import" else []
+    query, media_type, make = IMPORTS.get(what, ("", "", rows))
+    chunks = make(int(more[0]), int(more[1])) if more else []
     async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
         started = time.perf_counter()
-        if what == "import":
-            call = session.post(f"http://{address}/api/subscribers/import", data=send(chunks))
+        if what in IMPORTS:
+            url = f"http://{address}/api/subscribers/import{query}"
+            call = session.post(url, data=send(chunks), headers={"Content-Type": media_type})
         else:
             call = session.get(f"http://{address}/api/subscribers/export")
         async with call as response:

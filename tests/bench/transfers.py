@@ -33,8 +33,8 @@ def outcome(client: subprocess.Popen[str]) -> dict[str, float]:
     return result
 
 
-def import_rows(service: Service, count: int) -> float:
-    """Imports new rows over HTTP and returns rows per second."""
+def import_rows(service: Service, count: int, what: str = "import") -> float:
+    """Imports new rows over HTTP, as NDJSON or `import-csv`, and returns rows per second."""
     first = next(_imported) * EXPORT_ROWS
-    result = outcome(stream("import", service, str(count), str(first)))
+    result = outcome(stream(what, service, str(count), str(first)))
     return result["lines"] / result["seconds"]
