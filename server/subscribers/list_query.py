@@ -13,7 +13,7 @@ from ..paging import PageToken, page_of, parse_page_token
 from ..texts import caseless_key
 from .fields import SubscriberRow
 from .filters.expression import Condition, FilterExpression, Kind
-from .filters.syntax import And
+from .filters.tree import And
 from .rules import search_text
 from .store_paging import Filter, Order, PagePosition
 

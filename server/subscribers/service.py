@@ -30,7 +30,6 @@ from . import rules, store
 from .csv_format import header_cells, row_cells
 from .fields import PROFILE, Status, SubscriberRow
 from .filters.expression import FilterExpression, filter_expression, uses_custom_fields
-from .filters.syntax import parse as parse_filter
 from .history import Actor, Source
 from .imports.pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
@@ -155,7 +154,9 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         """Returns the conditions of a filter, or None. Raises ValidationError for `filter`."""
         if not text:
             return None
-        tree, types = parse_filter(text), {}
+        from .filters.syntax import parse  # noqa: PLC0415 - lark takes 4 MiB of memory
+
+        tree, types = parse(text), {}
         if uses_custom_fields(tree):
             types = await self._database.read(partial(custom_field_types, account_id()))
         return filter_expression(tree, types)

@@ -9,7 +9,8 @@ import pytest
 from server.custom_fields.rules import DataType
 from server.errors import ValidationError
 from server.subscribers.filters.expression import filter_expression
-from server.subscribers.filters.syntax import MAX_TERMS, And, Comparison, Not, Or, parse
+from server.subscribers.filters.syntax import MAX_TERMS, parse
+from server.subscribers.filters.tree import And, Comparison, Not, Or
 
 from ..cases import each
 

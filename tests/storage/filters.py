@@ -11,7 +11,7 @@ from server.custom_fields.rules import DataType
 from server.emails import Email, parse_email
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status, SubscriberRow
-from server.subscribers.filters.syntax import And, Comparison, Not, Or
+from server.subscribers.filters.tree import And, Comparison, Not, Or
 from server.subscribers.history import Actor, Source
 from server.subscribers.rules import ConsentRecord, NewSubscriber
 from server.subscribers.store_paging import Filter, PagePosition

@@ -18,7 +18,7 @@ from ...ids import first_id_at
 from ...texts import caseless_key, json_name
 from ...timestamps import parse_timestamp
 from ..fields import PROFILE, Status
-from .syntax import And, Comparison, Not, comparisons, fault
+from .tree import And, Comparison, Not, comparisons, fault
 
 # Appended to a prefix, it gives the upper bound of all texts with that prefix.
 LAST_CHARACTER = "\U0010ffff"

@@ -12,7 +12,7 @@ from ...storage.statements import Dialect, param
 from ...tags.models import Tag
 from ..models import CustomValue, Subscriber, SubscriberTag
 from .expression import Condition, Kind
-from .syntax import And, Not, Or
+from .tree import And, Not, Or
 
 
 def condition_of(

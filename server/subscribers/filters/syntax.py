@@ -8,14 +8,13 @@ AND. A backslash removes the special meaning of the next character in quotes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
-from ...errors import ValidationError, invalid
+from ...errors import ValidationError
+from .tree import And, Comparison, Not, Or, comparisons, fault
 
 MAX_TERMS = 50
 _GRAMMAR = r"""
@@ -41,41 +40,6 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _WILDCARD = re.compile(r"(?<!\\)(?:\\\\)*+\*")
 
 
-class Comparison(NamedTuple):
-    """A comparison of a field with a value. Columns are characters from 1.
-
-    `is_prefix` is whether the value ends with an asterisk, which it then does not contain.
-    """
-
-    field: str
-    operator: str
-    value: str
-    is_prefix: bool
-    column: int
-    value_column: int
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """A negated condition. Unlike tuples, conditions of different classes are not equal."""
-
-    condition: Any
-
-
-@dataclass(frozen=True, slots=True)
-class And:
-    """Conditions of which all must be true."""
-
-    conditions: tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    """Conditions of which one must be true."""
-
-    conditions: tuple[Any, ...]
-
-
 def parse(text: str) -> Comparison | Not | And | Or:
     """Returns the tree of a filter. Raises ValidationError for `filter` with the column."""
     try:
@@ -90,21 +54,6 @@ def parse(text: str) -> Comparison | Not | And | Or:
         column = all_comparisons[MAX_TERMS].column
         raise fault("TOO_MANY", f"must have at most {MAX_TERMS} comparisons", column)
     return tree  # type: ignore[no-any-return]
-
-
-def comparisons(tree: Comparison | Not | And | Or) -> Iterator[Comparison]:
-    """Yields the comparisons of a tree in their order."""
-    if isinstance(tree, Comparison):
-        yield tree
-    elif isinstance(tree, Not):
-        yield from comparisons(tree.condition)
-    else:
-        for condition in tree.conditions:
-            yield from comparisons(condition)
-
-
-def fault(code: str, message: str, column: int) -> ValidationError:
-    return invalid("filter", code, f"{message} (column {column})")
 
 
 def _unexpected(text: str, position: int) -> ValidationError:
