@@ -31,7 +31,8 @@ from .test_stopping import complete_request, send_incomplete_request
 # Without the warning about fsync on the test server.
 ERROR_LOG_SETTINGS = {**FREE, "ROSTER_LOG_LEVEL": "error"}
 COUNT = 2
-CLIENTS = 6
+# The kernel distributes connections at random. With so many, each worker has one.
+CLIENTS = 16
 
 
 def serve(postgres: Postgres, folder: Path, **settings: str) -> Service:
