@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 _NEVER_ALLOWED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# The maximum characters of a text in `cached_if_short`.
+_MAX_CACHED = 200
 _COLUMN_SPACES = re.compile(r"[\s_-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Whitespace, C1 controls, default ignorable characters of Unicode (zero width, format
@@ -22,6 +28,20 @@ _INVISIBLE = re.compile(
 )
 
 
+def cached_if_short(function: Callable[[str], Result]) -> Callable[[str], Result]:
+    """Caches the results of a function for short texts, because clients choose the texts.
+
+    A cell of a CSV file can have a mebibyte.
+    """
+    cached = lru_cache(4096)(function)
+
+    @wraps(function)
+    def call(text: str) -> Result:
+        return cached(text) if len(text) <= _MAX_CACHED else function(text)
+
+    return call
+
+
 def caseless_key(text: str) -> str:
     """Returns a text for comparison without regard to case: Unicode NFC, case-folded."""
     if text.isascii():
@@ -29,7 +49,7 @@ def caseless_key(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
-@lru_cache(4096)
+@cached_if_short
 def column_key(name: str) -> str:
     """Returns the name of a column for comparison: without case, whitespace, `-` and `_`."""
     return _COLUMN_SPACES.sub("", caseless_key(name))

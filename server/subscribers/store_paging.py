@@ -220,8 +220,8 @@ class _Shape(NamedTuple):
         return self.tree is None and bounds.issuperset(self.names)
 
 
-# A client can send filter expressions of any number of shapes.
-@lru_cache(1_000)
+# A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
+@lru_cache(200)
 def _page(
     filters: _Shape,
     total_filters: _Shape | None,
@@ -266,7 +266,7 @@ def _total(filters: _Shape, dialect: Dialect) -> Node:
     return ids.select(fn.COUNT(SQL("*")))
 
 
-@lru_cache(1_000)
+@lru_cache(200)
 def _counting(filters: _Shape) -> Statement:
     """Returns the statement that counts the matches of these filters."""
 

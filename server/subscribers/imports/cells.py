@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import orjson
 
 from ...custom_fields.rules import DataType
-from ...texts import column_key, json_name
+from ...texts import cached_if_short, column_key, json_name
 from ...timestamps import is_valid_time, parse_timestamp
 from ..csv_format import TAG_SEPARATORS
 from ..fields import PROFILE, Status
@@ -83,13 +83,13 @@ def parse_quoted_tags(row: CsvRow, cell: str) -> None:
 
 
 # Many rows have the same tags.
-@lru_cache(4096)
+@cached_if_short
 def _tags(cell: str) -> Sequence[str]:
     names = _json_strings(cell)
     return _not_blank(TAG_SEPARATORS.split(cell)) if names is None else names
 
 
-@lru_cache(4096)
+@cached_if_short
 def _quoted_tags(cell: str) -> Sequence[str]:
     try:
         return _not_blank(next(csv.reader((cell.strip(),), skipinitialspace=True, strict=True)))

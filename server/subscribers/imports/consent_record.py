@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from ipaddress import ip_address
 
-from ...texts import has_control_characters
+from ...texts import cached_if_short, has_control_characters
 
 MAX_CONSENT_SOURCE = 200
 
@@ -14,7 +13,7 @@ def is_valid_source(text: str) -> bool:
     return len(text) <= MAX_CONSENT_SOURCE and not has_control_characters(text, multiline=False)
 
 
-@lru_cache(4096)
+@cached_if_short
 def is_valid_ip(text: str) -> bool:
     try:
         ip_address(text)
