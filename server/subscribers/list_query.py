@@ -101,9 +101,11 @@ def _as_filter(condition: Any, values: Mapping[str, Any], filters: Filter) -> di
         case Kind.COLUMN, "id", "<":
             return {"end_id": min(value, filters.end_id or value)}
         case Kind.COLUMN, "revision", ">=":
-            return {"updated_after": max(value - 1, filters.updated_after or 0)}
+            after = filters.updated_after
+            return {"updated_after": value - 1 if after is None else max(value - 1, after)}
         case Kind.COLUMN, "revision", "<":
-            return {"updated_before": min(value, filters.updated_before or value)}
+            before = filters.updated_before
+            return {"updated_before": value if before is None else min(value, before)}
     return None
 
 

@@ -59,3 +59,16 @@ def test_filters_are_combined_with_other_filters_orders_and_pages(tx: Transactio
                 last = page.rows[-1]
                 position = position._replace(after=last.id, after_revision=last.revision)
             assert found == expected
+
+
+def test_bounds_of_a_filter_at_1970_are_bounds(tx: Transaction) -> None:
+    create_people(3, Random(2), tx)
+    for text, total in (
+        ("updatedAt >= 1970-01-01", 3),
+        ("updatedAt > 1960-01-01", 3),
+        ("updatedAt < 1970-01-01", 0),
+        ("updatedAt < 1970-01-01 AND updatedAt < 2100-01-01", 0),
+        ("updatedAt > 1960-01-01 AND updatedAt > 2100-01-01", 0),
+    ):
+        filters = with_expression(Filter(), filter_expression(parse(text), {}))
+        assert list_subscribers(OURS, tx, filters).total == total, text
