@@ -15,6 +15,8 @@ from roster.v1 import (
     custom_fields_pb2_grpc,
     merge_tags_pb2,
     merge_tags_pb2_grpc,
+    segments_pb2,
+    segments_pb2_grpc,
     subscribers_pb2,
     subscribers_pb2_grpc,
     suppressions_pb2,
@@ -50,6 +52,8 @@ from .merge_tags.service import MergeTagService
 from .messages import MAX_MESSAGE_BYTES
 from .observability.observability import Observability, disabled_observability
 from .reflection import service as reflection
+from .segments.service import SegmentService
+from .segments.store import SegmentFilters
 from .storage.database import Database
 from .storage.transaction import Transaction
 from .subscribers import store_reading as subscribers
@@ -71,6 +75,7 @@ SERVICES: Sequence[ServiceDescriptor] = [
     service
     for file in (
         subscribers_pb2,
+        segments_pb2,
         tags_pb2,
         custom_fields_pb2,
         merge_tags_pb2,
@@ -142,13 +147,17 @@ class App:
         )
         suppressions = Suppressions(encryption)
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
-        self._custom_fields = CustomFieldService(idempotent)
+        segments = SegmentFilters()
+        self._custom_fields = CustomFieldService(idempotent, segments)
         self._merge_tags = MergeTagService(idempotent)
-        self._subscribers = SubscriberService(idempotent, suppressions, PersonalEvents())
+        self._segments = SegmentService(idempotent)
+        self._subscribers = SubscriberService(
+            idempotent, suppressions, PersonalEvents(), segments
+        )
         self._suppressions = SuppressionService(
             idempotent, suppressions, SuppressedSubscriberStore()
         )
-        self._tags = TagService(idempotent)
+        self._tags = TagService(idempotent, segments)
         self._webhooks = WebhookService(
             idempotent, Secrets(encryption), client, egress_policy, clock
         )
@@ -158,6 +167,7 @@ class App:
         """Adds the services to a server or another registry of handlers."""
         api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
+        segments_pb2_grpc.add_SegmentServiceServicer_to_server(self._segments, server)
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(self._subscribers, server)
         merge_tags_pb2_grpc.add_MergeTagServiceServicer_to_server(self._merge_tags, server)
         suppressions_pb2_grpc.add_SuppressionServiceServicer_to_server(self._suppressions, server)

@@ -161,6 +161,52 @@ class CustomFieldLimitReached(RosterError):
     message = "The account has the maximum number of custom fields. Delete one first."
 
 
+class SegmentNotFound(RosterError):
+    """The account has no such segment."""
+
+    reason = "SEGMENT_NOT_FOUND"
+    message = "Segment not found."
+
+
+class SegmentAlreadyExists(RosterError):
+    """Another segment of the account has the name."""
+
+    reason = "SEGMENT_ALREADY_EXISTS"
+    message = "A segment with this name already exists."
+    details = (Detail("name", "TAKEN", "is already in use"),)
+
+
+class SegmentLimitReached(RosterError):
+    """The account has the maximum number of segments."""
+
+    reason = "SEGMENT_LIMIT_REACHED"
+    message = "The account has the maximum number of segments. Delete one first."
+
+
+class SegmentWithoutFilter(RosterError):
+    """The filter of the segment was cleared when a tag or custom field was deleted."""
+
+    reason = "SEGMENT_WITHOUT_FILTER"
+    message = (
+        "This segment has no filter, because a tag or custom field that it named was deleted. "
+        "Update its filter first."
+    )
+
+
+class UsedBySegments(RosterError):
+    """Filters of segments, given as pairs of ID and name, name the tag or custom field."""
+
+    reason = "USED_BY_SEGMENTS"
+    message = "Segments use this. Update them first, or set force to clear their filters."
+
+    def __init__(self, segments: Sequence[tuple[str, str]]) -> None:
+        self.details = [
+            Detail("id", "IN_USE", f"is used by the segment {name} ({segment_id})")
+            for segment_id, name in segments
+        ]
+        super().__init__()
+
+
 class WebhookNotFound(RosterError):
     """The account has no such webhook."""
 

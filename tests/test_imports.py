@@ -21,7 +21,7 @@ LAYERS = (
     {"tags", "custom_fields"},
     {"suppressions"},
     {"subscribers"},
-    {"merge_tags"},
+    {"merge_tags", "segments"},
     {"webhooks"},
     {"maintenance", "health", "reflection"},
 )

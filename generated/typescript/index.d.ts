@@ -4,6 +4,7 @@ export * from "./roster/v1/custom_fields_pb.js";
 export * from "./roster/v1/errors_pb.js";
 export * from "./roster/v1/http_pb.js";
 export * from "./roster/v1/merge_tags_pb.js";
+export * from "./roster/v1/segments_pb.js";
 export * from "./roster/v1/subscribers_pb.js";
 export * from "./roster/v1/suppressions_pb.js";
 export * from "./roster/v1/tags_pb.js";

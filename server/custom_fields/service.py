@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from roster.v1 import custom_fields_pb2 as pb
 from roster.v1.custom_fields_pb2_grpc import CustomFieldServiceServicer
 
@@ -16,11 +18,20 @@ from . import store
 from .rules import DataType, derive_key, merge_tag
 
 
+class NamedCustomFields(Protocol):
+    """The filters that name custom fields."""
+
+    def release_custom_field(
+        self, account_id: str, key: str, tx: Transaction, *, force: bool
+    ) -> None: ...
+
+
 class CustomFieldService(CustomFieldServiceServicer):
     """Manages the custom fields of the caller's account."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, filters: NamedCustomFields) -> None:
         self._database = database
+        self._filters = filters
 
     async def CreateCustomField(
         self, request: pb.CreateCustomFieldRequest, _context: Context
@@ -66,7 +77,13 @@ class CustomFieldService(CustomFieldServiceServicer):
         self, request: pb.DeleteCustomFieldRequest, _context: Context
     ) -> pb.DeleteCustomFieldResponse:
         account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
-        await self._database.write(lambda tx: store.delete(account, field_id, tx))
+
+        def delete(tx: Transaction) -> None:
+            row = store.find(account, field_id, tx)
+            self._filters.release_custom_field(account, row.key, tx, force=request.force)
+            store.delete(account, row, tx)
+
+        await self._database.write(delete)
         return pb.DeleteCustomFieldResponse()
 
 

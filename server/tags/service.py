@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from roster.v1 import tags_pb2 as pb
 from roster.v1.tags_pb2_grpc import TagServiceServicer
 
@@ -11,14 +13,23 @@ from ..ids import checked_id
 from ..messages import Context, changed_fields, timestamp
 from ..paging import page_of
 from ..storage.database import Database
+from ..storage.transaction import Transaction
 from . import store
+
+
+class NamedTags(Protocol):
+    """The filters that name tags."""
+
+    def rename_tag(self, account_id: str, before: str, name: str, tx: Transaction) -> None: ...
+    def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None: ...
 
 
 class TagService(TagServiceServicer):
     """Manages the tags of the caller's account."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, filters: NamedTags) -> None:
         self._database = database
+        self._filters = filters
 
     async def CreateTag(
         self, request: pb.CreateTagRequest, _context: Context
@@ -49,14 +60,27 @@ class TagService(TagServiceServicer):
             raise invalid("name", "REQUIRED", "is required")
         tag_id = checked_id(request.id, TagNotFound)
         changes = {field: getattr(request, field) for field in fields}
-        row = await self._database.write(lambda tx: store.update(account, tag_id, changes, tx))
-        return pb.UpdateTagResponse(tag=_tag(row))
+
+        def update(tx: Transaction) -> pb.UpdateTagResponse:
+            before = store.find(account, tag_id, tx)
+            row = store.update(account, before, changes, tx)
+            if row.name != before.name:
+                self._filters.rename_tag(account, before.name, row.name, tx)
+            return pb.UpdateTagResponse(tag=_tag(row))
+
+        return await self._database.write(update)
 
     async def DeleteTag(
         self, request: pb.DeleteTagRequest, _context: Context
     ) -> pb.DeleteTagResponse:
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)
-        await self._database.write(lambda tx: store.delete(account, tag_id, tx))
+
+        def delete(tx: Transaction) -> None:
+            row = store.find(account, tag_id, tx)
+            self._filters.release_tag(account, row.name, tx, force=request.force)
+            store.delete(account, row, tx)
+
+        await self._database.write(delete)
         return pb.DeleteTagResponse()
 
 

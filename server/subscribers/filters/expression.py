@@ -74,7 +74,22 @@ _OPERATORS = {Kind.TAG: frozenset({":"}), Kind.BOOLEAN_VALUE: _EQUALITY}
 
 
 def uses_custom_fields(tree: Any) -> bool:
-    return any(_custom_key(comparison.field) for comparison in comparisons(tree))
+    return any(custom_key(comparison.field) for comparison in comparisons(tree))
+
+
+def parsed(text: str) -> Any:
+    """Returns the tree of a filter. Raises ValidationError for `filter` with the column."""
+    from .syntax import parse  # noqa: PLC0415 - lark takes 4 MiB of memory
+
+    return parse(text)
+
+
+def custom_key(field: str) -> str:
+    """Returns the key of a custom field, or "" for other fields."""
+    for prefix in (_CUSTOM_FIELDS, "custom_fields."):
+        if field.startswith(prefix):
+            return field.removeprefix(prefix)
+    return ""
 
 
 def filter_expression(tree: Any, types: Mapping[str, int]) -> FilterExpression:
@@ -115,7 +130,7 @@ class _Conditions:
         if name in ("email", "email.domain", "tags"):
             kind = {"email": Kind.EMAIL, "email.domain": Kind.DOMAIN, "tags": Kind.TAG}[name]
             return self._text(comparison, kind)
-        key = _custom_key(name)
+        key = custom_key(name)
         if not key or key not in self._types:
             raise fault("UNKNOWN_FIELD", f"names an unknown field: {name}", comparison.column)
         return self._custom(comparison, key, DataType(self._types[key]))
@@ -204,14 +219,6 @@ class _Conditions:
         names = tuple(f"filter{len(self._values) + number}" for number in range(len(values)))
         self._values.update(zip(names, values, strict=True))
         return names
-
-
-def _custom_key(field: str) -> str:
-    """Returns the key of a custom field, or "" for other fields."""
-    for prefix in (_CUSTOM_FIELDS, "custom_fields."):
-        if field.startswith(prefix):
-            return field.removeprefix(prefix)
-    return ""
 
 
 def _is_present(comparison: Comparison) -> bool:

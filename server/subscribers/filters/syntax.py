@@ -14,7 +14,7 @@ from typing import Any
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
 from ...errors import ValidationError
-from .tree import And, Comparison, Not, Or, comparisons, fault
+from .tree import And, Comparison, Not, Or, comparisons, fault, joined
 
 MAX_TERMS = 50
 _GRAMMAR = r"""
@@ -70,13 +70,13 @@ class _Tree(Transformer[Token, Any]):
         return expression
 
     def expression(self, *conditions: Any) -> Any:
-        return _joined(And, conditions)
+        return joined(And, conditions)
 
     def sequence(self, *conditions: Any) -> Any:
-        return _joined(And, conditions)
+        return joined(And, conditions)
 
     def factor(self, *conditions: Any) -> Any:
-        return _joined(Or, conditions)
+        return joined(Or, conditions)
 
     def negation(self, condition: Any) -> Any:
         return condition.condition if isinstance(condition, Not) else Not(condition)
@@ -91,17 +91,9 @@ class _Tree(Transformer[Token, Any]):
         is_prefix = wildcard is not None
         plain = _ESCAPED.sub(r"\1", text[:-1] if is_prefix else text)
         start = (field.start_pos or 0) + 1
-        return Comparison(field.value, operator.value, plain, is_prefix, start, column)
-
-
-def _joined(kind: type[And | Or], conditions: tuple[Any, ...]) -> Any:
-    """Returns one condition, or all of them without nesting."""
-    if len(conditions) == 1:
-        return conditions[0]
-    flat: list[Any] = []
-    for condition in conditions:
-        flat.extend(condition.conditions if isinstance(condition, kind) else [condition])
-    return kind(tuple(flat))
+        return Comparison(
+            field.value, operator.value, plain, is_prefix, start, column, len(value.value)
+        )
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ class Comparison(NamedTuple):
     """A comparison of a field with a value. Columns are characters from 1.
 
     `is_prefix` is whether the value ends with an asterisk, which it then does not contain.
+    `value_length` is the length of the value in the text, with quotes.
     """
 
     field: str
@@ -21,6 +22,7 @@ class Comparison(NamedTuple):
     is_prefix: bool
     column: int
     value_column: int
+    value_length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,16 @@ class Or:
     """Conditions of which one must be true."""
 
     conditions: tuple[Any, ...]
+
+
+def joined(kind: type[And | Or], conditions: Sequence[Any]) -> Any:
+    """Returns one condition, or all of them without nesting."""
+    if len(conditions) == 1:
+        return conditions[0]
+    flat: list[Any] = []
+    for condition in conditions:
+        flat.extend(condition.conditions if isinstance(condition, kind) else [condition])
+    return kind(tuple(flat))
 
 
 def comparisons(tree: Comparison | Not | And | Or) -> Iterator[Comparison]:

@@ -662,7 +662,10 @@ func (x *UpdateCustomFieldResponse) GetCustomField() *CustomField {
 type DeleteCustomFieldRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the custom field.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Whether to delete the custom field even if segments name it, and to clear the filters
+	// of these segments.
+	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -702,6 +705,13 @@ func (x *DeleteCustomFieldRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *DeleteCustomFieldRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
 }
 
 // Empty: the custom field and its values were deleted.
@@ -790,10 +800,11 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask:?\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bdataType\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"^\n" +
 	"\x19UpdateCustomFieldResponse\x12A\n" +
-	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\"J\n" +
+	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\"j\n" +
 	"\x18DeleteCustomFieldRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x1b\n" +
-	"\x19DeleteCustomFieldResponse2\x87\x06\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
+	"\x05force\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05force\"\x1b\n" +
+	"\x19DeleteCustomFieldResponse2\x88\x06\n" +
 	"\x12CustomFieldService\x12\x95\x01\n" +
 	"\x11CreateCustomField\x12#.roster.v1.CreateCustomFieldRequest\x1a$.roster.v1.CreateCustomFieldResponse\"5\x88\xb5\x18\xc9\x01\x92\xb5\x18\t\n" +
 	"\x05write\x10\x01\x9a\xb5\x18\x02\r\x0e\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/api/custom-fields\x12\x85\x01\n" +
@@ -802,9 +813,9 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x10ListCustomFields\x12\".roster.v1.ListCustomFieldsRequest\x1a#.roster.v1.ListCustomFieldsResponse\"$\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x14\x12\x12/api/custom-fields\x12\xb3\x01\n" +
 	"\x11UpdateCustomField\x12#.roster.v1.UpdateCustomFieldRequest\x1a$.roster.v1.UpdateCustomFieldResponse\"S\x92\xb5\x18\t\n" +
-	"\x05write\x10\x01\x9a\xb5\x18\x02\a\r\x82\xd3\xe4\x93\x02::\x01*Z\x1c:\x01*2\x17/api/custom-fields/{id}\x1a\x17/api/custom-fields/{id}\x12\x96\x01\n" +
-	"\x11DeleteCustomField\x12#.roster.v1.DeleteCustomFieldRequest\x1a$.roster.v1.DeleteCustomFieldResponse\"6\x88\xb5\x18\xcc\x01\x92\xb5\x18\t\n" +
-	"\x05write\x10\x01\x9a\xb5\x18\x01\a\x82\xd3\xe4\x93\x02\x19*\x17/api/custom-fields/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
+	"\x05write\x10\x01\x9a\xb5\x18\x02\a\r\x82\xd3\xe4\x93\x02::\x01*Z\x1c:\x01*2\x17/api/custom-fields/{id}\x1a\x17/api/custom-fields/{id}\x12\x97\x01\n" +
+	"\x11DeleteCustomField\x12#.roster.v1.DeleteCustomFieldRequest\x1a$.roster.v1.DeleteCustomFieldResponse\"7\x88\xb5\x18\xcc\x01\x92\xb5\x18\t\n" +
+	"\x05write\x10\x01\x9a\xb5\x18\x02\a&\x82\xd3\xe4\x93\x02\x19*\x17/api/custom-fields/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_custom_fields_proto_rawDescOnce sync.Once

@@ -47,7 +47,8 @@ type CustomFieldServiceClient interface {
 	// changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
 	// another field has the label.
 	UpdateCustomField(ctx context.Context, in *UpdateCustomFieldRequest, opts ...grpc.CallOption) (*UpdateCustomFieldResponse, error)
-	// Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND.
+	// Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
+	// USED_BY_SEGMENTS if segments name it.
 	DeleteCustomField(ctx context.Context, in *DeleteCustomFieldRequest, opts ...grpc.CallOption) (*DeleteCustomFieldResponse, error)
 }
 
@@ -128,7 +129,8 @@ type CustomFieldServiceServer interface {
 	// changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
 	// another field has the label.
 	UpdateCustomField(context.Context, *UpdateCustomFieldRequest) (*UpdateCustomFieldResponse, error)
-	// Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND.
+	// Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
+	// USED_BY_SEGMENTS if segments name it.
 	DeleteCustomField(context.Context, *DeleteCustomFieldRequest) (*DeleteCustomFieldResponse, error)
 	mustEmbedUnimplementedCustomFieldServiceServer()
 }

@@ -121,6 +121,16 @@ const (
 	Error_METHOD_NOT_IMPLEMENTED Error_Reason = 32
 	// This server does not have the service named in the health check.
 	Error_SERVICE_NOT_FOUND Error_Reason = 33
+	// The account has no such segment.
+	Error_SEGMENT_NOT_FOUND Error_Reason = 34
+	// Another segment of the account has this name, compared case-insensitively.
+	Error_SEGMENT_ALREADY_EXISTS Error_Reason = 35
+	// The account has the maximum number of segments.
+	Error_SEGMENT_LIMIT_REACHED Error_Reason = 36
+	// The segment has no filter, because a tag or custom field that it named was deleted.
+	Error_SEGMENT_WITHOUT_FILTER Error_Reason = 37
+	// Segments name the tag or custom field. The details list them.
+	Error_USED_BY_SEGMENTS Error_Reason = 38
 )
 
 // Enum value maps for Error_Reason.
@@ -160,6 +170,11 @@ var (
 		31: "API_KEY_EXPIRED",
 		32: "METHOD_NOT_IMPLEMENTED",
 		33: "SERVICE_NOT_FOUND",
+		34: "SEGMENT_NOT_FOUND",
+		35: "SEGMENT_ALREADY_EXISTS",
+		36: "SEGMENT_LIMIT_REACHED",
+		37: "SEGMENT_WITHOUT_FILTER",
+		38: "USED_BY_SEGMENTS",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -196,6 +211,11 @@ var (
 		"API_KEY_EXPIRED":             31,
 		"METHOD_NOT_IMPLEMENTED":      32,
 		"SERVICE_NOT_FOUND":           33,
+		"SEGMENT_NOT_FOUND":           34,
+		"SEGMENT_ALREADY_EXISTS":      35,
+		"SEGMENT_LIMIT_REACHED":       36,
+		"SEGMENT_WITHOUT_FILTER":      37,
+		"USED_BY_SEGMENTS":            38,
 	}
 )
 
@@ -262,6 +282,8 @@ const (
 	Error_Detail_RESERVED Error_Detail_Code = 14
 	// Another resource of the account already has this value.
 	Error_Detail_TAKEN Error_Detail_Code = 15
+	// Another resource of the account depends on this one.
+	Error_Detail_IN_USE Error_Detail_Code = 16
 )
 
 // Enum value maps for Error_Detail_Code.
@@ -283,6 +305,7 @@ var (
 		13: "INVALID_JSON",
 		14: "RESERVED",
 		15: "TAKEN",
+		16: "IN_USE",
 	}
 	Error_Detail_Code_value = map[string]int32{
 		"CODE_UNSPECIFIED":  0,
@@ -301,6 +324,7 @@ var (
 		"INVALID_JSON":      13,
 		"RESERVED":          14,
 		"TAKEN":             15,
+		"IN_USE":            16,
 	}
 )
 
@@ -600,17 +624,17 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\xd6\r\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\x99\x0f\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
 	"\adetails\x18\x03 \x03(\v2\x17.roster.v1.Error.DetailR\adetails\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestId\x1a\x84\x03\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x1a\x90\x03\n" +
 	"\x06Detail\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x120\n" +
 	"\x04code\x18\x02 \x01(\x0e2\x1c.roster.v1.Error.Detail.CodeR\x04code\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\x97\x02\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xa3\x02\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bREQUIRED\x10\x01\x12\f\n" +
@@ -628,7 +652,10 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x0fDUPLICATE_FIELD\x10\f\x12\x10\n" +
 	"\fINVALID_JSON\x10\r\x12\f\n" +
 	"\bRESERVED\x10\x0e\x12\t\n" +
-	"\x05TAKEN\x10\x0f\"\xaa\t\n" +
+	"\x05TAKEN\x10\x0f\x12\n" +
+	"\n" +
+	"\x06IN_USE\x10\x10\"\xe1\n" +
+	"\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -665,7 +692,12 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x0eLAST_ADMIN_KEY\x10\x1e\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\x1e\n" +
 	"\x0fAPI_KEY_EXPIRED\x10\x1f\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12%\n" +
 	"\x16METHOD_NOT_IMPLEMENTED\x10 \x1a\t\x8a\xb5\x18\x05\b\f\x10\xf5\x03\x12 \n" +
-	"\x11SERVICE_NOT_FOUND\x10!\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\"?\n" +
+	"\x11SERVICE_NOT_FOUND\x10!\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12 \n" +
+	"\x11SEGMENT_NOT_FOUND\x10\"\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12%\n" +
+	"\x16SEGMENT_ALREADY_EXISTS\x10#\x1a\t\x8a\xb5\x18\x05\b\x06\x10\x99\x03\x12$\n" +
+	"\x15SEGMENT_LIMIT_REACHED\x10$\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12%\n" +
+	"\x16SEGMENT_WITHOUT_FILTER\x10%\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\x1f\n" +
+	"\x10USED_BY_SEGMENTS\x10&\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

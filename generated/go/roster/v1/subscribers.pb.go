@@ -1626,7 +1626,9 @@ type ListSubscribersRequest struct {
 	// value. A comparison with a missing value is false, so != and NOT also match subscribers
 	// without a value. Names and TEXT values are compared case-sensitively, and ordered by code
 	// points. At most 50 comparisons. An error contains the column of the fault.
-	Filter        string `protobuf:"bytes,15,opt,name=filter,proto3" json:"filter,omitempty"`
+	Filter string `protobuf:"bytes,15,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Returns only subscribers of the segment with this identifier.
+	Segment       string `protobuf:"bytes,16,opt,name=segment,proto3" json:"segment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1762,6 +1764,13 @@ func (x *ListSubscribersRequest) GetView() Subscriber_View {
 func (x *ListSubscribersRequest) GetFilter() string {
 	if x != nil {
 		return x.Filter
+	}
+	return ""
+}
+
+func (x *ListSubscribersRequest) GetSegment() string {
+	if x != nil {
+		return x.Segment
 	}
 	return ""
 }
@@ -3548,7 +3557,9 @@ type ExportSubscribersRequest struct {
 	// confirmedAt, unsubscribedAt, consentSource, consentIp and consentAt. Default: BASIC.
 	View Subscriber_View `protobuf:"varint,9,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
 	// Returns only subscribers that match this expression, as in ListSubscribersRequest.
-	Filter        string `protobuf:"bytes,10,opt,name=filter,proto3" json:"filter,omitempty"`
+	Filter string `protobuf:"bytes,10,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Returns only subscribers of the segment with this identifier.
+	Segment       string `protobuf:"bytes,11,opt,name=segment,proto3" json:"segment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3649,6 +3660,13 @@ func (x *ExportSubscribersRequest) GetView() Subscriber_View {
 func (x *ExportSubscribersRequest) GetFilter() string {
 	if x != nil {
 		return x.Filter
+	}
+	return ""
+}
+
+func (x *ExportSubscribersRequest) GetSegment() string {
+	if x != nil {
+		return x.Segment
 	}
 	return ""
 }
@@ -4154,7 +4172,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04view\x18\x03 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"\x8c\x01\n" +
 	"\x1bBatchGetSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x124\n" +
-	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\xf1\a\n" +
+	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\xab\b\n" +
 	"\x16ListSubscribersRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12K\n" +
@@ -4172,7 +4190,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x0eupdated_before\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12E\n" +
 	"\border_by\x18\r \x01(\tB*\xbaH\x1ar\x18R\x00R\tcreatedAtR\tupdatedAt\xaa\xb5\x18\tupdatedAtR\aorderBy\x12@\n" +
 	"\x04view\x18\x0e \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\x12n\n" +
-	"\x06filter\x18\x0f \x01(\tBV\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18Fstatus = CONFIRMED AND tags:\"vip\" AND NOT email.domain = \"example.com\"R\x06filter\"\xd6\x01\n" +
+	"\x06filter\x18\x0f \x01(\tBV\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18Fstatus = CONFIRMED AND tags:\"vip\" AND NOT email.domain = \"example.com\"R\x06filter\x128\n" +
+	"\asegment\x18\x10 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\"\xd6\x01\n" +
 	"\x17ListSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
@@ -4396,7 +4415,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\a_preset\"\x82\x01\n" +
 	"\x19ImportSubscribersResponse\x121\n" +
 	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\x122\n" +
-	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\x8d\a\n" +
+	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xc7\a\n" +
 	"\x18ExportSubscribersRequest\x12V\n" +
 	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSONR\x06format\x12K\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x15\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMEDR\x06status\x12\x1d\n" +
@@ -4408,7 +4427,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x0eupdated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12@\n" +
 	"\x04view\x18\t \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\x12I\n" +
 	"\x06filter\x18\n" +
-	" \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\"]\n" +
+	" \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\x128\n" +
+	"\asegment\x18\v \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\"]\n" +
 	"\x06Format\x12\x16\n" +
 	"\x12FORMAT_UNSPECIFIED\x10\x00\x12$\n" +
 	"\x06NDJSON\x10\x01\x1a\x18\x92\xb5\x18\x14application/x-ndjson\x12\x15\n" +
@@ -4419,7 +4439,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x17DeleteSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
 	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\"\x1a\n" +
-	"\x18DeleteSubscriberResponse2\xa5\x11\n" +
+	"\x18DeleteSubscriberResponse2\xb2\x11\n" +
 	"\x11SubscriberService\x12\x8e\x01\n" +
 	"\x10CreateSubscriber\x12\".roster.v1.CreateSubscriberRequest\x1a#.roster.v1.CreateSubscriberResponse\"1\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\v\x16\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/api/subscribers\x12\x97\x01\n" +
@@ -4428,9 +4448,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\rGetSubscriber\x12\x1f.roster.v1.GetSubscriberRequest\x1a .roster.v1.GetSubscriberResponse\",\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x17\x12\x15/api/subscribers/{id}\x12\x98\x01\n" +
 	"\x13BatchGetSubscribers\x12%.roster.v1.BatchGetSubscribersRequest\x1a&.roster.v1.BatchGetSubscribersResponse\"2\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/api/subscribers/batch-get\x90\x02\x01\x12|\n" +
-	"\x0fListSubscribers\x12!.roster.v1.ListSubscribersRequest\x1a\".roster.v1.ListSubscribersResponse\"\"\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x12\x12\x10/api/subscribers\x12\xab\x01\n" +
+	"\x04read\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/api/subscribers/batch-get\x90\x02\x01\x12\x82\x01\n" +
+	"\x0fListSubscribers\x12!.roster.v1.ListSubscribersRequest\x1a\".roster.v1.ListSubscribersResponse\"(\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x02\"%\x82\xd3\xe4\x93\x02\x12\x12\x10/api/subscribers\x12\xab\x01\n" +
 	"\x10UpdateSubscriber\x12\".roster.v1.UpdateSubscriberRequest\x1a#.roster.v1.UpdateSubscriberResponse\"N\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x03\x05\v\x16\x82\xd3\xe4\x93\x026:\x01*Z\x1a:\x01*2\x15/api/subscribers/{id}\x1a\x15/api/subscribers/{id}\x12\xa8\x01\n" +
 	"\x16ChangeSubscriberStatus\x12(.roster.v1.ChangeSubscriberStatusRequest\x1a).roster.v1.ChangeSubscriberStatusResponse\"9\x92\xb5\x18\a\n" +
@@ -4444,9 +4464,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x19GetSubscriberPersonalData\x12+.roster.v1.GetSubscriberPersonalDataRequest\x1a,.roster.v1.GetSubscriberPersonalDataResponse\":\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02%\x12#/api/subscribers/{id}/personal-data\x12\xaa\x01\n" +
 	"\x11ImportSubscribers\x12#.roster.v1.ImportSubscribersRequest\x1a$.roster.v1.ImportSubscribersResponse\"F\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x02\x03\x0e\x82\xd3\xe4\x93\x02/:\vsubscribersb\aresults\"\x17/api/subscribers/import(\x010\x01\x12\x98\x01\n" +
-	"\x11ExportSubscribers\x12#.roster.v1.ExportSubscribersRequest\x1a$.roster.v1.ExportSubscribersResponse\"6\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02&b\vsubscribers\x12\x17/api/subscribers/export0\x01\x12\x8f\x01\n" +
+	"\x05write\x9a\xb5\x18\x02\x03\x0e\x82\xd3\xe4\x93\x02/:\vsubscribersb\aresults\"\x17/api/subscribers/import(\x010\x01\x12\x9e\x01\n" +
+	"\x11ExportSubscribers\x12#.roster.v1.ExportSubscribersRequest\x1a$.roster.v1.ExportSubscribersResponse\"<\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x02\"%\x82\xd3\xe4\x93\x02&b\vsubscribers\x12\x17/api/subscribers/export0\x01\x12\x8f\x01\n" +
 	"\x10DeleteSubscriber\x12\".roster.v1.DeleteSubscriberRequest\x1a#.roster.v1.DeleteSubscriberResponse\"2\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x17*\x15/api/subscribers/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 

@@ -63,7 +63,8 @@ type SubscriberServiceClient interface {
 	BatchGetSubscribers(ctx context.Context, in *BatchGetSubscribersRequest, opts ...grpc.CallOption) (*BatchGetSubscribersResponse, error)
 	// Returns one page of the account's subscribers, by default in order of creation. If
 	// filters are set, only subscribers that match all of them are returned. New subscribers
-	// do not change the order of existing ones.
+	// do not change the order of existing ones. Fails with SEGMENT_NOT_FOUND or
+	// SEGMENT_WITHOUT_FILTER for the segment of the request.
 	ListSubscribers(ctx context.Context, in *ListSubscribersRequest, opts ...grpc.CallOption) (*ListSubscribersResponse, error)
 	// Updates the given fields of a subscriber. Fails with SUBSCRIBER_NOT_FOUND, with
 	// SUBSCRIBER_ALREADY_EXISTS if another subscriber has the new email address, or with
@@ -135,7 +136,8 @@ type SubscriberServiceClient interface {
 	// is CSV, or if format is unspecified and the Accept header prefers text/csv. On gRPC
 	// each message holds many subscribers, at most 1 MiB. The response begins as soon as
 	// the request is accepted. A later failure ends NDJSON with an error record and aborts
-	// text/csv.
+	// text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+	// request.
 	ExportSubscribers(ctx context.Context, in *ExportSubscribersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportSubscribersResponse], error)
 	// Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
 	// BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
@@ -330,7 +332,8 @@ type SubscriberServiceServer interface {
 	BatchGetSubscribers(context.Context, *BatchGetSubscribersRequest) (*BatchGetSubscribersResponse, error)
 	// Returns one page of the account's subscribers, by default in order of creation. If
 	// filters are set, only subscribers that match all of them are returned. New subscribers
-	// do not change the order of existing ones.
+	// do not change the order of existing ones. Fails with SEGMENT_NOT_FOUND or
+	// SEGMENT_WITHOUT_FILTER for the segment of the request.
 	ListSubscribers(context.Context, *ListSubscribersRequest) (*ListSubscribersResponse, error)
 	// Updates the given fields of a subscriber. Fails with SUBSCRIBER_NOT_FOUND, with
 	// SUBSCRIBER_ALREADY_EXISTS if another subscriber has the new email address, or with
@@ -402,7 +405,8 @@ type SubscriberServiceServer interface {
 	// is CSV, or if format is unspecified and the Accept header prefers text/csv. On gRPC
 	// each message holds many subscribers, at most 1 MiB. The response begins as soon as
 	// the request is accepted. A later failure ends NDJSON with an error record and aborts
-	// text/csv.
+	// text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+	// request.
 	ExportSubscribers(*ExportSubscribersRequest, grpc.ServerStreamingServer[ExportSubscribersResponse]) error
 	// Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
 	// BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With

@@ -548,7 +548,10 @@ func (x *UpdateTagResponse) GetTag() *Tag {
 type DeleteTagRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the tag.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Whether to delete the tag even if segments name it, and to clear the filters of these
+	// segments.
+	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -588,6 +591,13 @@ func (x *DeleteTagRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *DeleteTagRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
 }
 
 // Empty: the tag was deleted.
@@ -662,10 +672,11 @@ const file_roster_v1_tags_proto_rawDesc = "" +
 	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"=\n" +
 	"\x11UpdateTagResponse\x12(\n" +
-	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\"B\n" +
+	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\"b\n" +
 	"\x10DeleteTagRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x13\n" +
-	"\x11DeleteTagResponse2\xc6\x04\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
+	"\x05force\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05force\"\x13\n" +
+	"\x11DeleteTagResponse2\xc7\x04\n" +
 	"\n" +
 	"TagService\x12q\n" +
 	"\tCreateTag\x12\x1b.roster.v1.CreateTagRequest\x1a\x1c.roster.v1.CreateTagResponse\")\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
@@ -675,9 +686,9 @@ const file_roster_v1_tags_proto_rawDesc = "" +
 	"\bListTags\x12\x1a.roster.v1.ListTagsRequest\x1a\x1b.roster.v1.ListTagsResponse\"\x1b\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\v\x12\t/api/tags\x12\x87\x01\n" +
 	"\tUpdateTag\x12\x1b.roster.v1.UpdateTagRequest\x1a\x1c.roster.v1.UpdateTagResponse\"?\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x02\x06\f\x82\xd3\xe4\x93\x02(:\x01*Z\x13:\x01*2\x0e/api/tags/{id}\x1a\x0e/api/tags/{id}\x12s\n" +
-	"\tDeleteTag\x12\x1b.roster.v1.DeleteTagRequest\x1a\x1c.roster.v1.DeleteTagResponse\"+\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x01\x06\x82\xd3\xe4\x93\x02\x10*\x0e/api/tags/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
+	"\x05write\x9a\xb5\x18\x02\x06\f\x82\xd3\xe4\x93\x02(:\x01*Z\x13:\x01*2\x0e/api/tags/{id}\x1a\x0e/api/tags/{id}\x12t\n" +
+	"\tDeleteTag\x12\x1b.roster.v1.DeleteTagRequest\x1a\x1c.roster.v1.DeleteTagResponse\",\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x02\x06&\x82\xd3\xe4\x93\x02\x10*\x0e/api/tags/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_tags_proto_rawDescOnce sync.Once

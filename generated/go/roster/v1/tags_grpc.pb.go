@@ -41,11 +41,12 @@ type TagServiceClient interface {
 	GetTag(ctx context.Context, in *GetTagRequest, opts ...grpc.CallOption) (*GetTagResponse, error)
 	// Returns one page of the account's tags, sorted by name case-insensitively.
 	ListTags(ctx context.Context, in *ListTagsRequest, opts ...grpc.CallOption) (*ListTagsResponse, error)
-	// Updates the given fields of a tag. A new name applies to every subscriber with the
-	// tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
-	// has the new name.
+	// Updates the given fields of a tag. A new name applies immediately to every subscriber
+	// with the tag, and to the filters of segments that name it. Fails with TAG_NOT_FOUND, or
+	// with TAG_ALREADY_EXISTS if another tag has the new name.
 	UpdateTag(ctx context.Context, in *UpdateTagRequest, opts ...grpc.CallOption) (*UpdateTagResponse, error)
-	// Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND.
+	// Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
+	// USED_BY_SEGMENTS if segments name it.
 	DeleteTag(ctx context.Context, in *DeleteTagRequest, opts ...grpc.CallOption) (*DeleteTagResponse, error)
 }
 
@@ -120,11 +121,12 @@ type TagServiceServer interface {
 	GetTag(context.Context, *GetTagRequest) (*GetTagResponse, error)
 	// Returns one page of the account's tags, sorted by name case-insensitively.
 	ListTags(context.Context, *ListTagsRequest) (*ListTagsResponse, error)
-	// Updates the given fields of a tag. A new name applies to every subscriber with the
-	// tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
-	// has the new name.
+	// Updates the given fields of a tag. A new name applies immediately to every subscriber
+	// with the tag, and to the filters of segments that name it. Fails with TAG_NOT_FOUND, or
+	// with TAG_ALREADY_EXISTS if another tag has the new name.
 	UpdateTag(context.Context, *UpdateTagRequest) (*UpdateTagResponse, error)
-	// Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND.
+	// Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
+	// USED_BY_SEGMENTS if segments name it.
 	DeleteTag(context.Context, *DeleteTagRequest) (*DeleteTagResponse, error)
 	mustEmbedUnimplementedTagServiceServer()
 }

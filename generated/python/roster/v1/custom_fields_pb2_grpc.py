@@ -101,7 +101,8 @@ class CustomFieldServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCustomField(self, request, context):
-        """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND.
+        """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
+        USED_BY_SEGMENTS if segments name it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

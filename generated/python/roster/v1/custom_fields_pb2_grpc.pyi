@@ -50,7 +50,9 @@ class CustomFieldServiceStub:
     another field has the label.
     """
     DeleteCustomField: _grpc.UnaryUnaryMultiCallable[_custom_fields_pb2.DeleteCustomFieldRequest, _custom_fields_pb2.DeleteCustomFieldResponse]
-    """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND."""
+    """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
+    USED_BY_SEGMENTS if segments name it.
+    """
 
 @_typing.type_check_only
 class CustomFieldServiceAsyncStub(CustomFieldServiceStub):
@@ -74,7 +76,9 @@ class CustomFieldServiceAsyncStub(CustomFieldServiceStub):
     another field has the label.
     """
     DeleteCustomField: _aio.UnaryUnaryMultiCallable[_custom_fields_pb2.DeleteCustomFieldRequest, _custom_fields_pb2.DeleteCustomFieldResponse]  # type: ignore[assignment]
-    """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND."""
+    """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
+    USED_BY_SEGMENTS if segments name it.
+    """
 
 class CustomFieldServiceServicer(metaclass=_abc_1.ABCMeta):
     """Manages the custom fields of the authenticated account. Every operation that writes
@@ -125,6 +129,8 @@ class CustomFieldServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _custom_fields_pb2.DeleteCustomFieldRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_custom_fields_pb2.DeleteCustomFieldResponse, _abc.Awaitable[_custom_fields_pb2.DeleteCustomFieldResponse]]:
-        """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND."""
+        """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
+        USED_BY_SEGMENTS if segments name it.
+        """
 
 def add_CustomFieldServiceServicer_to_server(servicer: CustomFieldServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

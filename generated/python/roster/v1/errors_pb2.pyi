@@ -150,6 +150,16 @@ class Error(_message.Message):
         """The service has no such rpc, or the HTTP method is unknown."""
         SERVICE_NOT_FOUND: Error._Reason.ValueType  # 33
         """This server does not have the service named in the health check."""
+        SEGMENT_NOT_FOUND: Error._Reason.ValueType  # 34
+        """The account has no such segment."""
+        SEGMENT_ALREADY_EXISTS: Error._Reason.ValueType  # 35
+        """Another segment of the account has this name, compared case-insensitively."""
+        SEGMENT_LIMIT_REACHED: Error._Reason.ValueType  # 36
+        """The account has the maximum number of segments."""
+        SEGMENT_WITHOUT_FILTER: Error._Reason.ValueType  # 37
+        """The segment has no filter, because a tag or custom field that it named was deleted."""
+        USED_BY_SEGMENTS: Error._Reason.ValueType  # 38
+        """Segments name the tag or custom field. The details list them."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
@@ -254,6 +264,16 @@ class Error(_message.Message):
     """The service has no such rpc, or the HTTP method is unknown."""
     SERVICE_NOT_FOUND: Error.Reason.ValueType  # 33
     """This server does not have the service named in the health check."""
+    SEGMENT_NOT_FOUND: Error.Reason.ValueType  # 34
+    """The account has no such segment."""
+    SEGMENT_ALREADY_EXISTS: Error.Reason.ValueType  # 35
+    """Another segment of the account has this name, compared case-insensitively."""
+    SEGMENT_LIMIT_REACHED: Error.Reason.ValueType  # 36
+    """The account has the maximum number of segments."""
+    SEGMENT_WITHOUT_FILTER: Error.Reason.ValueType  # 37
+    """The segment has no filter, because a tag or custom field that it named was deleted."""
+    USED_BY_SEGMENTS: Error.Reason.ValueType  # 38
+    """Segments name the tag or custom field. The details list them."""
 
     @_typing.final
     class Detail(_message.Message):
@@ -299,6 +319,8 @@ class Error(_message.Message):
             """The value is a reserved word."""
             TAKEN: Error.Detail._Code.ValueType  # 15
             """Another resource of the account already has this value."""
+            IN_USE: Error.Detail._Code.ValueType  # 16
+            """Another resource of the account depends on this one."""
 
         class Code(_Code, metaclass=_CodeEnumTypeWrapper):
             """Why the part is invalid."""
@@ -335,6 +357,8 @@ class Error(_message.Message):
         """The value is a reserved word."""
         TAKEN: Error.Detail.Code.ValueType  # 15
         """Another resource of the account already has this value."""
+        IN_USE: Error.Detail.Code.ValueType  # 16
+        """Another resource of the account depends on this one."""
 
         FIELD_FIELD_NUMBER: _builtins.int
         CODE_FIELD_NUMBER: _builtins.int

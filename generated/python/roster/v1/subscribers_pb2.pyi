@@ -708,6 +708,7 @@ class ListSubscribersRequest(_message.Message):
     ORDER_BY_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
+    SEGMENT_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of subscribers to return. Default: 20, also used for 0. Values above
     100 are reduced to 100. A page larger than 4 MiB, the default limit of gRPC clients,
@@ -765,6 +766,8 @@ class ListSubscribersRequest(_message.Message):
     without a value. Names and TEXT values are compared case-sensitively, and ordered by code
     points. At most 50 comparisons. An error contains the column of the fault.
     """
+    segment: _builtins.str
+    """Returns only subscribers of the segment with this identifier."""
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers created after this time."""
@@ -802,10 +805,11 @@ class ListSubscribersRequest(_message.Message):
         order_by: _builtins.str = ...,
         view: Global___Subscriber.View.ValueType = ...,
         filter: _builtins.str = ...,
+        segment: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "filter", b"filter", "limit", b"limit", "order", b"order", "order_by", b"order_by", "page", b"page", "page_token", b"page_token", "q", b"q", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "filter", b"filter", "limit", b"limit", "order", b"order", "order_by", b"order_by", "page", b"page", "page_token", b"page_token", "q", b"q", "segment", b"segment", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2186,6 +2190,7 @@ class ExportSubscribersRequest(_message.Message):
     UPDATED_BEFORE_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
+    SEGMENT_FIELD_NUMBER: _builtins.int
     format: Global___ExportSubscribersRequest.Format.ValueType
     """Format of the response. If unspecified, the Accept header selects it over HTTP:
     text/csv for CSV, otherwise NDJSON.
@@ -2204,6 +2209,8 @@ class ExportSubscribersRequest(_message.Message):
     """
     filter: _builtins.str
     """Returns only subscribers that match this expression, as in ListSubscribersRequest."""
+    segment: _builtins.str
+    """Returns only subscribers of the segment with this identifier."""
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers created after this time."""
@@ -2235,10 +2242,11 @@ class ExportSubscribersRequest(_message.Message):
         updated_before: _timestamp_pb2.Timestamp | None = ...,
         view: Global___Subscriber.View.ValueType = ...,
         filter: _builtins.str = ...,
+        segment: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "created_after", b"created_after", "created_before", b"created_before", "filter", b"filter", "format", b"format", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "created_after", b"created_after", "created_before", b"created_before", "filter", b"filter", "format", b"format", "segment", b"segment", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -157,7 +157,8 @@ class SubscriberServiceServicer:
     def ListSubscribers(self, request, context):
         """Returns one page of the account's subscribers, by default in order of creation. If
         filters are set, only subscribers that match all of them are returned. New subscribers
-        do not change the order of existing ones.
+        do not change the order of existing ones. Fails with SEGMENT_NOT_FOUND or
+        SEGMENT_WITHOUT_FILTER for the segment of the request.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -269,7 +270,8 @@ class SubscriberServiceServicer:
         is CSV, or if format is unspecified and the Accept header prefers text/csv. On gRPC
         each message holds many subscribers, at most 1 MiB. The response begins as soon as
         the request is accepted. A later failure ends NDJSON with an error record and aborts
-        text/csv.
+        text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+        request.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

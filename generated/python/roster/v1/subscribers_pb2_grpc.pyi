@@ -58,7 +58,8 @@ class SubscriberServiceStub:
     ListSubscribers: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscribersRequest, _subscribers_pb2.ListSubscribersResponse]
     """Returns one page of the account's subscribers, by default in order of creation. If
     filters are set, only subscribers that match all of them are returned. New subscribers
-    do not change the order of existing ones.
+    do not change the order of existing ones. Fails with SEGMENT_NOT_FOUND or
+    SEGMENT_WITHOUT_FILTER for the segment of the request.
     """
     UpdateSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.UpdateSubscriberRequest, _subscribers_pb2.UpdateSubscriberResponse]
     """Updates the given fields of a subscriber. Fails with SUBSCRIBER_NOT_FOUND, with
@@ -138,7 +139,8 @@ class SubscriberServiceStub:
     is CSV, or if format is unspecified and the Accept header prefers text/csv. On gRPC
     each message holds many subscribers, at most 1 MiB. The response begins as soon as
     the request is accepted. A later failure ends NDJSON with an error record and aborts
-    text/csv.
+    text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+    request.
     """
     DeleteSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]
     """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
@@ -177,7 +179,8 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     ListSubscribers: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscribersRequest, _subscribers_pb2.ListSubscribersResponse]  # type: ignore[assignment]
     """Returns one page of the account's subscribers, by default in order of creation. If
     filters are set, only subscribers that match all of them are returned. New subscribers
-    do not change the order of existing ones.
+    do not change the order of existing ones. Fails with SEGMENT_NOT_FOUND or
+    SEGMENT_WITHOUT_FILTER for the segment of the request.
     """
     UpdateSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.UpdateSubscriberRequest, _subscribers_pb2.UpdateSubscriberResponse]  # type: ignore[assignment]
     """Updates the given fields of a subscriber. Fails with SUBSCRIBER_NOT_FOUND, with
@@ -257,7 +260,8 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     is CSV, or if format is unspecified and the Accept header prefers text/csv. On gRPC
     each message holds many subscribers, at most 1 MiB. The response begins as soon as
     the request is accepted. A later failure ends NDJSON with an error record and aborts
-    text/csv.
+    text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+    request.
     """
     DeleteSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]  # type: ignore[assignment]
     """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
@@ -323,7 +327,8 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_subscribers_pb2.ListSubscribersResponse, _abc.Awaitable[_subscribers_pb2.ListSubscribersResponse]]:
         """Returns one page of the account's subscribers, by default in order of creation. If
         filters are set, only subscribers that match all of them are returned. New subscribers
-        do not change the order of existing ones.
+        do not change the order of existing ones. Fails with SEGMENT_NOT_FOUND or
+        SEGMENT_WITHOUT_FILTER for the segment of the request.
         """
 
     @_abc_1.abstractmethod
@@ -451,7 +456,8 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         is CSV, or if format is unspecified and the Accept header prefers text/csv. On gRPC
         each message holds many subscribers, at most 1 MiB. The response begins as soon as
         the request is accepted. A later failure ends NDJSON with an error record and aborts
-        text/csv.
+        text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+        request.
         """
 
     @_abc_1.abstractmethod

@@ -89,16 +89,17 @@ class TagServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateTag(self, request, context):
-        """Updates the given fields of a tag. A new name applies to every subscriber with the
-        tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
-        has the new name.
+        """Updates the given fields of a tag. A new name applies immediately to every subscriber
+        with the tag, and to the filters of segments that name it. Fails with TAG_NOT_FOUND, or
+        with TAG_ALREADY_EXISTS if another tag has the new name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteTag(self, request, context):
-        """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND.
+        """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
+        USED_BY_SEGMENTS if segments name it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -42,12 +42,14 @@ class TagServiceStub:
     ListTags: _grpc.UnaryUnaryMultiCallable[_tags_pb2.ListTagsRequest, _tags_pb2.ListTagsResponse]
     """Returns one page of the account's tags, sorted by name case-insensitively."""
     UpdateTag: _grpc.UnaryUnaryMultiCallable[_tags_pb2.UpdateTagRequest, _tags_pb2.UpdateTagResponse]
-    """Updates the given fields of a tag. A new name applies to every subscriber with the
-    tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
-    has the new name.
+    """Updates the given fields of a tag. A new name applies immediately to every subscriber
+    with the tag, and to the filters of segments that name it. Fails with TAG_NOT_FOUND, or
+    with TAG_ALREADY_EXISTS if another tag has the new name.
     """
     DeleteTag: _grpc.UnaryUnaryMultiCallable[_tags_pb2.DeleteTagRequest, _tags_pb2.DeleteTagResponse]
-    """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND."""
+    """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
+    USED_BY_SEGMENTS if segments name it.
+    """
 
 @_typing.type_check_only
 class TagServiceAsyncStub(TagServiceStub):
@@ -63,12 +65,14 @@ class TagServiceAsyncStub(TagServiceStub):
     ListTags: _aio.UnaryUnaryMultiCallable[_tags_pb2.ListTagsRequest, _tags_pb2.ListTagsResponse]  # type: ignore[assignment]
     """Returns one page of the account's tags, sorted by name case-insensitively."""
     UpdateTag: _aio.UnaryUnaryMultiCallable[_tags_pb2.UpdateTagRequest, _tags_pb2.UpdateTagResponse]  # type: ignore[assignment]
-    """Updates the given fields of a tag. A new name applies to every subscriber with the
-    tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
-    has the new name.
+    """Updates the given fields of a tag. A new name applies immediately to every subscriber
+    with the tag, and to the filters of segments that name it. Fails with TAG_NOT_FOUND, or
+    with TAG_ALREADY_EXISTS if another tag has the new name.
     """
     DeleteTag: _aio.UnaryUnaryMultiCallable[_tags_pb2.DeleteTagRequest, _tags_pb2.DeleteTagResponse]  # type: ignore[assignment]
-    """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND."""
+    """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
+    USED_BY_SEGMENTS if segments name it.
+    """
 
 class TagServiceServicer(metaclass=_abc_1.ABCMeta):
     """Manages the tags of the authenticated account."""
@@ -105,9 +109,9 @@ class TagServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tags_pb2.UpdateTagRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tags_pb2.UpdateTagResponse, _abc.Awaitable[_tags_pb2.UpdateTagResponse]]:
-        """Updates the given fields of a tag. A new name applies to every subscriber with the
-        tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
-        has the new name.
+        """Updates the given fields of a tag. A new name applies immediately to every subscriber
+        with the tag, and to the filters of segments that name it. Fails with TAG_NOT_FOUND, or
+        with TAG_ALREADY_EXISTS if another tag has the new name.
         """
 
     @_abc_1.abstractmethod
@@ -116,6 +120,8 @@ class TagServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tags_pb2.DeleteTagRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tags_pb2.DeleteTagResponse, _abc.Awaitable[_tags_pb2.DeleteTagResponse]]:
-        """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND."""
+        """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
+        USED_BY_SEGMENTS if segments name it.
+        """
 
 def add_TagServiceServicer_to_server(servicer: TagServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -376,6 +376,14 @@ export declare type DeleteCustomFieldRequest = Message<"roster.v1.DeleteCustomFi
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Whether to delete the custom field even if segments name it, and to clear the filters
+   * of these segments.
+   *
+   * @generated from field: bool force = 2;
+   */
+  force: boolean;
 };
 
 /**
@@ -450,7 +458,8 @@ export declare const CustomFieldService: GenService<{
     output: typeof UpdateCustomFieldResponseSchema;
   },
   /**
-   * Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND.
+   * Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
+   * USED_BY_SEGMENTS if segments name it.
    *
    * @generated from rpc roster.v1.CustomFieldService.DeleteCustomField
    */

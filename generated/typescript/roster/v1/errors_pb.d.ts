@@ -238,6 +238,13 @@ export enum Error_Detail_Code {
    * @generated from enum value: TAKEN = 15;
    */
   TAKEN = 15,
+
+  /**
+   * Another resource of the account depends on this one.
+   *
+   * @generated from enum value: IN_USE = 16;
+   */
+  IN_USE = 16,
 }
 
 /**
@@ -511,6 +518,41 @@ export enum Error_Reason {
    * @generated from enum value: SERVICE_NOT_FOUND = 33;
    */
   SERVICE_NOT_FOUND = 33,
+
+  /**
+   * The account has no such segment.
+   *
+   * @generated from enum value: SEGMENT_NOT_FOUND = 34;
+   */
+  SEGMENT_NOT_FOUND = 34,
+
+  /**
+   * Another segment of the account has this name, compared case-insensitively.
+   *
+   * @generated from enum value: SEGMENT_ALREADY_EXISTS = 35;
+   */
+  SEGMENT_ALREADY_EXISTS = 35,
+
+  /**
+   * The account has the maximum number of segments.
+   *
+   * @generated from enum value: SEGMENT_LIMIT_REACHED = 36;
+   */
+  SEGMENT_LIMIT_REACHED = 36,
+
+  /**
+   * The segment has no filter, because a tag or custom field that it named was deleted.
+   *
+   * @generated from enum value: SEGMENT_WITHOUT_FILTER = 37;
+   */
+  SEGMENT_WITHOUT_FILTER = 37,
+
+  /**
+   * Segments name the tag or custom field. The details list them.
+   *
+   * @generated from enum value: USED_BY_SEGMENTS = 38;
+   */
+  USED_BY_SEGMENTS = 38,
 }
 
 /**

@@ -879,6 +879,13 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
    * @generated from field: string filter = 15;
    */
   filter: string;
+
+  /**
+   * Returns only subscribers of the segment with this identifier.
+   *
+   * @generated from field: string segment = 16;
+   */
+  segment: string;
 };
 
 /**
@@ -2413,6 +2420,13 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
    * @generated from field: string filter = 10;
    */
   filter: string;
+
+  /**
+   * Returns only subscribers of the segment with this identifier.
+   *
+   * @generated from field: string segment = 11;
+   */
+  segment: string;
 };
 
 /**
@@ -2587,7 +2601,8 @@ export declare const SubscriberService: GenService<{
   /**
    * Returns one page of the account's subscribers, by default in order of creation. If
    * filters are set, only subscribers that match all of them are returned. New subscribers
-   * do not change the order of existing ones.
+   * do not change the order of existing ones. Fails with SEGMENT_NOT_FOUND or
+   * SEGMENT_WITHOUT_FILTER for the segment of the request.
    *
    * @generated from rpc roster.v1.SubscriberService.ListSubscribers
    */
@@ -2723,7 +2738,8 @@ export declare const SubscriberService: GenService<{
    * is CSV, or if format is unspecified and the Accept header prefers text/csv. On gRPC
    * each message holds many subscribers, at most 1 MiB. The response begins as soon as
    * the request is accepted. A later failure ends NDJSON with an error record and aborts
-   * text/csv.
+   * text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+   * request.
    *
    * @generated from rpc roster.v1.SubscriberService.ExportSubscribers
    */

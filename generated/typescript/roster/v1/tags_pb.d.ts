@@ -286,6 +286,14 @@ export declare type DeleteTagRequest = Message<"roster.v1.DeleteTagRequest"> & {
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Whether to delete the tag even if segments name it, and to clear the filters of these
+   * segments.
+   *
+   * @generated from field: bool force = 2;
+   */
+  force: boolean;
 };
 
 /**
@@ -346,9 +354,9 @@ export declare const TagService: GenService<{
     output: typeof ListTagsResponseSchema;
   },
   /**
-   * Updates the given fields of a tag. A new name applies to every subscriber with the
-   * tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
-   * has the new name.
+   * Updates the given fields of a tag. A new name applies immediately to every subscriber
+   * with the tag, and to the filters of segments that name it. Fails with TAG_NOT_FOUND, or
+   * with TAG_ALREADY_EXISTS if another tag has the new name.
    *
    * @generated from rpc roster.v1.TagService.UpdateTag
    */
@@ -358,7 +366,8 @@ export declare const TagService: GenService<{
     output: typeof UpdateTagResponseSchema;
   },
   /**
-   * Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND.
+   * Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
+   * USED_BY_SEGMENTS if segments name it.
    *
    * @generated from rpc roster.v1.TagService.DeleteTag
    */

@@ -1,0 +1,47 @@
+"""The tags and custom fields that a filter names."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..subscribers.filters.expression import custom_key, parsed
+from ..subscribers.filters.tree import Comparison, comparisons
+from ..texts import caseless_key
+
+
+class Uses(NamedTuple):
+    """The keys of the tags and custom fields that a filter names, sorted."""
+
+    tags: list[str]
+    custom_fields: list[str]
+
+
+def uses_of(tree: Any) -> Uses:
+    """Returns what a parsed filter names. A prefix names no tag."""
+    tags = {key for each in comparisons(tree) if (key := _tag_key(each)) is not None}
+    keys = {key for each in comparisons(tree) if (key := custom_key(each.field))}
+    return Uses(sorted(tags), sorted(keys))
+
+
+def with_renamed_tag(text: str, key: str, name: str) -> str:
+    """Returns a filter with another name for the tag of this key."""
+    quoted = _quoted(name)
+    renamed = [each for each in comparisons(parsed(text)) if _tag_key(each) == key]
+    # From the end, so that the columns stay valid.
+    for each in sorted(renamed, key=lambda each: each.value_column, reverse=True):
+        start = each.value_column - 1
+        text = f"{text[:start]}{quoted}{text[start + each.value_length :]}"
+    return text
+
+
+def _tag_key(comparison: Comparison) -> str | None:
+    if comparison.field != "tags" or comparison.is_prefix:
+        return None
+    return caseless_key(comparison.value)
+
+
+def _quoted(text: str) -> str:
+    """Returns a text as a string of a filter."""
+    for special in ("\\", '"', "*"):
+        text = text.replace(special, f"\\{special}")
+    return f'"{text}"'

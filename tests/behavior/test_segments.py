@@ -1,0 +1,213 @@
+"""Segments over every front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..cases import each
+from ..conftest import Account
+from .helpers import MISSING_ID, create_field, create_subscriber
+from .streams import export
+
+VIPS = 'status = UNCONFIRMED AND tags:"vip"'
+
+
+def create_segment(account: Account, name: str, text: str) -> dict[str, Any]:
+    segment: dict[str, Any] = account.ok("CreateSegment", name=name, filter=text)["segment"]
+    return segment
+
+
+def filter_of(account: Account, segment: dict[str, Any]) -> str:
+    text: str = account.ok("GetSegment", id=segment["id"])["segment"]["filter"]
+    return text
+
+
+def create_people(account: Account) -> None:
+    create_subscriber(account, "ada@example.com", tags=["vip"])
+    create_subscriber(account, "bob@example.com", tags=["news"])
+
+
+def test_a_segment_has_exactly_the_documented_keys(account: Account) -> None:
+    response = account.call("CreateSegment", name=" VIPs ", filter=f" {VIPS} ", description="all")
+
+    assert response.status == 201
+    segment = response.body["segment"]
+    assert set(segment) == {"id", "name", "filter", "description", "createdAt", "updatedAt"}
+    assert (segment["name"], segment["filter"], segment["description"]) == ("VIPs", VIPS, "all")
+    assert account.ok("GetSegment", id=segment["id"])["segment"] == segment
+
+
+def test_lists_and_exports_select_the_subscribers_of_a_segment(account: Account) -> None:
+    create_people(account)
+    segment = create_segment(account, "VIPs", VIPS)["id"]
+    everyone = create_segment(account, "everyone", "email:*")["id"]
+
+    page = account.ok("ListSubscribers", segment=segment)
+    both = account.ok("ListSubscribers", segment=everyone, filter="tags:news OR tags:old")
+
+    assert ([one["email"] for one in page["subscribers"]], page["total"]) == (
+        ["ada@example.com"],
+        1,
+    )
+    assert [one["email"] for one in both["subscribers"]] == ["bob@example.com"]
+    assert [one["email"] for one in export(account, segment=segment)] == ["ada@example.com"]
+
+
+def test_pages_of_a_segment_follow_each_other(account: Account) -> None:
+    for number in range(3):
+        create_subscriber(account, f"{number}@example.com")
+    segment = create_segment(account, "everyone", "email:*")["id"]
+
+    first = account.call("ListSubscribers", segment=segment, limit=2)
+    token = first.next
+    second = account.ok("ListSubscribers", segment=segment, limit=2, pageToken=token)
+
+    assert [one["email"] for one in second["subscribers"]] == ["2@example.com"]
+    account.ok("UpdateSegment", id=segment, filter="NOT tags:vip")
+    error = account.fails("ValidationError", "ListSubscribers", segment=segment, pageToken=token)
+    assert error.violations == [("pageToken", "INVALID_VALUE")]
+
+
+@each("segment", [MISSING_ID, "vips"])
+def test_an_unknown_segment_is_not_found(account: Account, segment: str) -> None:
+    assert account.fails("SegmentNotFound", "ListSubscribers", segment=segment).status == 404
+    assert account.fails("SegmentNotFound", "GetSegment", id=segment).status == 404
+    assert account.fails("SegmentNotFound", "UpdateSegment", id=segment, name="a").status == 404
+    assert account.fails("SegmentNotFound", "DeleteSegment", id=segment).status == 404
+
+
+def test_an_export_of_an_unknown_segment_fails_before_its_first_row(account: Account) -> None:
+    assert account.fails("SegmentNotFound", "ExportSubscribers", segment=MISSING_ID).status == 404
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "REQUIRED"),
+        ("status =", "INVALID_FORMAT"),
+        ("customFields.plan = pro", "UNKNOWN_FIELD"),
+        ("tags = vip", "INVALID_VALUE"),
+        ("a" * 4001, "TOO_LONG"),
+    ],
+)
+def test_an_invalid_filter_of_a_segment_is_rejected(
+    account: Account, text: str, code: str
+) -> None:
+    segment = create_segment(account, "VIPs", VIPS)
+
+    for rpc, fields in (("CreateSegment", {}), ("UpdateSegment", {"id": segment["id"]})):
+        error = account.fails("ValidationError", rpc, name="other", filter=text, **fields)
+        assert error.violations == [("filter", code)]
+    assert account.ok("ListSegments")["segments"] == [segment]
+
+
+def test_names_of_segments_are_unique_without_regard_to_case(account: Account) -> None:
+    create_segment(account, "vips", VIPS)
+    other = create_segment(account, "Other", VIPS)
+
+    assert account.fails("SegmentAlreadyExists", "CreateSegment", name="VIPS", filter=VIPS)
+    assert account.fails("SegmentAlreadyExists", "UpdateSegment", id=other["id"], name="Vips")
+    body = account.ok("ListSegments", limit=1, page=2)
+    assert [segment["name"] for segment in body["segments"]] == ["vips"]
+    assert (body["total"], body["page"], body["limit"]) == (2, 2, 1)
+
+
+def test_an_update_changes_only_the_given_keys(account: Account) -> None:
+    segment = create_segment(account, "VIPs", VIPS)
+
+    changed = account.ok("UpdateSegment", id=segment["id"], filter="tags:vip")["segment"]
+
+    assert changed == {**segment, "filter": "tags:vip", "updatedAt": changed["updatedAt"]}
+    assert account.ok("UpdateSegment", id=segment["id"])["segment"] == changed
+
+
+def test_a_deleted_segment_keeps_its_subscribers(account: Account) -> None:
+    create_people(account)
+    segment = create_segment(account, "VIPs", VIPS)
+
+    assert account.call("DeleteSegment", id=segment["id"]).status == 204
+
+    assert account.fails("SegmentNotFound", "GetSegment", id=segment["id"])
+    assert account.ok("ListSubscribers")["total"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tags:vip", 'tags:"new \\"\\*\\\\"'),
+        ("tags: \"ViP\" OR NOT tags:'vip' status = CONFIRMED", None),
+        ("tags:vi* AND tags:vips", "tags:vi* AND tags:vips"),
+    ],
+)
+def test_filters_follow_the_new_name_of_a_tag(
+    account: Account, text: str, expected: str | None
+) -> None:
+    tag = account.ok("CreateTag", name="vip")["tag"]
+    segment = create_segment(account, "VIPs", text)
+
+    account.ok("UpdateTag", id=tag["id"], name='new "*\\')
+
+    name = '"new \\"\\*\\\\"'
+    renamed = f"tags: {name} OR NOT tags:{name} status = CONFIRMED"
+    assert filter_of(account, segment) == (expected or renamed)
+
+
+def test_a_renamed_tag_keeps_the_subscribers_of_a_segment(account: Account) -> None:
+    create_people(account)
+    segment = create_segment(account, "VIPs", VIPS)["id"]
+    tags = account.ok("ListTags")["tags"]
+
+    (vip,) = (tag["id"] for tag in tags if tag["name"] == "vip")
+    account.ok("UpdateTag", id=vip, name="very important")
+
+    page = account.ok("ListSubscribers", segment=segment)
+    assert [one["email"] for one in page["subscribers"]] == ["ada@example.com"]
+
+
+def test_a_tag_that_segments_name_is_deleted_only_with_force(account: Account) -> None:
+    tag = account.ok("CreateTag", name="vip")["tag"]
+    segment, other = create_segment(account, "VIPs", VIPS), create_segment(account, "o", "tags:o")
+
+    error = account.fails("UsedBySegments", "DeleteTag", id=tag["id"])
+
+    assert error.status == 409
+    assert error.violations == [("id", "IN_USE")]
+    assert segment["id"] in error.body["error"]["details"][0]["message"]
+    assert account.ok("GetTag", id=tag["id"])["tag"] == tag
+    assert account.call("DeleteTag", id=tag["id"], force=True).status == 204
+    assert (filter_of(account, segment), filter_of(account, other)) == ("", "tags:o")
+
+
+def test_a_custom_field_that_segments_name_is_deleted_only_with_force(account: Account) -> None:
+    field = create_field(account, "Plan", "TEXT")
+    segment = create_segment(account, "Pro", "custom_fields.plan = pro AND customFields.plan:*")
+
+    assert account.fails("UsedBySegments", "DeleteCustomField", id=field["id"]).status == 409
+    account.call("DeleteCustomField", id=field["id"], force=True)
+
+    assert filter_of(account, segment) == ""
+    for rpc in ("ListSubscribers", "ExportSubscribers"):
+        assert account.fails("SegmentWithoutFilter", rpc, segment=segment["id"]).status == 409
+    account.ok("UpdateSegment", id=segment["id"], filter="tags:vip")
+    assert account.ok("ListSubscribers", segment=segment["id"])["total"] == 0
+
+
+def test_a_filter_that_no_longer_names_a_tag_does_not_keep_it(account: Account) -> None:
+    tag = account.ok("CreateTag", name="vip")["tag"]
+    segment = create_segment(account, "VIPs", VIPS)
+
+    account.ok("UpdateSegment", id=segment["id"], filter="status = CONFIRMED")
+
+    assert account.call("DeleteTag", id=tag["id"]).status == 204
+
+
+def test_an_account_has_at_most_500_segments(account: Account) -> None:
+    for number in range(500):
+        create_segment(account, f"segment {number}", "tags:vip")
+
+    error = account.fails("SegmentLimitReached", "CreateSegment", name="more", filter="tags:vip")
+
+    assert error.status == 409
+    assert account.ok("ListSegments")["total"] == 500
