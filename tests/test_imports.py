@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("server", "http_gateway")
 # Feature packages by layer. A package may import those of the layers above it in this list.
 LAYERS = (
-    {"events", "idempotency"},
+    {"events", "idempotency", "statistics"},
     {"accounts"},
     {"tags", "custom_fields"},
     {"suppressions"},
@@ -277,7 +277,9 @@ def test_features_import_only_stores_models_and_rules_of_others() -> None:
         if subpackage(name) in FEATURES
         and subpackage(module) in FEATURES - {subpackage(name)}
         and not (
-            is_store(module) or last_name(module) in {"models", "rules", "idempotent_database"}
+            is_store(module)
+            or last_name(module) in {"models", "rules", "idempotent_database"}
+            or is_in(module, ["server.subscribers.filters"])
         )
     }
 

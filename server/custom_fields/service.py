@@ -79,9 +79,9 @@ class CustomFieldService(CustomFieldServiceServicer):
         account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
 
         def delete(tx: Transaction) -> None:
-            row = store.find(account, field_id, tx)
-            self._filters.release_custom_field(account, row.key, tx, force=request.force)
-            store.delete(account, row, tx)
+            key = store.find(account, field_id, tx).key
+            self._filters.release_custom_field(account, key, tx, force=request.force)
+            store.delete(account, field_id, tx)
 
         await self._database.write(delete)
         return pb.DeleteCustomFieldResponse()

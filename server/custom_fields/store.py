@@ -158,10 +158,11 @@ def update(
     return row
 
 
-def delete(account_id: str, row: CustomFieldRow, tx: Transaction) -> None:
-    """Deletes a custom field."""
-    tx.run(_DELETE, account_id=account_id, id=row.id)
-    record(account_id, [deleted(EventType.CUSTOM_FIELD_DELETED, row)], tx)
+def delete(account_id: str, field_id: str, tx: Transaction) -> None:
+    """Deletes a custom field. Raises CustomFieldNotFound."""
+    before = find(account_id, field_id, tx)
+    tx.run(_DELETE, account_id=account_id, id=field_id)
+    record(account_id, [deleted(EventType.CUSTOM_FIELD_DELETED, before)], tx)
 
 
 def types(account_id: str, tx: Transaction) -> dict[str, int]:

@@ -59,7 +59,9 @@ class SqliteDialect:
         columns = (account_id, *shared)
         values = ["?"] * len(columns) + [f"value ->> {index}" for index in range(len(fields))]
         placeholders = [*(Placeholder(each.name) for each in columns), Placeholder(name, _json)]
-        rows = SQL(f"SELECT {', '.join(values)} FROM jsonb_each(?)", placeholders)  # noqa: S608 - no values in it
+        # Without WHERE, SQLite would read ON CONFLICT as a condition of a join.
+        text = f"SELECT {', '.join(values)} FROM jsonb_each(?) WHERE true"  # noqa: S608 - no values in it
+        rows = SQL(text, placeholders)
         insert: ModelInsert = account_id.model.insert_from(rows, (*columns, *fields))
         return insert.on_conflict_ignore()
 

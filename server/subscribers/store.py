@@ -29,6 +29,7 @@ from ..suppressions.rules import NewSuppression, Reason
 from ..suppressions.store import Suppressions
 from ..texts import caseless_key
 from .counters.store_counting import add_to_counters, remove_from_counters
+from .counters.store_statistics import StatisticChanges
 from .fields import PROFILE, Status, SubscriberRow
 from .history import API, Actor, Source, entries, origin
 from .models import Subscriber
@@ -190,7 +191,7 @@ class SubscriberStore:
         Of several rows with one address, the first valid one is stored, and later ones are
         DUPLICATE_IN_REQUEST. A rejected row does not claim its address.
 
-        Runs at most eleven statements for any number of rows, a few more if a counter bucket is
+        Runs at most twelve statements for any number of rows, a few more if a counter bucket is
         full, and those that record events.
         """
         row_errors = self._invalid_rows(account_id, rows, tx)
@@ -278,14 +279,15 @@ class SubscriberStore:
         """
         address = self._new_address(account_id, before, changes.email, tx) if changes.email else {}
         row = before._replace(**changes.profile, **address)
+        statistics = StatisticChanges(tx.now)
         if changes.values:
             merge_values(account_id, before.id, changes.values, tx)
             row = row._replace(values=merged(before.values, changes.values))
         if changes.tags is not None:
-            detach_all(account_id, before.id, tx)
-            names = attach(account_id, [(before.id, changes.tags)], tx)
+            detach_all(account_id, before.id, statistics, tx)
+            names = attach(account_id, [(before.id, changes.tags)], statistics, tx)
             row = row._replace(tags=tuple(names.values()))
-        return _store_change(account_id, before, row, tx, by)
+        return _store_change(account_id, before, row, statistics, tx, by)
 
     def _new_address(
         self, account_id: str, before: SubscriberRow, email: Email, tx: Transaction
@@ -311,9 +313,14 @@ class SubscriberStore:
         """
         row = find(account_id, reference, tx)
         self._suppress_if_opted_out(account_id, row, tx)
+        statistics = StatisticChanges(tx.now)
+        if row.tags:
+            detach_all(account_id, row.id, statistics, tx)
         tx.run(_DELETE, account_id=account_id, id=row.id)
         keep_deleted(account_id, row.revision, tx)
         remove_from_counters(account_id, row.id, tx)
+        statistics.deleted(row.status)
+        statistics.store(account_id, tx)
         record(account_id, [deleted(EventType.SUBSCRIBER_DELETED, row)], tx)
         return row.id
 
@@ -360,7 +367,12 @@ def _insert(
         return _Inserted({})
     add_to_counters(account_id, sorted(stored.values()), tx)
     put_values(account_id, [(id_, new[index].values) for index, id_ in stored.items()], tx)
-    names = attach(account_id, [(id_, new[index].tags) for index, id_ in stored.items()], tx)
+    statistics = StatisticChanges(tx.now)
+    tags = [(id_, new[index].tags) for index, id_ in stored.items()]
+    names = attach(account_id, tags, statistics, tx)
+    for index in stored:
+        statistics.created(new[index].status)
+    statistics.store(account_id, tx)
     inserted = _Inserted(stored, revision, names)
     if has_webhooks(account_id, tx):
         created_rows = [inserted.row(id_, new[index], by) for index, id_ in stored.items()]
@@ -403,7 +415,10 @@ def change_status(
         _check_suppressed(account_id, before.email_key, suppressions, tx)
     row = before._replace(status=int(status))
     event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
-    return _store_change(account_id, before, row, tx, by, event_type, consent_record)
+    statistics = StatisticChanges(tx.now)
+    return _store_change(
+        account_id, before, row, statistics, tx, by, event_type, consent_record
+    )
 
 
 def update_profiles(
@@ -432,7 +447,9 @@ def update_profiles(
         for index in first.values():
             reference, profile = updates[index]
             changes.append((found[reference], found[reference]._replace(**profile)))  # type: ignore[arg-type]
-        outcomes |= zip(first.values(), _store_changes(account_id, changes, tx, by), strict=True)
+        statistics = StatisticChanges(tx.now)
+        stored = _store_changes(account_id, changes, statistics, tx, by)
+        outcomes |= zip(first.values(), stored, strict=True)
     return [outcomes[index] for index in range(len(updates))]
 
 
@@ -460,9 +477,10 @@ def add_tags(
     if not missing:
         return before
     check_number_of_tags(len(existing) + len(missing))
-    tags = {**existing, **attach(account_id, [(before.id, missing)], tx)}
+    statistics = StatisticChanges(tx.now)
+    tags = {**existing, **attach(account_id, [(before.id, missing)], statistics, tx)}
     row = before._replace(tags=tuple(tags[key] for key in sorted(tags)))
-    return _store_change(account_id, before, row, tx, by)
+    return _store_change(account_id, before, row, statistics, tx, by)
 
 
 def remove_tags(
@@ -478,28 +496,33 @@ def remove_tags(
     """
     before = find(account_id, reference, tx)
     remaining = tuple(name for name in before.tags if caseless_key(name) not in name_keys)
+    statistics = StatisticChanges(tx.now)
     if remaining != before.tags:
-        detach(account_id, before.id, name_keys, tx)
-    return _store_change(account_id, before, before._replace(tags=remaining), tx, by)
+        detach(account_id, before.id, name_keys, statistics, tx)
+    return _store_change(account_id, before, before._replace(tags=remaining), statistics, tx, by)
 
 
 def _store_change(
     account_id: str,
     before: SubscriberRow,
     row: SubscriberRow,
+    statistics: StatisticChanges,
     tx: Transaction,
     by: Actor,
     event_type: EventType = EventType.SUBSCRIBER_UPDATED,
     consent_record: ConsentRecord = NO_CONSENT_RECORD,
 ) -> SubscriberRow:
     """Stores a change, see `_store_changes`. Returns the row."""
-    (stored,) = _store_changes(account_id, [(before, row)], tx, by, event_type, consent_record)
+    (stored,) = _store_changes(
+        account_id, [(before, row)], statistics, tx, by, event_type, consent_record
+    )
     return stored
 
 
 def _store_changes(
     account_id: str,
     changes: Sequence[tuple[SubscriberRow, SubscriberRow]],
+    statistics: StatisticChanges,
     tx: Transaction,
     by: Actor,
     event_type: EventType = EventType.SUBSCRIBER_UPDATED,
@@ -507,8 +530,9 @@ def _store_changes(
 ) -> list[SubscriberRow]:
     """Stores changes of different subscribers with their history and events. Returns the rows.
 
-    A change is a row before and after. Tags and values are not stored here. A change to equal
-    values has no effect. A statement for each row, two more, and those that record events.
+    A change is a row before and after. Tags and values are not stored here; `statistics` already
+    contains the changes of tags. A change to equal values has no effect. A statement for each
+    row, three more, and those that record events.
     """
     if all(before == row for before, row in changes):
         return [row for _, row in changes]
@@ -521,11 +545,13 @@ def _store_changes(
             )
             changed = row._replace(revision=revision, **times)
             effective.append((before, changed))
+            statistics.changed(before.status, row.status)
         stored.append(changed)
     columns = [{"account_id": account_id, **_columns_of(row)} for _, row in effective]
     tx.run_each(_UPDATE, columns)
     histories = [(row.id, entries(before, row, by)) for before, row in effective]
     add_history(account_id, histories, tx)
+    statistics.store(account_id, tx)
     record(account_id, [Change(event_type, before, row) for before, row in effective], tx)
     return stored
 

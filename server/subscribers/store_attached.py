@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from ..tags import store as tags
 from ..tags.models import Tag
+from .counters.store_statistics import StatisticChanges
 from .models import CustomValue, SubscriberTag
 
 _LINKS_OF_ONE = (SubscriberTag.account_id == param("account_id")) & (
@@ -22,15 +24,22 @@ _ATTACH_ALL = Statement(
     ),
     has_one_plan=True,
 )
-_DETACH_ALL = Statement(lambda _: SubscriberTag.delete().where(_LINKS_OF_ONE), has_one_plan=True)
+_DETACH_ALL = Statement(
+    lambda _: SubscriberTag.delete().where(_LINKS_OF_ONE).returning(SubscriberTag.tag_id),
+    has_one_plan=True,
+)
 _DETACH = Statement(
-    lambda dialect: SubscriberTag.delete().where(
-        _LINKS_OF_ONE
-        & SubscriberTag.tag_id.in_(
-            Tag.select(Tag.id).where(
-                (Tag.account_id == param("account_id")) & dialect.any_of(Tag.name_key, "keys")
+    lambda dialect: (
+        SubscriberTag.delete()
+        .where(
+            _LINKS_OF_ONE
+            & SubscriberTag.tag_id.in_(
+                Tag.select(Tag.id).where(
+                    (Tag.account_id == param("account_id")) & dialect.any_of(Tag.name_key, "keys")
+                )
             )
         )
+        .returning(SubscriberTag.tag_id)
     ),
     has_one_plan=True,
 )
@@ -53,12 +62,15 @@ _REMOVE_VALUES = Statement(
 
 
 def attach(
-    account_id: str, tags_by_id: Sequence[tuple[str, Mapping[str, str]]], tx: Transaction
+    account_id: str,
+    tags_by_id: Sequence[tuple[str, Mapping[str, str]]],
+    statistics: StatisticChanges,
+    tx: Transaction,
 ) -> Mapping[str, str]:
-    """Adds tags to subscribers, and creates missing tags. Four statements at most.
+    """Adds tags to subscribers that do not have them, and creates missing tags.
 
     Receives pairs of a subscriber ID and tag names by key. Returns the stored names of all
-    these tags by key.
+    these tags by key. Four statements at most.
     """
     names: dict[str, str] = {}
     for _, tag_names in tags_by_id:
@@ -69,16 +81,29 @@ def attach(
     stored = tags.ensure(account_id, names, tx)
     links = [(id_, stored[key].id) for id_, tag_names in tags_by_id for key in tag_names]
     tx.run(_ATTACH_ALL, account_id=account_id, rows=links)
+    for tag_id, count in Counter(tag_id for _, tag_id in links).items():
+        statistics.add_tag(tag_id, count)
     return {key: stored[key].name for key in sorted(stored)}
 
 
-def detach(account_id: str, subscriber_id: str, keys: Collection[str], tx: Transaction) -> None:
+def detach(
+    account_id: str,
+    subscriber_id: str,
+    keys: Collection[str],
+    statistics: StatisticChanges,
+    tx: Transaction,
+) -> None:
     """Removes the tags with these name keys from a subscriber."""
-    tx.run(_DETACH, account_id=account_id, subscriber_id=subscriber_id, keys=list(keys))
+    rows = tx.all(_DETACH, account_id=account_id, subscriber_id=subscriber_id, keys=list(keys))
+    for (tag_id,) in rows:
+        statistics.add_tag(tag_id, -1)
 
 
-def detach_all(account_id: str, subscriber_id: str, tx: Transaction) -> None:
-    tx.run(_DETACH_ALL, account_id=account_id, subscriber_id=subscriber_id)
+def detach_all(
+    account_id: str, subscriber_id: str, statistics: StatisticChanges, tx: Transaction
+) -> None:
+    for (tag_id,) in tx.all(_DETACH_ALL, account_id=account_id, subscriber_id=subscriber_id):
+        statistics.add_tag(tag_id, -1)
 
 
 def put_values(

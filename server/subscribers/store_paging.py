@@ -22,6 +22,7 @@ from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags.models import Tag
 from .counters.store_pages import page_by_offset, select_total, total
+from .counters.store_statistics import select_with_status, select_with_tag
 from .fields import SubscriberRow
 from .filters.expression import LAST_CHARACTER, FilterExpression
 from .filters.store_conditions import condition_of
@@ -262,6 +263,10 @@ def _total(filters: _Shape, dialect: Dialect) -> Node:
     """Selects the number of matches."""
     if filters == _Shape():
         return select_total()
+    if filters == _Shape(("status",)):
+        return select_with_status()
+    if filters == _Shape(("tag_key",)):
+        return select_with_tag()
     ids, _, _ = _matching(filters, dialect)
     return ids.select(fn.COUNT(SQL("*")))
 

@@ -63,7 +63,7 @@ class TagService(TagServiceServicer):
 
         def update(tx: Transaction) -> pb.UpdateTagResponse:
             before = store.find(account, tag_id, tx)
-            row = store.update(account, before, changes, tx)
+            row = store.update(account, tag_id, changes, tx)
             if row.name != before.name:
                 self._filters.rename_tag(account, before.name, row.name, tx)
             return pb.UpdateTagResponse(tag=_tag(row))
@@ -76,9 +76,9 @@ class TagService(TagServiceServicer):
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)
 
         def delete(tx: Transaction) -> None:
-            row = store.find(account, tag_id, tx)
-            self._filters.release_tag(account, row.name, tx, force=request.force)
-            store.delete(account, row, tx)
+            name = store.find(account, tag_id, tx).name
+            self._filters.release_tag(account, name, tx, force=request.force)
+            store.delete(account, tag_id, tx)
 
         await self._database.write(delete)
         return pb.DeleteTagResponse()

@@ -12,6 +12,7 @@ from ..errors import TagAlreadyExists, TagNotFound
 from ..events.rules import Change, EventType, created, deleted
 from ..events.store import record
 from ..paging import Page
+from ..statistics.store import remove_tag
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from ..texts import caseless_key
@@ -133,20 +134,22 @@ def count(account_id: str, tx: Transaction) -> int:
     return int(tx.scalar(_COUNT, account_id=account_id))
 
 
-def update(
-    account_id: str, before: TagRow, changes: Mapping[str, Any], tx: Transaction
-) -> TagRow:
-    """Changes a tag and returns it. Raises TagAlreadyExists if another tag has the name."""
+def update(account_id: str, tag_id: str, changes: Mapping[str, Any], tx: Transaction) -> TagRow:
+    """Changes a tag and returns it.
+
+    Raises TagNotFound, or TagAlreadyExists if another tag has the name.
+    """
+    before = find(account_id, tag_id, tx)
     row = before._replace(**changes)
     if row == before:
         return before
     key = caseless_key(row.name)
-    if tx.scalar(_BY_KEY, account_id=account_id, name_key=key) not in (None, row.id):
+    if tx.scalar(_BY_KEY, account_id=account_id, name_key=key) not in (None, tag_id):
         raise TagAlreadyExists
     tx.run(
         _UPDATE,
         account_id=account_id,
-        id=row.id,
+        id=tag_id,
         name=row.name,
         name_key=key,
         description=row.description,
@@ -155,10 +158,12 @@ def update(
     return row
 
 
-def delete(account_id: str, row: TagRow, tx: Transaction) -> None:
-    """Deletes a tag and removes it from every subscriber."""
-    tx.run(_DELETE, account_id=account_id, id=row.id)
-    record(account_id, [deleted(EventType.TAG_DELETED, row)], tx)
+def delete(account_id: str, tag_id: str, tx: Transaction) -> None:
+    """Deletes a tag and removes it from every subscriber. Raises TagNotFound."""
+    before = find(account_id, tag_id, tx)
+    tx.run(_DELETE, account_id=account_id, id=tag_id)
+    remove_tag(account_id, tag_id, tx)
+    record(account_id, [deleted(EventType.TAG_DELETED, before)], tx)
 
 
 def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, TagRef]:

@@ -185,6 +185,8 @@ def test_every_table_is_searched_by_account_and_filter(
         assert searches(step)
 
 
+# A total that the statistics contain, which needs no index of the filter.
+TOTAL_OF_STATISTICS = "SELECT COALESCE(SUM("
 STATUS = "COVERING INDEX subscriber_account_id_status_id (account_id=? AND status=?"
 TAG = (
     "COVERING INDEX subscribertag_account_id_tag_id_subscriber_id (account_id=? AND tag_id=?",
@@ -226,6 +228,8 @@ def test_each_filter_uses_its_index(
     position = middle(ids, seeks=seeks, descending=descending)
 
     for step in steps(tx, filter_of((name,), ids), position):
+        if step.sql.startswith(TOTAL_OF_STATISTICS):
+            continue
         missing = [text for text in expected if not any(text in line for line in step.plan)]
         assert missing == [], step
 

@@ -106,12 +106,13 @@ def test_page_by_offset_costs_one_more_statement_except_near_the_end(
 @pytest.mark.usefixtures("one_subscriber")
 @pytest.mark.parametrize("rows", [1, 100])
 def test_bulk_cost_is_independent_of_its_rows(tx: Transaction, rows: int) -> None:
-    # Suppressions; last revision; subscribers; their count; tags: select, insert, select; links.
-    assert statements_of(tx, lambda: bulk(tx, range(rows))) == 8
+    # Suppressions; last revision; subscribers; their count; tags: select, insert, select; links;
+    # statistics.
+    assert statements_of(tx, lambda: bulk(tx, range(rows))) == 9
     # The tags are cached now.
-    assert statements_of(tx, lambda: bulk(tx, range(rows, 2 * rows))) == 6
+    assert statements_of(tx, lambda: bulk(tx, range(rows, 2 * rows))) == 7
     many = [f"new {number}" for number in range(100)]
-    assert statements_of(tx, lambda: bulk(tx, range(1000, 1000 + rows), many)) == 8
+    assert statements_of(tx, lambda: bulk(tx, range(1000, 1000 + rows), many)) == 9
 
 
 @pytest.mark.usefixtures("one_subscriber")
@@ -122,9 +123,9 @@ def test_bulk_that_starts_a_counter_bucket_costs_at_most_five_more_statements(
     bulk(tx, range(100))
 
     # The start of the bucket; its move; the last group; the bucket; for a new group also the group.
-    assert statements_of(tx, lambda: bulk(tx, range(100, 200))) == 6 + 4
-    assert statements_of(tx, lambda: bulk(tx, range(200, 300))) == 6 + 5
-    assert statements_of(tx, lambda: bulk(tx, range(300, 350))) == 6
+    assert statements_of(tx, lambda: bulk(tx, range(100, 200))) == 7 + 4
+    assert statements_of(tx, lambda: bulk(tx, range(200, 300))) == 7 + 5
+    assert statements_of(tx, lambda: bulk(tx, range(300, 350))) == 7
 
 
 def test_first_subscriber_of_an_account_costs_two_more_statements(tx: Transaction) -> None:
@@ -137,18 +138,18 @@ def test_first_subscriber_of_an_account_costs_two_more_statements(tx: Transactio
 @pytest.mark.usefixtures("fields", "one_subscriber")
 @pytest.mark.parametrize("rows", [1, 100])
 def test_bulk_with_values_costs_two_more_statements(tx: Transaction, rows: int) -> None:
-    assert statements_of(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 10
+    assert statements_of(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 11
 
 
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize("rows", [3, 100])
-def test_bulk_with_tags_values_and_events_costs_eleven_statements(
+def test_bulk_with_tags_values_and_events_costs_twelve_statements(
     tx: Transaction, rows: int
 ) -> None:
     suppress(tx, "1")
     SUBSCRIBERS.create(OURS, new("0"), tx)
 
-    assert statements_of(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 11
+    assert statements_of(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 12
     refused = bulk(tx, range(rows), values=VALUES).row_errors
     assert refused[0].failure == Failure.ALREADY_EXISTS
     assert refused[1].failure == Failure.SUPPRESSED
@@ -274,6 +275,8 @@ def test_statements_of_every_feature_are_recorded() -> None:
         "custom_fields",
         "subscribers",
         "suppressions",
+        "segments",
+        "statistics",
         "idempotency",
         "events",
         "webhooks",

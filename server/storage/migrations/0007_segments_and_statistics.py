@@ -25,24 +25,24 @@ class Segment(Model):
         without_rowid = True
 
 
-class SubscriberStatistic(Model):
+class Statistic(Model):
     account_id = TextField()
     day = BigIntegerField()
     name = TextField()
     total = BigIntegerField()
 
     class Meta:
-        table_name = "subscriber_statistic"
+        table_name = "statistic"
         primary_key = CompositeKey("account_id", "day", "name")
         without_rowid = True
 
 
-TABLES = [Segment, SubscriberStatistic]
+TABLES = [Segment, Statistic]
 COUNT = (
-    "INSERT INTO subscriber_statistic (account_id, day, name, total)"
+    "INSERT INTO statistic (account_id, day, name, total)"
     " SELECT account_id, 0, 'status:' || status, COUNT(*) FROM subscriber"
     " GROUP BY account_id, status",
-    "INSERT INTO subscriber_statistic (account_id, day, name, total)"
+    "INSERT INTO statistic (account_id, day, name, total)"
     " SELECT account_id, 0, 'tag:' || tag_id, COUNT(*) FROM subscriber_tag"
     " GROUP BY account_id, tag_id",
 )
@@ -58,7 +58,7 @@ def up(migrator, db):
                     " colocate_with => 'subscriber')"
                 )
                 db.execute_sql(text, (model._meta.table_name,))
-        SubscriberStatistic.delete().execute()
+        Statistic.delete().execute()
     for statement in COUNT:
         db.execute_sql(statement)
 

@@ -15,6 +15,7 @@ from server.accounts import store as accounts
 from server.database_url import PostgresUrl, parse_database_url
 from server.idempotency.store import StoredResponseRow, put
 from server.ids import first_id_at
+from server.segments import store as segments
 from server.storage.copy.copy import Copied, Copy, ReportProgress
 from server.storage.copy.opening import open_endpoints
 from server.storage.database import StorageError
@@ -22,6 +23,7 @@ from server.storage.databases import reading, unit_of_work
 from server.storage.installation import save_key_fingerprint
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
+from server.subscribers.filters.expression import parsed
 from server.subscribers.store import change_status
 from server.suppressions.rules import NewSuppression, Reason
 from server.tags import store as tags
@@ -104,6 +106,8 @@ def create_everything(
     SUBSCRIBERS.delete(other, gone.id, tx)
     tags.create(account_id, "by an older version", "\x01\x7f", tx)
     SUPPRESSIONS.add(account_id, [NewSuppression("gone@example.com", Reason.BOUNCED)], tx)
+    tree = parsed("tags:vip")
+    segments.create(account_id, "VIPs", "tags:vip", tree, "", tx)
     put(account_id, "key", StoredResponseRow("fingerprint", bytes(range(256))), tx)
     create_deliveries(account_id, hook, tx)
     return account_id

@@ -28,6 +28,7 @@ import grpc
 from roster.v1 import subscribers_pb2 as pb
 
 from server.accounts.rules import make_secret
+from server.storage.databases import reading
 
 from ...components import TIMEOUT, free_port
 from ...fronts import (
@@ -42,15 +43,20 @@ from ...fronts import (
 from ...load import Client
 from ...postgres import running
 from ...processes import start
+from ...storage.statistics import counted, stored
 from .checker import Results
 from .clients import Target, record_all_events
 from .consent_model import LEVELS, UNCONFIRMED, State
 from .consent_operations import Operation, Operations
+from .contents import account_in
 from .kills import target_of
 
 MORE_MAILABLE, DIFFERENT = "more mailable than allowed", "statuses unlike the model"
 UNEXPLAINED, UNEXPECTED = "mailable without an explicit change", "unexpected responses"
-AT_MOST: Results = dict.fromkeys((MORE_MAILABLE, DIFFERENT, UNEXPLAINED, UNEXPECTED), 0)
+STATISTICS = "statistics unlike a count"
+AT_MOST: Results = dict.fromkeys(
+    (MORE_MAILABLE, DIFFERENT, UNEXPLAINED, UNEXPECTED, STATISTICS), 0
+)
 AT_LEAST: Results = {"kills": 1, "operations": 1}
 
 WORKERS, ADDRESSES, STEPS = 6, 3, 12
@@ -345,9 +351,20 @@ def run_sequences(count: int, folder: Path, *, code: str = "", **settings: str) 
         sequences.close()
     finally:
         service.stop()
+    sequences.counts[STATISTICS] = _wrong_statistics(
+        settings.get("ROSTER_DATABASE_URL", f"sqlite:///{folder}/data/roster.db")
+    )
     names = ("operations", "unknown outcomes", *AT_MOST)
     counts = {name: sequences.counts[name] for name in names}
     return {"sequences": sequences.ended, "kills": kills, **counts}
+
+
+def _wrong_statistics(database_url: str) -> int:
+    """Returns the number of statistics that differ from a count."""
+    account = account_in(database_url)
+    with reading(database_url) as tx:
+        differing = set(stored(account, tx).items()) ^ set(counted(account, tx).items())
+    return len({name for name, _ in differing})
 
 
 def created_key(target: Target) -> str:

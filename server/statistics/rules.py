@@ -1,0 +1,35 @@
+"""The names of counts.
+
+Totals are `status:NUMBER`, the subscribers with a status, and `tag:ID`, those with a tag. The counts
+of a day are its flows.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+_MILLISECONDS_OF_DAY = 86_400_000
+# The day of totals.
+TOTALS = 0
+STATUS, TAG = "status:", "tag:"
+
+
+class Flow(StrEnum):
+    """What is counted for a day.
+
+    A status is counted when an existing subscriber changes to it. GROWTH is the change of the
+    number of CONFIRMED subscribers, from any cause.
+    """
+
+    CREATED = "created"
+    CONFIRMED = "confirmed"
+    UNSUBSCRIBED = "unsubscribed"
+    BOUNCED = "bounced"
+    COMPLAINED = "complained"
+    DELETED = "deleted"
+    GROWTH = "growth"
+
+
+def day_of(milliseconds: int) -> int:
+    """Returns the day of a time in milliseconds since 1970."""
+    return milliseconds // _MILLISECONDS_OF_DAY

@@ -1,0 +1,161 @@
+"""Statistics, compared with a count of all subscribers after random changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import run_state_machine_as_test as run_machine
+
+from server.errors import RosterError
+from server.statistics.rules import day_of
+from server.statistics.store import flows, totals
+from server.storage.transaction import Transaction
+from server.subscribers.fields import Status
+from server.subscribers.history import API
+from server.subscribers.row_writer import OnConflict, RowWriter
+from server.subscribers.store import Changes, add_tags, change_status, remove_tags
+from server.subscribers.store_paging import Filter
+from server.tags import store as tags
+from server.tags.rules import distinct
+
+from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, list_subscribers, new, select
+from .statistics import counted, stored
+
+NAMES = st.sampled_from(["ada", "bob", "eve", "zoe"])
+TAGS = st.lists(st.sampled_from(["vip", "VIP", "news", "old"]), max_size=3)
+STATUSES = st.sampled_from(list(Status))
+
+
+class StatisticsAgainstCount(RuleBasedStateMachine):
+    """Changes subscribers in every way, and counts them after each step."""
+
+    tx: Transaction
+
+    @initialize()
+    def begin(self) -> None:
+        select("SELECT 1", self.tx)
+        self.tx._database.execute_sql("SAVEPOINT example")
+
+    def _attempt(self, change: Any, *values: Any, **options: Any) -> None:
+        self.tx._database.execute_sql("SAVEPOINT step")
+        try:
+            change(*values, **options)
+        except RosterError:
+            self.tx._database.execute_sql("ROLLBACK TO SAVEPOINT step")
+
+    @rule(name=NAMES, names=TAGS, status=STATUSES)
+    def create(self, name: str, names: list[str], status: Status) -> None:
+        subscriber = new(name, *names, status=status)
+        self._attempt(SUBSCRIBERS.create, OURS, subscriber, self.tx)
+
+    @rule(rows=st.lists(st.tuples(NAMES, TAGS, STATUSES), min_size=1, max_size=4))
+    def store_rows(self, rows: list[tuple[str, list[str], Status]]) -> None:
+        writer = RowWriter(OURS, OnConflict.UPDATE, SUBSCRIBERS, API)
+        subscribers = [
+            new(name, *names, status=status)._replace(has_status=True)
+            for name, names, status in rows
+        ]
+        self._attempt(writer.store_rows, subscribers, self.tx)
+
+    @rule(name=NAMES, names=TAGS, other=NAMES)
+    def update(self, name: str, names: list[str], other: str) -> None:
+        changes = Changes(email=email(other), tags=distinct(names))
+        self._attempt(SUBSCRIBERS.update, OURS, email(name), changes, self.tx)
+
+    @rule(name=NAMES, names=TAGS)
+    def tag(self, name: str, names: list[str]) -> None:
+        self._attempt(add_tags, OURS, email(name), distinct(names), self.tx)
+
+    @rule(name=NAMES, names=TAGS)
+    def untag(self, name: str, names: list[str]) -> None:
+        self._attempt(remove_tags, OURS, email(name), set(distinct(names)), self.tx)
+
+    @rule(name=NAMES, status=STATUSES)
+    def change_status(self, name: str, status: Status) -> None:
+        self._attempt(change_status, OURS, email(name), status, self.tx, by_admin=True)
+
+    @rule(name=NAMES)
+    def delete(self, name: str) -> None:
+        self._attempt(SUBSCRIBERS.delete, OURS, email(name), self.tx)
+
+    @rule(name=NAMES)
+    def lift(self, name: str) -> None:
+        self._attempt(SUPPRESSIONS.delete, OURS, email(name).key, self.tx)
+
+    @rule(name=st.sampled_from(["vip", "news", "old"]))
+    def delete_tag(self, name: str) -> None:
+        for (tag_id,) in select(f"SELECT id FROM tag WHERE name_key = '{name}'", self.tx):
+            tags.delete(OURS, tag_id, self.tx)
+
+    @invariant()
+    def statistics_equal_a_count(self) -> None:
+        assert stored(OURS, self.tx) == counted(OURS, self.tx)
+
+    @invariant()
+    def totals_of_lists_equal_their_rows(self) -> None:
+        for filters in (Filter(status=2), Filter(tag_key="vip"), Filter(tag_key="no such tag")):
+            page = list_subscribers(OURS, self.tx, filters)
+            assert page.total == len(page.rows)
+
+    def teardown(self) -> None:
+        self.tx._database.execute_sql("ROLLBACK TO SAVEPOINT example")
+
+
+def test_statistics_equal_a_count_after_random_changes(tx: Transaction) -> None:
+    class Machine(StatisticsAgainstCount):
+        pass
+
+    Machine.tx = tx
+    checks = [HealthCheck.too_slow]
+    run_machine(
+        Machine,
+        settings=settings(
+            max_examples=20, stateful_step_count=40, deadline=None, suppress_health_check=checks
+        ),
+    )
+
+
+def test_flows_are_counted_on_the_day_of_the_change(tx: Transaction) -> None:
+    tx.now = 86_400_000 * 7 + 5
+    ada = SUBSCRIBERS.create(OURS, new("ada", status=Status.UNCONFIRMED), tx)
+    change_status(OURS, ada.id, Status.CONFIRMED, tx, by_admin=False)
+    tx.now += 86_400_000
+    for status in (Status.UNSUBSCRIBED, Status.CONFIRMED, Status.BOUNCED):
+        change_status(OURS, ada.id, status, tx, by_admin=False)
+    SUBSCRIBERS.delete(OURS, ada.id, tx)
+    SUBSCRIBERS.create(OURS, new("bob", status=Status.COMPLAINED), tx)
+
+    assert day_of(tx.now) == 8
+    assert flows(OURS, 7, 7, tx) == {(7, "created"): 1, (7, "confirmed"): 1, (7, "growth"): 1}
+    assert flows(OURS, 8, 9, tx) == {
+        (8, "created"): 1,
+        (8, "confirmed"): 1,
+        (8, "unsubscribed"): 1,
+        (8, "bounced"): 1,
+        (8, "deleted"): 1,
+        (8, "growth"): -1,
+    }
+    assert flows(THEIRS, 0, 9, tx) == {}
+
+
+def test_totals_are_those_of_the_account(tx: Transaction) -> None:
+    SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
+    SUBSCRIBERS.create(THEIRS, new("ada", "vip"), tx)
+
+    assert totals(OURS, "status:", tx) == {"2": 1}
+    assert list(totals(OURS, "tag:", tx).values()) == [1]
+
+
+def test_a_deleted_tag_has_no_total(tx: Transaction) -> None:
+    SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
+    ((tag_id,),) = select("SELECT id FROM tag", tx)
+
+    tags.delete(OURS, tag_id, tx)
+
+    assert totals(OURS, "tag:", tx) == {}
+    with pytest.raises(RosterError):
+        tags.find(OURS, tag_id, tx)
