@@ -17,6 +17,8 @@ from roster.v1 import (
     merge_tags_pb2_grpc,
     segments_pb2,
     segments_pb2_grpc,
+    statistics_pb2,
+    statistics_pb2_grpc,
     subscribers_pb2,
     subscribers_pb2_grpc,
     suppressions_pb2,
@@ -57,7 +59,9 @@ from .segments.store import SegmentFilters
 from .storage.database import Database
 from .storage.transaction import Transaction
 from .subscribers import store_reading as subscribers
+from .subscribers.filters.reading import FilterExpressions
 from .subscribers.service import SubscriberService
+from .subscribers.service_statistics import StatisticsService
 from .subscribers.store_suppressed import SuppressedSubscriberStore
 from .suppressions.service import SuppressionService
 from .suppressions.store import Suppressions
@@ -80,6 +84,7 @@ SERVICES: Sequence[ServiceDescriptor] = [
         custom_fields_pb2,
         merge_tags_pb2,
         suppressions_pb2,
+        statistics_pb2,
         webhooks_pb2,
         api_keys_pb2,
     )
@@ -148,12 +153,12 @@ class App:
         suppressions = Suppressions(encryption)
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
         segments = SegmentFilters()
+        filters = FilterExpressions(idempotent, segments)
         self._custom_fields = CustomFieldService(idempotent, segments)
         self._merge_tags = MergeTagService(idempotent)
         self._segments = SegmentService(idempotent)
-        self._subscribers = SubscriberService(
-            idempotent, suppressions, PersonalEvents(), segments
-        )
+        self._statistics = StatisticsService(idempotent, filters)
+        self._subscribers = SubscriberService(idempotent, suppressions, PersonalEvents(), filters)
         self._suppressions = SuppressionService(
             idempotent, suppressions, SuppressedSubscriberStore()
         )
@@ -168,6 +173,7 @@ class App:
         api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
         segments_pb2_grpc.add_SegmentServiceServicer_to_server(self._segments, server)
+        statistics_pb2_grpc.add_StatisticsServiceServicer_to_server(self._statistics, server)
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(self._subscribers, server)
         merge_tags_pb2_grpc.add_MergeTagServiceServicer_to_server(self._merge_tags, server)
         suppressions_pb2_grpc.add_SuppressionServiceServicer_to_server(self._suppressions, server)

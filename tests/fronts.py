@@ -32,6 +32,7 @@ from roster.v1 import (
     http_pb2,
     merge_tags_pb2,
     segments_pb2,
+    statistics_pb2,
     subscribers_pb2,
     suppressions_pb2,
     tags_pb2,
@@ -47,6 +48,7 @@ METHODS: dict[str, MethodDescriptor] = {
         custom_fields_pb2,
         merge_tags_pb2,
         segments_pb2,
+        statistics_pb2,
         subscribers_pb2,
         suppressions_pb2,
         tags_pb2,
@@ -133,7 +135,7 @@ class HttpFront:
         in_query = {n: rest.pop(n) for n in list(rest) if not has_body or n in query_fields(rpc)}
         # JSON writes booleans in lower case, unlike Python.
         query = {n: json.dumps(v) if isinstance(v, bool) else v for n, v in in_query.items()}
-        path = f"{path}?{urlencode(query)}" if query else path
+        path = f"{path}?{urlencode(query, doseq=True)}" if query else path
         return self.send(method, path, key, body=json.dumps(rest).encode() if has_body else None)
 
     def send(

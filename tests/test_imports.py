@@ -39,6 +39,7 @@ MESSAGE_MODULES = {
     "server.subscribers.imports.pipeline",
     "server.subscribers.list_query",
     "server.subscribers.service_history",
+    "server.subscribers.service_statistics",
     "server.suppressions.imports",
     "server.webhooks.personal_data",
     "server.webhooks.service_deliveries",

@@ -13,10 +13,9 @@ from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
 from ..caller import account_id, current
 from ..custom_fields.store import column_fields
-from ..custom_fields.store import types as custom_field_types
 from ..emails import Email, parse_email
-from ..errors import SegmentNotFound, SubscriberNotFound, invalid
-from ..ids import checked_id, is_id
+from ..errors import SubscriberNotFound, invalid
+from ..ids import is_id
 from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict
 from ..paging import MAX_LIMIT
 from ..storage.database import Database
@@ -29,8 +28,7 @@ from ..texts import caseless_key
 from . import rules, store
 from .csv_format import header_cells, row_cells
 from .fields import PROFILE, Status, SubscriberRow
-from .filters.expression import FilterExpression, filter_expression, parsed, uses_custom_fields
-from .filters.tree import And, joined
+from .filters.reading import FilterExpressions
 from .history import Actor, Source
 from .imports.pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
@@ -44,12 +42,6 @@ from .store_reading import Reference, check_reference, find, find_each
 class HasSubscriber(Protocol):
     @property
     def subscriber(self) -> pb.Subscriber: ...
-
-
-class SegmentFilters(Protocol):
-    """The filters of segments."""
-
-    def filter_of(self, account_id: str, segment_id: str, tx: Transaction) -> str: ...
 
 
 Reply = TypeVar("Reply", bound=HasSubscriber)
@@ -68,11 +60,11 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         database: Database,
         suppressions: Suppressions,
         events: PersonalEvents,
-        segments: SegmentFilters,
+        filters: FilterExpressions,
     ) -> None:
         super().__init__(database, events)
         self._suppressions = suppressions
-        self._segments = segments
+        self._filters = filters
         self._store = store.SubscriberStore(suppressions)
 
     async def CreateSubscriber(
@@ -147,7 +139,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def ListSubscribers(
         self, request: pb.ListSubscribersRequest, _context: Context
     ) -> pb.ListSubscribersResponse:
-        expression = await self._filter_expression(request)
+        expression = await self._filters.read(request.filter, request.segment)
         account, query = account_id(), list_query(request, expression)
         reply = pb.ListSubscribersResponse(page=query.page, limit=query.position.limit)
         if query.matches_nothing:
@@ -161,25 +153,6 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             reply.next_page_token = next_page_token(query, result.rows[-1])
         check_page(reply)
         return reply
-
-    async def _filter_expression(
-        self, request: pb.ListSubscribersRequest | pb.ExportSubscribersRequest
-    ) -> FilterExpression | None:
-        """Returns the conditions of the filter and the segment of a request, or None.
-
-        Raises ValidationError for `filter`, SegmentNotFound or SegmentWithoutFilter.
-        """
-        account, texts = account_id(), [request.filter] if request.filter else []
-        if request.segment:
-            segment = checked_id(request.segment, SegmentNotFound)
-            find_filter = partial(self._segments.filter_of, account, segment)
-            texts.append(await self._database.read(find_filter))
-        if not texts:
-            return None
-        tree, types = joined(And, [parsed(text) for text in texts]), {}
-        if uses_custom_fields(tree):
-            types = await self._database.read(partial(custom_field_types, account))
-        return filter_expression(tree, types)
 
     async def UpdateSubscriber(
         self, request: pb.UpdateSubscriberRequest, _context: Context
@@ -291,7 +264,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def ExportSubscribers(
         self, request: pb.ExportSubscribersRequest, context: Context
     ) -> AsyncIterator[pb.ExportSubscribersResponse]:
-        expression = await self._filter_expression(request)
+        expression = await self._filters.read(request.filter, request.segment)
         account, filters = account_id(), export_filter(request, expression)
         after = request.after_id or None
         if after is not None and not is_id(after):

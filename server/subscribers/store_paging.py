@@ -108,7 +108,7 @@ def page(
             count = int(rows[0][-1])
             rows = [row[:-1] for row in rows]
         else:
-            count = _count(account_id, filters, tx)
+            count = count_matches(account_id, filters, tx)
     return SubscriberPage(
         rows=[complete(row) for row in rows[: position.limit]],
         total=count,
@@ -163,7 +163,27 @@ def _rows(
     )
 
 
-def _count(account_id: str, filters: Filter, tx: Transaction) -> int:
+def ids_after(
+    account_id: str, filters: Filter, after: str | None, limit: int, tx: Transaction
+) -> list[str]:
+    """Returns the IDs of the next matches in order. One statement."""
+    values = _values_after(filters, PagePosition(limit, after=after))
+    statement = _ids(_Shape(tuple(values), _tree(filters)))
+    rows = tx.all(statement, account_id=account_id, limit=limit, **values)
+    return [subscriber_id for (subscriber_id,) in rows]
+
+
+def find_matches(
+    account_id: str, ids: Sequence[str], filters: Filter, tx: Transaction
+) -> list[SubscriberRow]:
+    """Returns the subscribers with these IDs that match the filters, in order of ID."""
+    values = _values(filters)
+    statement = _among(_Shape(tuple(values), _tree(filters)))
+    rows = tx.all(statement, account_id=account_id, ids=ids, **values)
+    return sorted(map(complete, rows))
+
+
+def count_matches(account_id: str, filters: Filter, tx: Transaction) -> int:
     """Returns the number of subscribers that match the filters. One statement."""
     if not _is_filtered(filters):
         return total(account_id, tx)
@@ -278,6 +298,30 @@ def _counting(filters: _Shape) -> Statement:
     return Statement(lambda dialect: _total(filters, dialect))
 
 
+@lru_cache(200)
+def _ids(filters: _Shape) -> Statement:
+    """Returns the statement that selects the IDs of the next matches."""
+
+    def build(dialect: Dialect) -> ModelSelect[Any]:
+        query, _, id_ = _matching(filters, dialect)
+        return query.order_by(id_).limit(param("limit"))
+
+    return Statement(build)
+
+
+@lru_cache(200)
+def _among(filters: _Shape) -> Statement:
+    """Returns the statement that selects the matches among subscribers with given IDs."""
+
+    def build(dialect: Dialect) -> ModelSelect[Subscriber]:
+        query = select_rows(dialect).where(dialect.any_of(Subscriber.id, "ids"))
+        return _where(
+            query, filters, Subscriber, Subscriber.id, dialect, descending=False, among=True
+        )
+
+    return Statement(build)
+
+
 def _matching(
     filters: _Shape,
     dialect: Dialect,
@@ -326,8 +370,12 @@ def _where(
     dialect: Dialect,
     *,
     descending: bool,
+    among: bool = False,
 ) -> ModelSelect[Any]:
-    """Adds the conditions on the columns and the ID of a subscriber."""
+    """Adds the conditions on the columns and the ID of a subscriber.
+
+    `among` is whether the query selects candidates already, so that each is checked.
+    """
     last = Tuple(param("after_revision"), param("after_id"))
     key = Tuple(one.revision, id_)
     conditions = {
@@ -344,7 +392,8 @@ def _where(
         if name in filters.names:
             query = query.where(condition)
     if filters.tree is not None:
-        query = query.where(condition_of(filters.tree, one, id_, dialect))
+        condition = condition_of(filters.tree, one, id_, dialect, is_required=not among)
+        query = query.where(condition)
     return query
 
 

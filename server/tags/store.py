@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from peewee import fn
@@ -74,6 +74,12 @@ _BY_KEY = Statement(
     lambda _: Tag.select(Tag.id).where(_IN_ACCOUNT & (Tag.name_key == param("name_key"))),
     has_one_plan=True,
 )
+_NAMES = Statement(
+    lambda dialect: Tag.select(Tag.id, Tag.name).where(
+        _IN_ACCOUNT & dialect.any_of(Tag.id, "ids")
+    ),
+    has_one_plan=True,
+)
 _INSERT = Statement(
     lambda _: Tag.insert(
         {
@@ -132,6 +138,11 @@ def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[TagRow], in
 def count(account_id: str, tx: Transaction) -> int:
     """Returns the number of tags of the account."""
     return int(tx.scalar(_COUNT, account_id=account_id))
+
+
+def names_of(account_id: str, ids: Sequence[str], tx: Transaction) -> dict[str, str]:
+    """Returns the names of tags by ID."""
+    return dict(tx.all(_NAMES, account_id=account_id, ids=ids)) if ids else {}
 
 
 def update(account_id: str, tag_id: str, changes: Mapping[str, Any], tx: Transaction) -> TagRow:

@@ -131,6 +131,10 @@ const (
 	Error_SEGMENT_WITHOUT_FILTER Error_Reason = 37
 	// Segments name the tag or custom field. The details list them.
 	Error_USED_BY_SEGMENTS Error_Reason = 38
+	// The account has no such operation, or it is no longer retained.
+	Error_OPERATION_NOT_FOUND Error_Reason = 39
+	// The account has the maximum number of operations that have not ended.
+	Error_OPERATION_LIMIT_REACHED Error_Reason = 40
 )
 
 // Enum value maps for Error_Reason.
@@ -175,6 +179,8 @@ var (
 		36: "SEGMENT_LIMIT_REACHED",
 		37: "SEGMENT_WITHOUT_FILTER",
 		38: "USED_BY_SEGMENTS",
+		39: "OPERATION_NOT_FOUND",
+		40: "OPERATION_LIMIT_REACHED",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -216,6 +222,8 @@ var (
 		"SEGMENT_LIMIT_REACHED":       36,
 		"SEGMENT_WITHOUT_FILTER":      37,
 		"USED_BY_SEGMENTS":            38,
+		"OPERATION_NOT_FOUND":         39,
+		"OPERATION_LIMIT_REACHED":     40,
 	}
 )
 
@@ -624,7 +632,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\x99\x0f\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xe5\x0f\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -654,8 +662,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\bRESERVED\x10\x0e\x12\t\n" +
 	"\x05TAKEN\x10\x0f\x12\n" +
 	"\n" +
-	"\x06IN_USE\x10\x10\"\xe1\n" +
-	"\n" +
+	"\x06IN_USE\x10\x10\"\xad\v\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -697,7 +704,9 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16SEGMENT_ALREADY_EXISTS\x10#\x1a\t\x8a\xb5\x18\x05\b\x06\x10\x99\x03\x12$\n" +
 	"\x15SEGMENT_LIMIT_REACHED\x10$\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12%\n" +
 	"\x16SEGMENT_WITHOUT_FILTER\x10%\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\x1f\n" +
-	"\x10USED_BY_SEGMENTS\x10&\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"?\n" +
+	"\x10USED_BY_SEGMENTS\x10&\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\"\n" +
+	"\x13OPERATION_NOT_FOUND\x10'\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12&\n" +
+	"\x17OPERATION_LIMIT_REACHED\x10(\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

@@ -160,6 +160,10 @@ class Error(_message.Message):
         """The segment has no filter, because a tag or custom field that it named was deleted."""
         USED_BY_SEGMENTS: Error._Reason.ValueType  # 38
         """Segments name the tag or custom field. The details list them."""
+        OPERATION_NOT_FOUND: Error._Reason.ValueType  # 39
+        """The account has no such operation, or it is no longer retained."""
+        OPERATION_LIMIT_REACHED: Error._Reason.ValueType  # 40
+        """The account has the maximum number of operations that have not ended."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
@@ -274,6 +278,10 @@ class Error(_message.Message):
     """The segment has no filter, because a tag or custom field that it named was deleted."""
     USED_BY_SEGMENTS: Error.Reason.ValueType  # 38
     """Segments name the tag or custom field. The details list them."""
+    OPERATION_NOT_FOUND: Error.Reason.ValueType  # 39
+    """The account has no such operation, or it is no longer retained."""
+    OPERATION_LIMIT_REACHED: Error.Reason.ValueType  # 40
+    """The account has the maximum number of operations that have not ended."""
 
     @_typing.final
     class Detail(_message.Message):

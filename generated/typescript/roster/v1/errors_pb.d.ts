@@ -553,6 +553,20 @@ export enum Error_Reason {
    * @generated from enum value: USED_BY_SEGMENTS = 38;
    */
   USED_BY_SEGMENTS = 38,
+
+  /**
+   * The account has no such operation, or it is no longer retained.
+   *
+   * @generated from enum value: OPERATION_NOT_FOUND = 39;
+   */
+  OPERATION_NOT_FOUND = 39,
+
+  /**
+   * The account has the maximum number of operations that have not ended.
+   *
+   * @generated from enum value: OPERATION_LIMIT_REACHED = 40;
+   */
+  OPERATION_LIMIT_REACHED = 40,
 }
 
 /**

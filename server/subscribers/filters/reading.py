@@ -1,0 +1,54 @@
+"""Reads the filters of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+from ...caller import account_id
+from ...custom_fields.store import types as custom_field_types
+from ...errors import SegmentNotFound
+from ...ids import checked_id
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from .expression import FilterExpression, filter_expression, parsed, uses_custom_fields
+from .tree import And, joined
+
+
+class SegmentFilters(Protocol):
+    """The filters of segments."""
+
+    def filter_of(self, account_id: str, segment_id: str, tx: Transaction) -> str: ...
+
+
+class FilterExpressions:
+    """Reads filters and segments of the caller's account."""
+
+    def __init__(self, database: Database, segments: SegmentFilters) -> None:
+        self._database = database
+        self._segments = segments
+
+    async def read(self, text: str, segment: str) -> FilterExpression | None:
+        """Returns the conditions of a filter and of a segment, or None if both are empty.
+
+        Raises ValidationError for `filter`, SegmentNotFound or SegmentWithoutFilter.
+        """
+        texts = await self.texts(text, segment)
+        return await self.expression(texts) if texts else None
+
+    async def texts(self, text: str, segment: str) -> list[str]:
+        """Returns the filter and that of the segment, without empty ones."""
+        texts = [text] if text else []
+        if segment:
+            segment_id = checked_id(segment, SegmentNotFound)
+            find_filter = partial(self._segments.filter_of, account_id(), segment_id)
+            texts.append(await self._database.read(find_filter))
+        return texts
+
+    async def expression(self, texts: Sequence[str]) -> FilterExpression:
+        """Returns the conditions of filters that must all match. Raises ValidationError."""
+        tree, types = joined(And, [parsed(text) for text in texts]), {}
+        if uses_custom_fields(tree):
+            types = await self._database.read(partial(custom_field_types, account_id()))
+        return filter_expression(tree, types)

@@ -1,0 +1,135 @@
+"""Statistics over every front."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ..cases import each
+from ..conftest import Account
+from .helpers import MISSING_ID, create_subscriber
+
+NOTHING = {
+    "created": 0,
+    "confirmed": 0,
+    "unsubscribed": 0,
+    "bounced": 0,
+    "complained": 0,
+    "deleted": 0,
+    "netGrowth": 0,
+}
+
+
+def today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def change_list(account: Account) -> None:
+    """Creates four subscribers, of which one unsubscribes and one is deleted."""
+    for name, confirmed in (("ada", True), ("bob", False), ("eve", True), ("zoe", True)):
+        create_subscriber(account, f"{name}@example.com", isConfirmed=confirmed, tags=["vip"])
+    account.ok("ChangeSubscriberStatus", id="bob@example.com", status="CONFIRMED")
+    account.ok("ChangeSubscriberStatus", id="eve@example.com", status="UNSUBSCRIBED")
+    account.call("DeleteSubscriber", id="zoe@example.com")
+    account.ok("AddSubscriberTags", id="ada@example.com", tags=["early"])
+
+
+def test_totals_of_an_empty_account_are_zero(account: Account) -> None:
+    body = account.ok("GetStatistics", tags=True)
+
+    statuses = ("unconfirmed", "confirmed", "unsubscribed", "bounced", "complained")
+    assert body == {
+        "total": 0,
+        "byStatus": dict.fromkeys(statuses, 0),
+        "netGrowth": 0,
+        "tags": [],
+        "segments": [],
+    }
+
+
+def test_totals_follow_every_change(account: Account) -> None:
+    change_list(account)
+    text = "tags:vip AND status = CONFIRMED"
+    segment = account.ok("CreateSegment", name="VIPs", filter=text)["segment"]["id"]
+
+    body = account.ok("GetStatistics", tags=True, segments=[segment])
+
+    assert (body["total"], body["netGrowth"]) == (3, 2)
+    assert body["byStatus"] == {
+        "unconfirmed": 0,
+        "confirmed": 2,
+        "unsubscribed": 1,
+        "bounced": 0,
+        "complained": 0,
+    }
+    assert [(tag["name"], tag["total"]) for tag in body["tags"]] == [("vip", 3), ("early", 1)]
+    assert body["segments"] == [{"id": segment, "total": 2}]
+    assert account.ok("GetStatistics")["tags"] == []
+
+
+def test_totals_are_those_of_lists(account: Account) -> None:
+    change_list(account)
+
+    by_status = account.ok("GetStatistics")["byStatus"]
+
+    for status, total in by_status.items():
+        assert account.ok("ListSubscribers", status=status.upper(), limit=1)["total"] == total
+    assert account.ok("ListSubscribers", tag="VIP", limit=1)["total"] == 3
+
+
+def test_each_day_has_its_changes(account: Account) -> None:
+    change_list(account)
+
+    days = account.ok("ListDailyStatistics")["days"]
+
+    yesterday, last = days[-2:]
+    assert len(days) == 30
+    assert yesterday == {**NOTHING, "date": yesterday["date"]}
+    assert last == {
+        **NOTHING,
+        "date": today(),
+        "created": 4,
+        "confirmed": 1,
+        "unsubscribed": 1,
+        "deleted": 1,
+        "netGrowth": 2,
+    }
+
+
+def test_a_period_has_every_day(account: Account) -> None:
+    period: dict[str, Any] = {"from": "2024-02-28", "to": "2024-03-01"}
+
+    days = account.ok("ListDailyStatistics", **period)["days"]
+
+    assert [day["date"] for day in days] == ["2024-02-28", "2024-02-29", "2024-03-01"]
+    first = datetime.now(UTC).date() - timedelta(days=2)
+    assert len(account.ok("ListDailyStatistics", **{"from": first.isoformat()})["days"]) == 3
+
+
+@each(
+    ("period", "field", "code"),
+    {
+        "no date": ({"from": "monday"}, "from", "INVALID_FORMAT"),
+        "no day": ({"to": "2026-02-30"}, "to", "INVALID_FORMAT"),
+        "a time": ({"to": "2026-02-28T00:00"}, "to", "INVALID_FORMAT"),
+        "a week": ({"to": "2026-W01-1"}, "to", "INVALID_FORMAT"),
+        "reversed": ({"from": "2026-03-01", "to": "2026-02-28"}, "from", "OUT_OF_RANGE"),
+        "many days": ({"from": "2024-01-01", "to": "2025-01-01"}, "from", "OUT_OF_RANGE"),
+    },
+)
+def test_an_invalid_period_is_rejected(
+    account: Account, period: dict[str, str], field: str, code: str
+) -> None:
+    error = account.fails("ValidationError", "ListDailyStatistics", **period)
+
+    assert error.violations == [(field, code)]
+
+
+def test_an_unknown_segment_is_not_found(account: Account) -> None:
+    assert account.fails("SegmentNotFound", "GetStatistics", segments=[MISSING_ID]).status == 404
+
+
+def test_at_most_ten_segments_are_counted(account: Account) -> None:
+    error = account.fails("ValidationError", "GetStatistics", segments=[MISSING_ID] * 11)
+
+    assert error.violations == [("segments", "TOO_MANY")]
