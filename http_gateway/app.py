@@ -171,8 +171,10 @@ class Gateway:
         status, other = binding.success_status, binding.conditional_status
         if other is not None and getattr(reply, other.field):
             status = other.status
-        body = orjson.dumps(binding.write(reply))
-        response = Response(status, request_id, body, more=more)
+        body = binding.write(reply)
+        if binding.read_mask is not None:
+            binding.read_mask.apply(message, body)
+        response = Response(status, request_id, orjson.dumps(body), more=more)
         if not binding.holds_secret:
             await compress(response, request)
         return response

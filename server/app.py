@@ -15,6 +15,8 @@ from roster.v1 import (
     custom_fields_pb2_grpc,
     merge_tags_pb2,
     merge_tags_pb2_grpc,
+    operations_pb2,
+    operations_pb2_grpc,
     segments_pb2,
     segments_pb2_grpc,
     statistics_pb2,
@@ -53,6 +55,10 @@ from .interceptors.validate import Validate
 from .merge_tags.service import MergeTagService
 from .messages import MAX_MESSAGE_BYTES
 from .observability.observability import Observability, disabled_observability
+from .operations import store as operations
+from .operations.runner import OperationRunner
+from .operations.service import OperationService
+from .operations.store_steps import Steps
 from .reflection import service as reflection
 from .segments.service import SegmentService
 from .segments.store import SegmentFilters
@@ -61,7 +67,7 @@ from .storage.transaction import Transaction
 from .subscribers import store_reading as subscribers
 from .subscribers.filters.reading import FilterExpressions
 from .subscribers.service import SubscriberService
-from .subscribers.service_statistics import StatisticsService
+from .subscribers.service_statistics import StatisticService
 from .subscribers.store_suppressed import SuppressedSubscriberStore
 from .suppressions.service import SuppressionService
 from .suppressions.store import Suppressions
@@ -80,6 +86,7 @@ SERVICES: Sequence[ServiceDescriptor] = [
     for file in (
         subscribers_pb2,
         segments_pb2,
+        operations_pb2,
         tags_pb2,
         custom_fields_pb2,
         merge_tags_pb2,
@@ -107,6 +114,7 @@ def newest_id(tx: Transaction) -> str | None:
         subscribers.newest_id_of_any_account(tx),
         webhooks.newest_id_of_any_account(tx),
         deliveries.newest_id_of_any_account(tx),
+        operations.newest_id_of_any_account(tx),
     )
     return max((id_ for id_ in ids if id_ is not None), default=None)
 
@@ -157,7 +165,9 @@ class App:
         self._custom_fields = CustomFieldService(idempotent, segments)
         self._merge_tags = MergeTagService(idempotent)
         self._segments = SegmentService(idempotent)
-        self._statistics = StatisticsService(idempotent, filters)
+        self.operations = OperationRunner(database, Steps(suppressions))
+        self._operations = OperationService(idempotent, filters, self.operations.notify)
+        self._statistics = StatisticService(idempotent, filters)
         self._subscribers = SubscriberService(idempotent, suppressions, PersonalEvents(), filters)
         self._suppressions = SuppressionService(
             idempotent, suppressions, SuppressedSubscriberStore()
@@ -172,8 +182,9 @@ class App:
         """Adds the services to a server or another registry of handlers."""
         api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
+        operations_pb2_grpc.add_OperationServiceServicer_to_server(self._operations, server)
         segments_pb2_grpc.add_SegmentServiceServicer_to_server(self._segments, server)
-        statistics_pb2_grpc.add_StatisticsServiceServicer_to_server(self._statistics, server)
+        statistics_pb2_grpc.add_StatisticServiceServicer_to_server(self._statistics, server)
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(self._subscribers, server)
         merge_tags_pb2_grpc.add_MergeTagServiceServicer_to_server(self._merge_tags, server)
         suppressions_pb2_grpc.add_SuppressionServiceServicer_to_server(self._suppressions, server)
@@ -216,8 +227,9 @@ class App:
         self._concurrency_limit.end_streams()
 
     async def set_serving(self, *, serving: bool) -> None:
-        """Sets the health status of all services. If not serving, ends the streams of webhooks."""
+        """Sets the health status of all services. If not serving, ends the streams."""
         self._webhooks.serve(serving=serving)
+        self._operations.serve(serving=serving)
         status = health_pb2.HealthCheckResponse
         for name in ("", *(service.full_name for service in SERVICES)):
             await self._health.set(name, status.SERVING if serving else status.NOT_SERVING)

@@ -207,6 +207,20 @@ class UsedBySegments(RosterError):
         super().__init__()
 
 
+class OperationNotFound(RosterError):
+    """The account has no such operation, or it was deleted after its retention period."""
+
+    reason = "OPERATION_NOT_FOUND"
+    message = "Operation not found."
+
+
+class OperationLimitReached(RosterError):
+    """The account has the maximum number of operations that have not ended."""
+
+    reason = "OPERATION_LIMIT_REACHED"
+    message = "The account has the maximum number of running operations. Wait for one to end."
+
+
 class WebhookNotFound(RosterError):
     """The account has no such webhook."""
 

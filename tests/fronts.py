@@ -31,6 +31,7 @@ from roster.v1 import (
     errors_pb2,
     http_pb2,
     merge_tags_pb2,
+    operations_pb2,
     segments_pb2,
     statistics_pb2,
     subscribers_pb2,
@@ -47,6 +48,7 @@ METHODS: dict[str, MethodDescriptor] = {
         api_keys_pb2,
         custom_fields_pb2,
         merge_tags_pb2,
+        operations_pb2,
         segments_pb2,
         statistics_pb2,
         subscribers_pb2,
@@ -135,6 +137,7 @@ class HttpFront:
         in_query = {n: rest.pop(n) for n in list(rest) if not has_body or n in query_fields(rpc)}
         # JSON writes booleans in lower case, unlike Python.
         query = {n: json.dumps(v) if isinstance(v, bool) else v for n, v in in_query.items()}
+        query = {n: v if isinstance(v, list) and v else [v] for n, v in query.items()}
         path = f"{path}?{urlencode(query, doseq=True)}" if query else path
         return self.send(method, path, key, body=json.dumps(rest).encode() if has_body else None)
 

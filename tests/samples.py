@@ -53,7 +53,7 @@ def run_shell(
     """Runs shell commands until one fails."""
     code = localized(code, account).replace(KEY, account.key)
     url = f"--url http://{account.service.http}"
-    transfer = r"^(roster (?:suppressions )?(?:import|export) [^\n]*)"
+    transfer = r"^(roster (?:(?:suppressions )?(?:import|export)|batch) [^\n]*)"
     code = re.sub(transfer, rf"\1 {url}", code, flags=re.MULTILINE)
     return run(["bash", "-euc", _CURL + code], account, folder, **variables)
 

@@ -21,7 +21,7 @@ LAYERS = (
     {"tags", "custom_fields"},
     {"suppressions"},
     {"subscribers"},
-    {"merge_tags", "segments"},
+    {"merge_tags", "segments", "operations"},
     {"webhooks"},
     {"maintenance", "health", "reflection"},
 )
@@ -279,7 +279,7 @@ def test_features_import_only_stores_models_and_rules_of_others() -> None:
         and subpackage(module) in FEATURES - {subpackage(name)}
         and not (
             is_store(module)
-            or last_name(module) in {"models", "rules", "idempotent_database"}
+            or last_name(module) in {"models", "rules", "fields", "history", "idempotent_database"}
             or is_in(module, ["server.subscribers.filters"])
         )
     }

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import ServiceDescriptor
-from roster.v1 import custom_fields_pb2, subscribers_pb2, tags_pb2, webhooks_pb2
+from roster.v1 import custom_fields_pb2, operations_pb2, subscribers_pb2, tags_pb2, webhooks_pb2
 
 from ..responses import JSON
 from .comments import comment, sentences
@@ -29,6 +29,7 @@ _RESOURCES = {
     "subscriber": subscribers_pb2.Subscriber.DESCRIPTOR,
     "tag": tags_pb2.Tag.DESCRIPTOR,
     "customField": custom_fields_pb2.CustomField.DESCRIPTOR,
+    "operation": operations_pb2.Operation.DESCRIPTOR,
     "webhook": webhooks_pb2.Webhook.DESCRIPTOR,
 }
 # The headers of every delivery, with descriptions, by component name.

@@ -17,6 +17,7 @@ from .bodies import WHOLE, body_reader, check_body, update_mask_of
 from .fields import Setter, check_oneofs, in_query, path_field, setter
 from .methods import METHODS
 from .query import QueryReader
+from .read_masks import ReadMask, read_mask_of
 from .responses import (
     ConditionalStatus,
     conditional_status,
@@ -73,6 +74,8 @@ class Binding:
     query: QueryReader
     # Fills the field mask of an update from the keys of the body.
     update_mask: UpdateMask | None
+    # Removes fields of the response that the request does not select.
+    read_mask: ReadMask | None
     # The response field with the next page token, which is sent as a Link header instead.
     next_link: str | None
     # Whether the response has a `debug_redact` field.
@@ -149,6 +152,7 @@ def _build(method: MethodDescriptor, rule: Any, http_method: str, template: Temp
         read_body=None if requests else body_reader(request, body, in_url, mask),
         query=QueryReader(request, frozenset(paths) | _in_body(request, body, requests)),
         update_mask=mask,
+        read_mask=read_mask_of(method),
         next_link=next_link(method),
         holds_secret=holds_secret(method.output_type),
         request_records=requests,

@@ -31,6 +31,7 @@ COMMANDS = {
     "restore": "restore:restore",
     "import": "transfer.import_command:import_",
     "export": "transfer.export_command:export",
+    "batch": "batch:batch",
     "settings": "settings:settings",
     "accounts": "accounts:app",
     "keys": "keys:app",

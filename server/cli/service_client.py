@@ -68,7 +68,15 @@ class ServiceClient:
     async def get(self, path: str, **query: str) -> Any:
         """Returns the JSON value at a path."""
         async with self.request("GET", path, query) as response:
-            body = b"".join([block async for block in line_blocks(response)])
+            return await self._json(response)
+
+    async def post(self, path: str, body: Any) -> Any:
+        """Sends a JSON value to a path and returns that of the response."""
+        async with self.request("POST", path, {}, json=body) as response:
+            return await self._json(response)
+
+    async def _json(self, response: aiohttp.ClientResponse) -> Any:
+        body = b"".join([block async for block in line_blocks(response)])
         try:
             return orjson.loads(body)
         except ValueError:
@@ -84,7 +92,7 @@ class ServiceClient:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Sends a request and yields the response when its headers arrive.
 
-        Raises CommandError unless its status is 200.
+        Raises CommandError unless its status is 2xx.
         """
         try:
             response = await self._session.request(
@@ -102,7 +110,7 @@ class ServiceClient:
             raise connection_lost(error) from error
         async with response:
             try:
-                if response.status != 200:
+                if not 200 <= response.status < 300:
                     raise await self._rejection(response)
                 yield response
             finally:

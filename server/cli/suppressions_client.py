@@ -19,9 +19,9 @@ from .transfer.import_source import Source
 async def add(client: ServiceClient, emails: list[str], reason: str) -> dict[str, Any]:
     """Adds suppressions and returns the counts."""
     body = {"emails": emails, "reason": reason}
-    async with client, client.request("POST", "/api/suppressions", {}, json=body) as response:
-        counts: dict[str, Any] = await response.json()
-        return counts
+    async with client:
+        counts: dict[str, Any] = await client.post("/api/suppressions", body)
+    return counts
 
 
 async def import_list(

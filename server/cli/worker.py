@@ -9,7 +9,9 @@ from ..config import Settings
 from ..console import console
 from ..database_url import PostgresUrl
 from ..maintenance.tasks import run_maintenance
-from ..observability.sources import of_database
+from ..observability.sources import of_database, of_operations
+from ..operations.runner import OperationRunner
+from ..operations.store_steps import Steps
 from ..serving.observability import start_observability
 from ..serving.observability_options import (
     ObservabilityOptions,
@@ -25,6 +27,7 @@ from ..serving.secret_key import check_secret_key, open_encryption
 from ..serving.webhook_delivery import deliver
 from ..storage.database import StorageError
 from ..storage.databases import database_at
+from ..suppressions.store import Suppressions
 from ..webhooks.egress.client import Client
 from ..webhooks.egress.policy import EgressPolicy
 from .options import takes_settings
@@ -32,7 +35,7 @@ from .options import takes_settings
 
 @takes_settings
 def worker(settings: Settings) -> None:
-    """Run the background work of a PostgreSQL database: webhook deliveries and maintenance.
+    """Run the background work of a PostgreSQL database: deliveries, operations and maintenance.
 
     `serve` and `server` do the same work themselves. Workers share it with them, and continue when
     no service runs. Several workers can run.
@@ -72,6 +75,9 @@ async def _work(
             client = await stack.enter_async_context(Client(policy))
             await stack.enter_async_context(run_maintenance(database))
             await deliver(database, client, encryption, observability.exposition, stack)
+            operations = OperationRunner(database, Steps(Suppressions(encryption)))
+            observability.exposition.add(of_operations(operations))
+            await stack.enter_async_context(operations.running())
         await life.serving(Ready(database=str(location), metrics=metrics_url))
 
 

@@ -1,6 +1,6 @@
 """The panels of the dashboard, in the order in which an incident is investigated.
 
-Overall health, then calls and errors, the database, webhooks, and resource usage.
+Overall health, then calls and errors, the database, webhooks, operations, and resource usage.
 """
 
 from __future__ import annotations
@@ -221,6 +221,23 @@ ROWS = (
                 "Delivery attempts per second.",
                 "reqps",
                 ((rate(m.WEBHOOK_ATTEMPTS, "outcome"), "{{outcome}}"),),
+            ),
+        ),
+    ),
+    Row(
+        "Operations",
+        (
+            Panel(
+                "Subscribers processed",
+                "Subscribers that operations have processed, per second.",
+                "reqps",
+                ((rate(m.OPERATION_SUBSCRIBERS), "subscribers"),),
+            ),
+            Panel(
+                "Time of steps",
+                "The share of time in which steps run. Between steps, calls use the writer.",
+                "percentunit",
+                ((rate(m.OPERATION_STEP_SECONDS), "steps"),),
             ),
         ),
     ),

@@ -36,6 +36,10 @@ EVENT_DESCRIPTIONS: Mapping[str, str] = {
     EventType.CUSTOM_FIELD_DELETED: (
         "A custom field and its values were deleted. Subscribers with a value cause no events."
     ),
+    EventType.OPERATION_COMPLETED: (
+        "An operation on many subscribers ended or was canceled. It follows the events of the"
+        " subscribers. Operations that only count cause no event."
+    ),
     EventType.WEBHOOK_DISABLED: (
         "The service disabled a webhook of the account. The event is sent to the account's other"
         " webhooks."

@@ -25,6 +25,7 @@ class EventType(StrEnum):
     CUSTOM_FIELD_CREATED = "custom_field.created"
     CUSTOM_FIELD_UPDATED = "custom_field.updated"
     CUSTOM_FIELD_DELETED = "custom_field.deleted"
+    OPERATION_COMPLETED = "operation.completed"
     WEBHOOK_DISABLED = "webhook.disabled"
     WEBHOOK_TEST = "webhook.test"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -64,7 +65,7 @@ class Validate(Interceptor):
         if request is None:
             raise undecodable_request()
         checks = checks_of(request.DESCRIPTOR, method.path_fields)
-        faults = [fault for field in checks.text_fields for fault in field.faults(request)]
+        faults = list(checks.text_faults(request))
         if checks.has_bounds:
             violations = self._validator.collect_violations(request)
             faults += [_detail(violation.proto) for violation in violations]
@@ -97,6 +98,7 @@ class TextField(NamedTuple):
     """A string field and its options."""
 
     name: str
+    json_name: str
     is_repeated: bool
     is_trimmed: bool
     is_multiline: bool
@@ -107,13 +109,13 @@ class TextField(NamedTuple):
             values = getattr(request, self.name)
             for index, value in enumerate(values):
                 if self._is_invalid(value):
-                    yield self._fault(f"{json_name(self.name)}[{index}]")
+                    yield self._fault(f"{self.json_name}[{index}]")
                 elif self.is_trimmed and (trimmed := trim(value)) != value:
                     values[index] = trimmed
             return
         value = getattr(request, self.name)
         if self._is_invalid(value):
-            yield self._fault(json_name(self.name))
+            yield self._fault(self.json_name)
         elif self.is_trimmed and (trimmed := trim(value)) != value:
             setattr(request, self.name, trimmed)
 
@@ -133,19 +135,31 @@ class Checks(NamedTuple):
     """The checks of a message type."""
 
     text_fields: Sequence[TextField]
+    messages: Mapping[str, Checks]
     has_bounds: bool
+
+    def text_faults(self, request: Any) -> Iterator[Detail]:
+        """Trims the text of a message and of those in it, and yields what is not valid."""
+        for field in self.text_fields:
+            yield from field.faults(request)
+        for name, checks in self.messages.items():
+            if request.HasField(name):
+                for fault in checks.text_faults(getattr(request, name)):
+                    yield replace(fault, field=f"{json_name(name)}.{fault.field}")
 
 
 @cache
 def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
     """Returns the checks that the options of a message type declare.
 
-    Text in the path is not checked: an ID that is not valid is not found.
+    Text in the path is not checked: an ID that is not valid is not found. Neither is text in
+    repeated messages, which are rows that are validated one by one.
     """
     return Checks(
         text_fields=[
             TextField(
                 field.name,
+                field.json_name,
                 field.is_repeated,
                 field.GetOptions().Extensions[http_pb2.trimmed],
                 field.GetOptions().Extensions[http_pb2.multiline],
@@ -153,6 +167,13 @@ def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
             for field in message.fields
             if field.type == FieldDescriptor.TYPE_STRING and field.name not in path_fields
         ],
+        messages={
+            field.name: checks_of(field.message_type, frozenset())
+            for field in message.fields
+            if field.message_type is not None
+            and not field.is_repeated
+            and field.message_type.file.package == message.file.package
+        },
         has_bounds=any(
             field.GetOptions().HasExtension(validate_pb2.field) for field in message.fields
         ),

@@ -1,4 +1,4 @@
-"""Deletes attempts after 14 days, and events and deliveries after 30, of every account.
+"""Deletes attempts after 14 days, and events, deliveries and ended operations after 30.
 
 Each transaction is short and concerns one account. It takes no account lock, so only the
 dispatcher of the account waits for it.
@@ -16,8 +16,10 @@ from .periodic import raise_if_cancelled
 from .purge import purge_accounts
 
 
-async def purge_events(
-    database: Database, purge: Callable[[str, Transaction], int] = store_retention.purge
+async def purge_old_rows(
+    database: Database,
+    has_old: Callable[[str, Transaction], bool] = store_retention.has_old,
+    purge: Callable[[str, Transaction], int] = store_retention.purge,
 ) -> int:
     """Deletes all old rows and returns their number. `purge` deletes a batch of an account."""
 
@@ -28,4 +30,4 @@ async def purge_events(
             raise_if_cancelled()
         return purged
 
-    return await purge_accounts(database, store_retention.has_old, purge_all)
+    return await purge_accounts(database, has_old, purge_all)

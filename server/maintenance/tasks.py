@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from ..operations import store as operations
 from ..storage.database import Database
 from .backups import CHECK_INTERVAL, BackupSchedule
 from .periodic import PeriodicTask, running
 from .purge import purge_responses
-from .retention import purge_events
+from .retention import purge_old_rows
 
 # Seconds. Retention periods are a day or longer, so an hour more does not matter.
 PURGE_INTERVAL = 3_600.0
@@ -28,7 +29,12 @@ async def run_maintenance(
         PeriodicTask(
             "purge of stored responses", PURGE_INTERVAL, partial(purge_responses, database)
         ),
-        PeriodicTask("purge of old events", PURGE_INTERVAL, partial(purge_events, database)),
+        PeriodicTask("purge of old events", PURGE_INTERVAL, partial(purge_old_rows, database)),
+        PeriodicTask(
+            "purge of old operations",
+            PURGE_INTERVAL,
+            partial(purge_old_rows, database, operations.has_old, operations.purge),
+        ),
     ]
     if backups is not None:
         tasks.append(PeriodicTask("backup", CHECK_INTERVAL, backups.run))

@@ -147,6 +147,16 @@ WEBHOOK_ATTEMPTS = Metric(
     "Webhook delivery attempts, by outcome.",
     ("outcome",),
 )
+OPERATION_SUBSCRIBERS = Metric(
+    "roster_operation_subscribers_total",
+    Kind.COUNTER,
+    "Subscribers that operations of this process have processed.",
+)
+OPERATION_STEP_SECONDS = Metric(
+    "roster_operation_step_seconds_total",
+    Kind.COUNTER,
+    "Time that steps of operations took.",
+)
 WORKER_UP = Metric(
     "roster_worker_up",
     Kind.GAUGE,

@@ -56,6 +56,23 @@ def of_database(database: Measured) -> Source:
     return samples
 
 
+class Runner(Protocol):
+    """What runs operations: the subscribers processed, and the seconds of all steps."""
+
+    processed: int
+    seconds: float
+
+
+def of_operations(runner: Runner) -> Source:
+    """Returns the metric source of the operations of a process."""
+
+    def samples() -> Iterable[Sample]:
+        yield Sample(metrics.OPERATION_SUBSCRIBERS, runner.processed)
+        yield Sample(metrics.OPERATION_STEP_SECONDS, runner.seconds)
+
+    return samples
+
+
 def of_http(server: HttpServer) -> Source:
     """Returns the metric source of an HTTP server."""
 

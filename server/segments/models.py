@@ -8,14 +8,15 @@ from peewee import BigIntegerField, CompositeKey, Model, TextField
 class Segment(Model):
     """A segment; `name_key` is the normal form of the name, for comparison and order.
 
-    `uses` is JSON: the keys of the tags and custom fields that the filter names, see `Uses`.
+    `expression` is the filter. `uses` is JSON: the keys of the tags and custom fields that it
+    names, see `Uses`.
     """
 
     account_id = TextField()
     id = TextField()
     name = TextField()
     name_key = TextField()
-    filter = TextField()
+    expression = TextField()
     uses = TextField()
     description = TextField()
     created_at = BigIntegerField()

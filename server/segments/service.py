@@ -32,9 +32,7 @@ class SegmentService(SegmentServiceServicer):
 
         def create(tx: Transaction) -> pb.CreateSegmentResponse:
             _check(account, tree, tx)
-            row = store.create(
-                account, request.name, request.filter, tree, request.description, tx
-            )
+            row = store.create(account, request.name, request.filter, tree, request.description, tx)
             return pb.CreateSegmentResponse(segment=_segment(row))
 
         return await self._database.write(create)
@@ -64,7 +62,10 @@ class SegmentService(SegmentServiceServicer):
             if field in fields and not getattr(request, field):
                 raise invalid(field, "REQUIRED", "is required")
         segment_id = checked_id(request.id, SegmentNotFound)
-        changes = {field: getattr(request, field) for field in fields}
+        changes = {
+            "expression" if field == "filter" else field: getattr(request, field)
+            for field in fields
+        }
         tree = parsed(request.filter) if "filter" in fields else None
 
         def update(tx: Transaction) -> pb.UpdateSegmentResponse:
@@ -92,7 +93,7 @@ def _segment(row: store.SegmentRow) -> pb.Segment:
     return pb.Segment(
         id=row.id,
         name=row.name,
-        filter=row.filter,
+        filter=row.expression,
         description=row.description,
         created_at=timestamp(row.created_at),
         updated_at=timestamp(row.updated_at),

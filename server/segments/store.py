@@ -31,7 +31,7 @@ class SegmentRow(NamedTuple):
 
     id: str
     name: str
-    filter: str
+    expression: str
     uses: str
     description: str
     created_at: int
@@ -61,9 +61,7 @@ _BY_KEY = Statement(
 )
 _ALL = Statement(
     lambda _: (
-        Segment.select(*_COLUMNS)
-        .where(_IN_ACCOUNT)
-        .order_by(Segment.account_id, Segment.name_key)
+        Segment.select(*_COLUMNS).where(_IN_ACCOUNT).order_by(Segment.account_id, Segment.name_key)
     )
 )
 _INSERT = Statement(
@@ -77,7 +75,7 @@ _UPDATE = Statement(
         params(
             Segment.name,
             Segment.name_key,
-            Segment.filter,
+            Segment.expression,
             Segment.uses,
             Segment.description,
             Segment.updated_at,
@@ -156,15 +154,15 @@ class SegmentFilters:
     def filter_of(self, account_id: str, segment_id: str, tx: Transaction) -> str:
         """Returns the filter of a segment. Raises SegmentNotFound or SegmentWithoutFilter."""
         row = find(account_id, segment_id, tx)
-        if not row.filter:
+        if not row.expression:
             raise SegmentWithoutFilter
-        return row.filter
+        return row.expression
 
     def rename_tag(self, account_id: str, before: str, name: str, tx: Transaction) -> None:
         """Writes the new name of a tag into all filters that name it."""
         key = caseless_key(before)
         for segment in _naming(account_id, Uses([key], []), tx):
-            text = with_renamed_tag(segment.filter, key, name)
+            text = with_renamed_tag(segment.expression, key, name)
             _store_filter(account_id, segment, text, tx)
 
     def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None:
@@ -198,7 +196,7 @@ def _naming(account_id: str, named: Uses, tx: Transaction) -> list[SegmentRow]:
 
 def _store_filter(account_id: str, segment: SegmentRow, text: str, tx: Transaction) -> None:
     uses = uses_of(parsed(text)) if text else Uses([], [])
-    _store(account_id, segment._replace(filter=text, uses=_json(uses)), tx)
+    _store(account_id, segment._replace(expression=text, uses=_json(uses)), tx)
 
 
 def _json(uses: Uses) -> str:

@@ -16,7 +16,7 @@ from ..encryption import Encryption
 from ..health.readiness import HEARTBEAT_TIMEOUT
 from ..maintenance.tasks import run_maintenance
 from ..observability.observability import Observability
-from ..observability.sources import of_database
+from ..observability.sources import of_database, of_operations
 from ..observability.traced_database import TracedDatabase
 from ..observability.tracing import Tracing
 from ..storage.database import Database
@@ -93,6 +93,8 @@ class Core:
         await stack.enter_async_context(run_maintenance(database, options.backups))
         exposition = self._observability.exposition
         await deliver(database, self._client, self._encryption, exposition, stack)
+        exposition.add(of_operations(self.app.operations))
+        await stack.enter_async_context(self.app.operations.running())
         self.app.accept_calls()
         self._is_open = True
 

@@ -16,7 +16,7 @@ _FOLDER = files("server") / "guides"
 _GUIDES = {
     "Get started": ("quick-start", "authentication"),
     "Concepts": ("statuses", "consent", "pagination", "errors", "idempotency"),
-    "Guides": ("import", "filters", "sync", "webhooks", "grpc"),
+    "Guides": ("import", "filters", "segments", "sync", "webhooks", "grpc"),
 }
 
 

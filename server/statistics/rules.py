@@ -1,7 +1,7 @@
 """The names of counts.
 
-Totals are `status:NUMBER`, the subscribers with a status, and `tag:ID`, those with a tag. The counts
-of a day are its flows.
+Totals are `status:NUMBER`, the subscribers with a status, and `tag:ID`, those with a tag. The
+counts of a day are its flows.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from roster.v1 import subscribers_pb2 as pb
 
@@ -12,10 +11,10 @@ from ..messages import created_range, microseconds
 from ..paging import PageToken, page_of, parse_page_token
 from ..texts import caseless_key
 from .fields import SubscriberRow
-from .filters.expression import Condition, FilterExpression, Kind
-from .filters.tree import And
+from .filters.expression import FilterExpression
 from .rules import search_text
-from .store_paging import Filter, Order, PagePosition
+from .store_filter import Filter, with_expression
+from .store_paging import Order, PagePosition
 
 ListRequest = pb.ListSubscribersRequest | pb.ExportSubscribersRequest
 
@@ -66,47 +65,6 @@ def export_filter(request: ListRequest, expression: FilterExpression | None = No
         updated_before=_revision(request, "updated_before", up=True),
     )
     return filters if expression is None else with_expression(filters, expression)
-
-
-def with_expression(filters: Filter, expression: FilterExpression) -> Filter:
-    """Adds an expression. Conditions that the other filters can express replace those.
-
-    Pages of these filters are read in the order of an index.
-    """
-    tree, values = expression
-    rest = []
-    for condition in tree.conditions if isinstance(tree, And) else (tree,):
-        added = _as_filter(condition, values, filters)
-        if added is None:
-            rest.append(condition)
-        else:
-            filters = filters._replace(**added)
-    if not rest:
-        return filters
-    return filters._replace(expression=FilterExpression(And(tuple(rest)), values))
-
-
-def _as_filter(condition: Any, values: Mapping[str, Any], filters: Filter) -> dict[str, Any] | None:
-    """Returns the fields of a filter that express a condition, or None."""
-    if not isinstance(condition, Condition) or len(condition.parameters) != 1:
-        return None
-    value = values[condition.parameters[0]]
-    match condition.kind, condition.column, condition.operator:
-        case Kind.TAG, _, "=" if filters.tag_key is None:
-            return {"tag_key": value}
-        case Kind.COLUMN, "status", "=" if filters.status is None:
-            return {"status": value}
-        case Kind.COLUMN, "id", ">=":
-            return {"first_id": max(value, filters.first_id or value)}
-        case Kind.COLUMN, "id", "<":
-            return {"end_id": min(value, filters.end_id or value)}
-        case Kind.COLUMN, "revision", ">=":
-            after = filters.updated_after
-            return {"updated_after": value - 1 if after is None else max(value - 1, after)}
-        case Kind.COLUMN, "revision", "<":
-            before = filters.updated_before
-            return {"updated_before": value if before is None else min(value, before)}
-    return None
 
 
 def _revision(request: ListRequest, name: str, *, up: bool = False) -> int | None:

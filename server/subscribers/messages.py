@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, cast
 
 from roster.v1 import subscribers_pb2 as pb
 
+from ..errors import Detail, ValidationError
 from ..messages import timestamp
 from .fields import FIELDS, SubscriberRow
 from .row_writer import Result
 from .rules import MAX_REPEATED
 
+_NAMES = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields)
+_ONLY_FULL = {"updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at", "consent"}
 # The fields of the message that are copied from a row as they are.
 _COPIED = [field.name for field in FIELDS if field.name not in ("tags", "created_at")]
+
+
+class Selected(NamedTuple):
+    """The fields that a request selects. `names` is None for all fields of the view."""
+
+    names: frozenset[str] | None
+    is_full: bool
+
+    def keep(self, messages: Iterable[pb.Subscriber]) -> None:
+        """Clears the other fields of messages."""
+        if self.names is not None:
+            for message in messages:
+                for field, _ in message.ListFields():
+                    if field.name not in self.names:
+                        message.ClearField(field.name)  # type: ignore[arg-type]
+
+
+def selected_fields(
+    request: pb.GetSubscriberRequest | pb.ListSubscribersRequest,
+) -> Selected:
+    """Returns the fields of the view and the read mask. Raises ValidationError for the mask."""
+    is_full = request.view == pb.Subscriber.FULL
+    paths = frozenset(request.read_mask.paths)
+    if not paths or "*" in paths:
+        return Selected(None, is_full)
+    unknown = sorted(paths - _NAMES)
+    if unknown:
+        details = [
+            Detail("readMask", "INVALID_VALUE", f"{path} is not a field of a subscriber")
+            for path in unknown
+        ]
+        raise ValidationError(details)
+    return Selected(paths, is_full or not paths.isdisjoint(_ONLY_FULL))
 
 
 def fill_all(messages: Any, rows: Sequence[SubscriberRow], *, full: bool) -> None:

@@ -13,7 +13,8 @@ from . import rules
 from .fields import Status
 from .history import Actor
 from .rules import Failure, NewSubscriber, RowError, Validated
-from .store import Changes, SubscriberStore, change_status, row_error_for
+from .store import Changes, SubscriberStore, row_error_for
+from .store_changes import change_status
 from .store_reading import find, ids_by_address
 
 # The limits of one transaction. A large transaction amortizes the commit, a small one keeps

@@ -25,14 +25,14 @@ from ..streams import accept, accept_with_first, prefetch
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct
 from ..texts import caseless_key
-from . import rules, store
+from . import rules, store, store_changes
 from .csv_format import header_cells, row_cells
 from .fields import PROFILE, Status, SubscriberRow
 from .filters.reading import FilterExpressions
 from .history import Actor, Source
 from .imports.pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
-from .messages import bulk_response, fill, fill_all
+from .messages import bulk_response, fill, fill_all, selected_fields
 from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalEvents
 from .store_paging import PagePosition, has_one_statement, page, page_without_total
@@ -105,6 +105,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         self, request: pb.GetSubscriberRequest, _context: Context
     ) -> pb.GetSubscriberResponse:
         account, reference = account_id(), check_reference(request.id)
+        selected = selected_fields(request)
         get = SharedWork(
             ("get", account, type(reference)),
             reference,
@@ -112,7 +113,9 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             has_one_statement=True,
         )
         row = await self._database.read(get)
-        return _filled(pb.GetSubscriberResponse(), row, full=_is_full(request))
+        reply = _filled(pb.GetSubscriberResponse(), row, full=selected.is_full)
+        selected.keep([reply.subscriber])
+        return reply
 
     async def BatchGetSubscribers(
         self, request: pb.BatchGetSubscribersRequest, _context: Context
@@ -139,6 +142,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def ListSubscribers(
         self, request: pb.ListSubscribersRequest, _context: Context
     ) -> pb.ListSubscribersResponse:
+        selected = selected_fields(request)
         expression = await self._filters.read(request.filter, request.segment)
         account, query = account_id(), list_query(request, expression)
         reply = pb.ListSubscribersResponse(page=query.page, limit=query.position.limit)
@@ -148,7 +152,8 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         is_alone = has_one_statement(query.filter, query.position)
         result = await self._database.read(OneStatement(work) if is_alone else work)
         reply.total = result.total
-        fill_all(reply.subscribers, result.rows, full=_is_full(request))
+        fill_all(reply.subscribers, result.rows, full=selected.is_full)
+        selected.keep(reply.subscribers)
         if result.more:
             reply.next_page_token = next_page_token(query, result.rows[-1])
         check_page(reply)
@@ -204,7 +209,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         return await self._database.write(
             lambda tx: _filled(
                 pb.ChangeSubscriberStatusResponse(),
-                store.change_status(
+                store_changes.change_status(
                     account,
                     reference,
                     status,
@@ -223,7 +228,8 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         tags = distinct(list(request.tags))
         return await self._database.write(
             lambda tx: _filled(
-                pb.AddSubscriberTagsResponse(), store.add_tags(account, reference, tags, tx, by)
+                pb.AddSubscriberTagsResponse(),
+                store_changes.add_tags(account, reference, tags, tx, by),
             )
         )
 
@@ -235,7 +241,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         return await self._database.write(
             lambda tx: _filled(
                 pb.RemoveSubscriberTagsResponse(),
-                store.remove_tags(account, reference, keys, tx, by),
+                store_changes.remove_tags(account, reference, keys, tx, by),
             )
         )
 
@@ -323,7 +329,7 @@ def _update_profiles(
     tx: Transaction,
 ) -> list[pb.UpdateSubscriberResponse | Exception]:
     return _filled_each(
-        pb.UpdateSubscriberResponse, store.update_profiles(account, updates, tx, by)
+        pb.UpdateSubscriberResponse, store_changes.update_profiles(account, updates, tx, by)
     )
 
 
@@ -344,12 +350,7 @@ def _caller() -> Actor:
     return Actor(Source.API, current().key_id)
 
 
-def _is_full(
-    request: pb.GetSubscriberRequest
-    | pb.BatchGetSubscribersRequest
-    | pb.ListSubscribersRequest
-    | pb.ExportSubscribersRequest,
-) -> bool:
+def _is_full(request: pb.BatchGetSubscribersRequest | pb.ExportSubscribersRequest) -> bool:
     return request.view == pb.Subscriber.FULL
 
 

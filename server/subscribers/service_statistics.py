@@ -1,4 +1,4 @@
-"""StatisticsService."""
+"""StatisticService."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from roster.v1 import statistics_pb2 as pb
-from roster.v1.statistics_pb2_grpc import StatisticsServiceServicer
+from roster.v1.statistics_pb2_grpc import StatisticServiceServicer
 
 from ..caller import account_id
 from ..errors import invalid
@@ -21,8 +21,8 @@ from ..storage.transaction import Transaction
 from ..tags.store import names_of
 from .fields import Status
 from .filters.reading import FilterExpressions
-from .list_query import with_expression
-from .store_paging import Filter, count_matches
+from .store_filter import Filter, with_expression
+from .store_paging import count_matches
 
 _EPOCH = date(1970, 1, 1)
 # Without the other forms of ISO 8601, which Python also parses.
@@ -39,7 +39,7 @@ class _Totals(NamedTuple):
     net_growth: int
 
 
-class StatisticsService(StatisticsServiceServicer):
+class StatisticService(StatisticServiceServicer):
     """Returns statistics of the caller's account."""
 
     def __init__(self, database: Database, filters: FilterExpressions) -> None:
@@ -67,21 +67,21 @@ class StatisticsService(StatisticsServiceServicer):
             segments=segments,
         )
 
-    async def ListDailyStatistics(
-        self, request: pb.ListDailyStatisticsRequest, _context: Context
-    ) -> pb.ListDailyStatisticsResponse:
+    async def GetDailyStatistics(
+        self, request: pb.GetDailyStatisticsRequest, _context: Context
+    ) -> pb.GetDailyStatisticsResponse:
         account = account_id()
         first = _day("from", request.from_date) if request.from_date else None
         last = _day("to", request.to_date) if request.to_date else None
 
-        def read(tx: Transaction) -> pb.ListDailyStatisticsResponse:
+        def read(tx: Transaction) -> pb.GetDailyStatisticsResponse:
             end = day_of(tx.now) if last is None else last
             start = end - PERIOD + 1 if first is None else first
             if not start <= end < start + MAX_DAYS:
                 message = f"must be at most {MAX_DAYS} days before to, and not after it"
                 raise invalid("from", "OUT_OF_RANGE", message)
             flows = store.flows(account, start, end, tx)
-            return pb.ListDailyStatisticsResponse(
+            return pb.GetDailyStatisticsResponse(
                 days=[
                     pb.DailyStatistics(
                         date=(_EPOCH + timedelta(day)).isoformat(),

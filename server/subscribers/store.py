@@ -1,8 +1,8 @@
-"""Creates, changes and deletes subscribers."""
+"""Creates, updates and deletes subscribers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -15,43 +15,37 @@ from ..errors import (
     Detail,
     RosterError,
     SubscriberAlreadyExists,
-    SubscriberNotFound,
     SubscriberSuppressed,
     ValidationError,
     invalid,
 )
-from ..events.rules import Change, EventType, created, deleted
+from ..events.rules import EventType, created, deleted
 from ..events.store import has_webhooks, record
 from ..ids import ids_at, timestamp_of
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..suppressions.rules import NewSuppression, Reason
 from ..suppressions.store import Suppressions
-from ..texts import caseless_key
 from .counters.store_counting import add_to_counters, remove_from_counters
 from .counters.store_statistics import StatisticChanges
 from .fields import PROFILE, Status, SubscriberRow
-from .history import API, Actor, Source, entries, origin
+from .history import API, Actor, Source, origin
 from .models import Subscriber
 from .rules import (
     NO_CONSENT_RECORD,
     NO_VALUES,
     OPTED_OUT,
-    STATUS_EVENT_TYPES,
     ConsentRecord,
     Failure,
     NewSubscriber,
     RowError,
     SearchKeys,
-    check_number_of_tags,
-    check_transition,
     search_keys,
     status_at_new_address,
-    status_times,
 )
-from .store_attached import attach, detach, detach_all, merge_values, put_values
-from .store_history import add_history
-from .store_reading import IN_ACCOUNT, ONE, Reference, find, find_each
+from .store_attached import attach, detach_all, merge_values, put_values
+from .store_changes import check_suppressed, store_change
+from .store_reading import IN_ACCOUNT, ONE, Reference, find
 from .store_revisions import keep_deleted, next_revision, revision_at
 
 # The columns that an import can state, besides the time of creation.
@@ -92,16 +86,6 @@ _INSERT_STATED = Statement(lambda dialect: _insert_all(dialect, _STATED_COLUMNS)
 # For rows that state nothing. Each column takes time (`bulk_of_100` in `make bench`).
 _INSERT_NEW = Statement(
     lambda dialect: _insert_all(dialect, (Subscriber.confirmed_at,)), has_one_plan=True
-)
-_UPDATE = Statement(
-    lambda _: Subscriber.update(
-        {
-            column: param(column.name)
-            for column in _ALL_COLUMNS
-            if column.name not in ("account_id", "id", "created_at", "origin")
-        }
-    ).where(ONE),
-    has_one_plan=True,
 )
 _DELETE = Statement(lambda _: Subscriber.delete().where(ONE), has_one_plan=True)
 
@@ -281,13 +265,13 @@ class SubscriberStore:
         row = before._replace(**changes.profile, **address)
         statistics = StatisticChanges(tx.now)
         if changes.values:
-            merge_values(account_id, before.id, changes.values, tx)
+            merge_values(account_id, [before.id], changes.values, tx)
             row = row._replace(values=merged(before.values, changes.values))
         if changes.tags is not None:
             detach_all(account_id, before.id, statistics, tx)
             names = attach(account_id, [(before.id, changes.tags)], statistics, tx)
             row = row._replace(tags=tuple(names.values()))
-        return _store_change(account_id, before, row, statistics, tx, by)
+        return store_change(account_id, before, row, statistics, tx, by)
 
     def _new_address(
         self, account_id: str, before: SubscriberRow, email: Email, tx: Transaction
@@ -301,7 +285,7 @@ class SubscriberStore:
             return {"email": email.address}
         if tx.scalar(_BY_EMAIL_KEY, account_id=account_id, email_key=email.key):
             raise SubscriberAlreadyExists
-        _check_suppressed(account_id, email.key, self._suppressions, tx)
+        check_suppressed(account_id, email.key, self._suppressions, tx)
         self._suppress_if_opted_out(account_id, before, tx)
         status = int(status_at_new_address(Status(before.status)))
         return {"email": email.address, "email_key": email.key, "status": status}
@@ -390,170 +374,6 @@ def _invalid_values(
         faults: Sequence[Detail] = check_values(values, types) or check_size(values)
         if faults:
             yield index, faults
-
-
-def change_status(
-    account_id: str,
-    reference: Reference,
-    status: Status,
-    tx: Transaction,
-    by: Actor = API,
-    *,
-    by_admin: bool,
-    consent_record: ConsentRecord = NO_CONSENT_RECORD,
-    suppressions: Suppressions | None = None,
-) -> SubscriberRow:
-    """Changes the status of a subscriber and returns it.
-
-    `consent_record` can contain the times of the change. `suppressions` are required for a
-    status that is not an opt-out. Raises SubscriberNotFound, InvalidStatusTransition or
-    SubscriberSuppressed.
-    """
-    before = find(account_id, reference, tx)
-    check_transition(Status(before.status), status, by_admin=by_admin)
-    if suppressions is not None and status not in (before.status, *OPTED_OUT):
-        _check_suppressed(account_id, before.email_key, suppressions, tx)
-    row = before._replace(status=int(status))
-    event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
-    statistics = StatisticChanges(tx.now)
-    return _store_change(
-        account_id, before, row, statistics, tx, by, event_type, consent_record
-    )
-
-
-def update_profiles(
-    account_id: str,
-    updates: Sequence[tuple[Reference, Mapping[str, str]]],
-    tx: Transaction,
-    by: Actor = API,
-) -> list[SubscriberRow | RosterError]:
-    """Changes fields of the profiles of subscribers.
-
-    Returns each of them, or SubscriberNotFound. Later changes of a subscriber follow its first
-    one.
-    """
-    outcomes: dict[int, SubscriberRow | RosterError] = {}
-    while len(outcomes) < len(updates):
-        left = [index for index in range(len(updates)) if index not in outcomes]
-        found = find_each(account_id, [updates[index][0] for index in left], tx)
-        first: dict[str, int] = {}
-        for index in left:
-            before = found.get(updates[index][0])
-            if before is None:
-                outcomes[index] = SubscriberNotFound()
-            else:
-                first.setdefault(before.id, index)
-        changes = []
-        for index in first.values():
-            reference, profile = updates[index]
-            changes.append((found[reference], found[reference]._replace(**profile)))  # type: ignore[arg-type]
-        statistics = StatisticChanges(tx.now)
-        stored = _store_changes(account_id, changes, statistics, tx, by)
-        outcomes |= zip(first.values(), stored, strict=True)
-    return [outcomes[index] for index in range(len(updates))]
-
-
-def _check_suppressed(
-    account_id: str, email_key: str, suppressions: Suppressions, tx: Transaction
-) -> None:
-    if suppressions.suppressed_among(account_id, [email_key], tx):
-        raise SubscriberSuppressed
-
-
-def add_tags(
-    account_id: str,
-    reference: Reference,
-    names: Mapping[str, str],
-    tx: Transaction,
-    by: Actor = API,
-) -> SubscriberRow:
-    """Adds tags, given as names by key, to a subscriber and returns it.
-
-    Raises SubscriberNotFound, or ValidationError if it would have too many.
-    """
-    before = find(account_id, reference, tx)
-    existing = {caseless_key(name): name for name in before.tags}
-    missing = {key: name for key, name in names.items() if key not in existing}
-    if not missing:
-        return before
-    check_number_of_tags(len(existing) + len(missing))
-    statistics = StatisticChanges(tx.now)
-    tags = {**existing, **attach(account_id, [(before.id, missing)], statistics, tx)}
-    row = before._replace(tags=tuple(tags[key] for key in sorted(tags)))
-    return _store_change(account_id, before, row, statistics, tx, by)
-
-
-def remove_tags(
-    account_id: str,
-    reference: Reference,
-    name_keys: Collection[str],
-    tx: Transaction,
-    by: Actor = API,
-) -> SubscriberRow:
-    """Removes tags, given by their name keys, from a subscriber and returns it.
-
-    Raises SubscriberNotFound.
-    """
-    before = find(account_id, reference, tx)
-    remaining = tuple(name for name in before.tags if caseless_key(name) not in name_keys)
-    statistics = StatisticChanges(tx.now)
-    if remaining != before.tags:
-        detach(account_id, before.id, name_keys, statistics, tx)
-    return _store_change(account_id, before, before._replace(tags=remaining), statistics, tx, by)
-
-
-def _store_change(
-    account_id: str,
-    before: SubscriberRow,
-    row: SubscriberRow,
-    statistics: StatisticChanges,
-    tx: Transaction,
-    by: Actor,
-    event_type: EventType = EventType.SUBSCRIBER_UPDATED,
-    consent_record: ConsentRecord = NO_CONSENT_RECORD,
-) -> SubscriberRow:
-    """Stores a change, see `_store_changes`. Returns the row."""
-    (stored,) = _store_changes(
-        account_id, [(before, row)], statistics, tx, by, event_type, consent_record
-    )
-    return stored
-
-
-def _store_changes(
-    account_id: str,
-    changes: Sequence[tuple[SubscriberRow, SubscriberRow]],
-    statistics: StatisticChanges,
-    tx: Transaction,
-    by: Actor,
-    event_type: EventType = EventType.SUBSCRIBER_UPDATED,
-    consent_record: ConsentRecord = NO_CONSENT_RECORD,
-) -> list[SubscriberRow]:
-    """Stores changes of different subscribers with their history and events. Returns the rows.
-
-    A change is a row before and after. Tags and values are not stored here; `statistics` already
-    contains the changes of tags. A change to equal values has no effect. A statement for each
-    row, three more, and those that record events.
-    """
-    if all(before == row for before, row in changes):
-        return [row for _, row in changes]
-    revision, stored, effective = next_revision(account_id, tx), [], []
-    for before, row in changes:
-        changed = row
-        if row != before:
-            times: dict[str, Any] = status_times(
-                Status(before.status), Status(row.status), tx.now, consent_record
-            )
-            changed = row._replace(revision=revision, **times)
-            effective.append((before, changed))
-            statistics.changed(before.status, row.status)
-        stored.append(changed)
-    columns = [{"account_id": account_id, **_columns_of(row)} for _, row in effective]
-    tx.run_each(_UPDATE, columns)
-    histories = [(row.id, entries(before, row, by)) for before, row in effective]
-    add_history(account_id, histories, tx)
-    statistics.store(account_id, tx)
-    record(account_id, [Change(event_type, before, row) for before, row in effective], tx)
-    return stored
 
 
 def _check_values(
@@ -650,9 +470,3 @@ def _new_columns(subscriber_id: str, created_at: int, new: NewSubscriber) -> tup
         *_profile_values(profile),
         *search_keys(profile["first_name"], profile["last_name"]),
     )
-
-
-def _columns_of(row: SubscriberRow) -> dict[str, Any]:
-    """Returns the values of the columns by name."""
-    keys = search_keys(row.first_name, row.last_name)._asdict()
-    return {**row._asdict(), **keys, "email_unicode_key": unicode_key(row.email_key)}

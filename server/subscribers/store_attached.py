@@ -32,7 +32,8 @@ _DETACH = Statement(
     lambda dialect: (
         SubscriberTag.delete()
         .where(
-            _LINKS_OF_ONE
+            (SubscriberTag.account_id == param("account_id"))
+            & dialect.any_of(SubscriberTag.subscriber_id, "ids")
             & SubscriberTag.tag_id.in_(
                 Tag.select(Tag.id).where(
                     (Tag.account_id == param("account_id")) & dialect.any_of(Tag.name_key, "keys")
@@ -54,7 +55,7 @@ _PUT_VALUES = Statement(
 _REMOVE_VALUES = Statement(
     lambda dialect: CustomValue.delete().where(
         (CustomValue.account_id == param("account_id"))
-        & (CustomValue.subscriber_id == param("subscriber_id"))
+        & dialect.any_of(CustomValue.subscriber_id, "ids")
         & dialect.any_of(CustomValue.key, "keys")
     ),
     has_one_plan=True,
@@ -88,13 +89,13 @@ def attach(
 
 def detach(
     account_id: str,
-    subscriber_id: str,
+    ids: Sequence[str],
     keys: Collection[str],
     statistics: StatisticChanges,
     tx: Transaction,
 ) -> None:
-    """Removes the tags with these name keys from a subscriber."""
-    rows = tx.all(_DETACH, account_id=account_id, subscriber_id=subscriber_id, keys=list(keys))
+    """Removes the tags with these name keys from subscribers."""
+    rows = tx.all(_DETACH, account_id=account_id, ids=ids, keys=list(keys))
     for (tag_id,) in rows:
         statistics.add_tag(tag_id, -1)
 
@@ -124,8 +125,8 @@ def put_values(
 
 
 def merge_values(
-    account_id: str, subscriber_id: str, values: Mapping[str, Any], tx: Transaction
+    account_id: str, ids: Sequence[str], values: Mapping[str, Any], tx: Transaction
 ) -> None:
-    """Replaces values of custom fields; None removes one. Two statements."""
-    tx.run(_REMOVE_VALUES, account_id=account_id, subscriber_id=subscriber_id, keys=list(values))
-    put_values(account_id, [(subscriber_id, values)], tx)
+    """Replaces values of custom fields of subscribers; None removes one. Two statements."""
+    tx.run(_REMOVE_VALUES, account_id=account_id, ids=ids, keys=list(values))
+    put_values(account_id, [(subscriber_id, values) for subscriber_id in ids], tx)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from peewee import (
@@ -27,28 +29,8 @@ from .fields import SubscriberRow
 from .filters.expression import LAST_CHARACTER, FilterExpression
 from .filters.store_conditions import condition_of
 from .models import Subscriber, SubscriberTag
+from .store_filter import Filter
 from .store_reading import SelectedRow, complete, select_rows
-
-
-class Filter(NamedTuple):
-    """The filters of a list; None is no filter.
-
-    `tag_key` and `email_key` are compared with the stored keys. `prefix` is the prefix of an
-    address as `key_prefix` returns it, and `folded_prefix` that of a name as `search_text`
-    returns it. `first_id` is inclusive, `end_id` exclusive. `updated_after` and
-    `updated_before` are revisions, both exclusive. `expression` is a filter expression.
-    """
-
-    status: int | None = None
-    tag_key: str | None = None
-    email_key: str | None = None
-    prefix: str | None = None
-    folded_prefix: str | None = None
-    first_id: str | None = None
-    end_id: str | None = None
-    updated_after: int | None = None
-    updated_before: int | None = None
-    expression: FilterExpression | None = None
 
 
 class Order(Enum):
@@ -174,13 +156,12 @@ def ids_after(
 
 
 def find_matches(
-    account_id: str, ids: Sequence[str], filters: Filter, tx: Transaction
+    account_id: str, ids: Sequence[str], expression: FilterExpression, tx: Transaction
 ) -> list[SubscriberRow]:
-    """Returns the subscribers with these IDs that match the filters, in order of ID."""
-    values = _values(filters)
-    statement = _among(_Shape(tuple(values), _tree(filters)))
-    rows = tx.all(statement, account_id=account_id, ids=ids, **values)
-    return sorted(map(complete, rows))
+    """Returns the subscribers with these IDs that match, in order of ID. One statement."""
+    statement = _among(expression.tree)
+    rows = tx.all(statement, account_id=account_id, ids=ids, **expression.values)
+    return sorted(map(complete, rows), key=attrgetter("id"))
 
 
 def count_matches(account_id: str, filters: Filter, tx: Transaction) -> int:
@@ -310,14 +291,13 @@ def _ids(filters: _Shape) -> Statement:
 
 
 @lru_cache(200)
-def _among(filters: _Shape) -> Statement:
+def _among(tree: Any) -> Statement:
     """Returns the statement that selects the matches among subscribers with given IDs."""
 
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
         query = select_rows(dialect).where(dialect.any_of(Subscriber.id, "ids"))
-        return _where(
-            query, filters, Subscriber, Subscriber.id, dialect, descending=False, among=True
-        )
+        condition = condition_of(tree, Subscriber, Subscriber.id, dialect, is_required=False)
+        return query.where(condition)
 
     return Statement(build)
 
@@ -370,12 +350,8 @@ def _where(
     dialect: Dialect,
     *,
     descending: bool,
-    among: bool = False,
 ) -> ModelSelect[Any]:
-    """Adds the conditions on the columns and the ID of a subscriber.
-
-    `among` is whether the query selects candidates already, so that each is checked.
-    """
+    """Adds the conditions on the columns and the ID of a subscriber."""
     last = Tuple(param("after_revision"), param("after_id"))
     key = Tuple(one.revision, id_)
     conditions = {
@@ -392,8 +368,7 @@ def _where(
         if name in filters.names:
             query = query.where(condition)
     if filters.tree is not None:
-        condition = condition_of(filters.tree, one, id_, dialect, is_required=not among)
-        query = query.where(condition)
+        query = query.where(condition_of(filters.tree, one, id_, dialect))
     return query
 
 

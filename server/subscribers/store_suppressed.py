@@ -9,7 +9,7 @@ from ..suppressions.rules import Reason
 from .fields import Status
 from .history import Actor, Source, lifted
 from .rules import OPTED_OUT
-from .store import change_status
+from .store_changes import change_status
 from .store_history import add_history
 from .store_reading import find, ids_by_address
 

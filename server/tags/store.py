@@ -75,9 +75,7 @@ _BY_KEY = Statement(
     has_one_plan=True,
 )
 _NAMES = Statement(
-    lambda dialect: Tag.select(Tag.id, Tag.name).where(
-        _IN_ACCOUNT & dialect.any_of(Tag.id, "ids")
-    ),
+    lambda dialect: Tag.select(Tag.id, Tag.name).where(_IN_ACCOUNT & dialect.any_of(Tag.id, "ids")),
     has_one_plan=True,
 )
 _INSERT = Statement(

@@ -41,6 +41,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "CreateSubscriber": {"email": "ada@example.com", "tags": ["on ada"]},
     "BulkCreateSubscribers": {"subscribers": [{"email": "bob@example.com", "tags": ["on bob"]}]},
     "CreateTag": {"name": "vip"},
+    "CreateSegment": {"name": "all", "filter": "email:*"},
     "CreateCustomField": {"label": "Town"},
     "CreateApiKey": {"name": "ci", "scope": "read"},
     # Disabled, so that no delivery changes it.
@@ -50,12 +51,17 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "AddSubscriberTags": {"tags": ["eve"]},
     "RemoveSubscriberTags": {"tags": ["on ada"]},
     "UpdateTag": {"name": "eve"},
+    "UpdateSegment": {"name": "eve"},
     "UpdateCustomField": {"label": "Eve"},
     "AddSuppressions": {"emails": ["never@example.com"]},
     "RenderMergeTags": {"subject": "Dear {{email}}"},
     "UpdateWebhook": {"description": "eve"},
     "ReplayWebhook": {"since": "2020-01-01T00:00:00Z"},
 }
+
+# Their tests use one account; the store tests compare the accounts.
+OTHERS = {"BatchChangeSubscribers", "GetStatistics", "GetDailyStatistics"}
+COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
 
 
 def resource_type(rpc: str) -> str:
@@ -75,6 +81,8 @@ def create_all(account: Account) -> dict[str, str]:
     references["delivery"] = account.ok("TestWebhook", id=references["WebhookService"])["delivery"][
         "id"
     ]
+    operation = account.ok("BatchChangeSubscribers", **COUNT)["operation"]
+    references["OperationService"] = operation["id"]
     references["SuppressionService"] = suppress(account, "gone@example.com")
     return references
 
@@ -119,7 +127,7 @@ def test_resource_of_another_account_and_missing_resource_return_the_same_error(
 
 def test_isolation_cases_cover_every_operation() -> None:
     # test_subscribers_batch_get.py tests the subscribers of another account.
-    assert UNARY.keys() == {*LISTS, *CREATES, *REFERENCES, "BatchGetSubscribers"}
+    assert UNARY.keys() == {*LISTS, *CREATES, *REFERENCES, "BatchGetSubscribers", *OTHERS}
 
 
 def test_lists_have_no_resources_of_other_accounts(

@@ -92,9 +92,7 @@ def test_an_export_of_an_unknown_segment_fails_before_its_first_row(account: Acc
         ("a" * 4001, "TOO_LONG"),
     ],
 )
-def test_an_invalid_filter_of_a_segment_is_rejected(
-    account: Account, text: str, code: str
-) -> None:
+def test_an_invalid_filter_of_a_segment_is_rejected(account: Account, text: str, code: str) -> None:
     segment = create_segment(account, "VIPs", VIPS)
 
     for rpc, fields in (("CreateSegment", {}), ("UpdateSegment", {"id": segment["id"]})):

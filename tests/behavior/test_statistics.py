@@ -80,7 +80,7 @@ def test_totals_are_those_of_lists(account: Account) -> None:
 def test_each_day_has_its_changes(account: Account) -> None:
     change_list(account)
 
-    days = account.ok("ListDailyStatistics")["days"]
+    days = account.ok("GetDailyStatistics")["days"]
 
     yesterday, last = days[-2:]
     assert len(days) == 30
@@ -99,11 +99,11 @@ def test_each_day_has_its_changes(account: Account) -> None:
 def test_a_period_has_every_day(account: Account) -> None:
     period: dict[str, Any] = {"from": "2024-02-28", "to": "2024-03-01"}
 
-    days = account.ok("ListDailyStatistics", **period)["days"]
+    days = account.ok("GetDailyStatistics", **period)["days"]
 
     assert [day["date"] for day in days] == ["2024-02-28", "2024-02-29", "2024-03-01"]
     first = datetime.now(UTC).date() - timedelta(days=2)
-    assert len(account.ok("ListDailyStatistics", **{"from": first.isoformat()})["days"]) == 3
+    assert len(account.ok("GetDailyStatistics", **{"from": first.isoformat()})["days"]) == 3
 
 
 @each(
@@ -120,7 +120,7 @@ def test_a_period_has_every_day(account: Account) -> None:
 def test_an_invalid_period_is_rejected(
     account: Account, period: dict[str, str], field: str, code: str
 ) -> None:
-    error = account.fails("ValidationError", "ListDailyStatistics", **period)
+    error = account.fails("ValidationError", "GetDailyStatistics", **period)
 
     assert error.violations == [(field, code)]
 

@@ -27,7 +27,8 @@ from server.storage.databases import database_at
 from server.subscribers.fields import Status
 from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import SubscriberStore
-from server.subscribers.store_paging import Filter, PagePosition, page
+from server.subscribers.store_filter import Filter
+from server.subscribers.store_paging import PagePosition, page
 from server.suppressions.store import Suppressions
 
 from .. import reaper

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from server.clock import system_clock
 from server.database_url import PostgresUrl, parse_database_url
 from server.ids import Ids
+from server.statistics.rules import STATUS, TAG, TOTALS
+from server.statistics.store import add
 from server.storage.databases import bring_up_to_date
 from server.storage.postgres.connection import connect
 from server.storage.postgres.transaction import WriteTransaction
@@ -101,6 +103,7 @@ def _fill(database: Any, tx: Transaction, fragments: Fragments, count: int) -> N
         f" SELECT account_id, id, '{tag.id}' FROM subscriber"
     )
     tx.run(BEGIN, account_id=ACCOUNT, rows=_buckets(count))
+    add(ACCOUNT, {(TOTALS, f"{STATUS}2"): count, (TOTALS, f"{TAG}{tag.id}"): count}, tx)
     database.execute_sql("COMMIT")
 
 

@@ -30,6 +30,8 @@ ALL_ACCOUNTS = {
     "custom_fields.store._NEWEST": "once at start",
     "subscribers.store_reading._NEWEST": "once at start",
     "webhooks.endpoints.store_reading._NEWEST": "once at start",
+    "operations.store._NEWEST": "once at start",
+    "operations.store._WITH_RUNNING": "search for operations",
     "webhooks.delivery.store_queue._ALL": "once at start",
     "webhooks.delivery.store_queue._WITH_WORK": "dispatch of deliveries",
     "webhooks.delivery.store_backlog._BACKLOG": "metrics",

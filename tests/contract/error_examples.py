@@ -10,6 +10,7 @@ with the errors of a service.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,7 +39,8 @@ from ..fronts import METHODS, HttpFront, Response, binding
 from ..processes import Service, start
 
 FILE = Path(__file__).parents[2] / "http_gateway/openapi/errors.json"
-# An ID and an email of no resource.
+# An ID and an email of no resource. The ID also replaces those in messages.
+ID = re.compile("[0-7][0-9A-HJKMNP-TV-Z]{25}")
 MISSING = "01M7Y2MPAQ036JVMBN3RCKGA5K"
 MISSING_EMAIL = "missing@example.com"
 # An idempotency key that another request used.
@@ -48,6 +50,7 @@ DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
 # Errors that need time, load or a fault of the service.
 NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "REQUEST_TIMEOUT": body.timeout_error(Options().body_seconds),
+    "OPERATION_LIMIT_REACHED": errors.OperationLimitReached(),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
     "RATE_LIMITED": errors.RateLimited(1),
     "INTERNAL": errors.Internal(),
@@ -152,6 +155,8 @@ class Recorder:
             response,
         )
         error = response.body["error"]
+        for detail in error["details"]:
+            detail["message"] = ID.sub(MISSING, detail["message"])
         return {"message": error["message"], "details": error["details"]}
 
     def _rejected(self, operation: Operation, reason: str) -> Response:
@@ -179,7 +184,12 @@ class Recorder:
         assert reason.endswith("_NOT_FOUND"), reason
         text = f"{operation.target}{operation.body!r}"
         is_about_missing = MISSING in text or MISSING_EMAIL in text
-        query = "" if is_about_missing else f"?webhookId={MISSING}"
+        if reason == "SEGMENT_NOT_FOUND" and operation.rpc == "BatchChangeSubscribers":
+            batch = {"segment": MISSING, "action": {"delete": True}}
+            return send(account, account.key, body=json.dumps(batch).encode())
+        names = {"SEGMENT_NOT_FOUND": "segment", "WEBHOOK_NOT_FOUND": "webhookId"}
+        plural = "s" if operation.rpc == "GetStatistics" else ""
+        query = "" if is_about_missing else f"?{names[reason]}{plural}={MISSING}"
         return send(account, account.key, query=query)
 
 
@@ -214,16 +224,16 @@ def _example_of(failure: errors.RosterError | RequestError) -> Example:
     return {"message": failure.message, "details": details}
 
 
-def _duplicate(field: str, value: str) -> Callable[[Account, str], Any]:
+def _duplicate(field: str, value: str, **others: str) -> Callable[[Account, str], Any]:
     """Returns a function that creates or updates a resource with a value that another one uses."""
 
     def conflict(account: Account, rpc: str) -> Any:
         resource = rpc.removeprefix("Create").removeprefix("Update")
         if rpc.startswith("Create"):
-            account.ok(rpc, **{field: value})
-            return account.call(rpc, **{field: value})
-        account.ok(f"Create{resource}", **{field: value})
-        other = account.ok(f"Create{resource}", **{field: f"other.{value}"})
+            account.ok(rpc, **{field: value}, **others)
+            return account.call(rpc, **{field: value}, **others)
+        account.ok(f"Create{resource}", **{field: value}, **others)
+        other = account.ok(f"Create{resource}", **{field: f"other.{value}"}, **others)
         (created,) = other.values()
         return account.call(rpc, id=created["id"], **{field: value})
 
@@ -284,10 +294,39 @@ def _last_key(account: Account, rpc: str) -> Any:
     return account.call(rpc, id=key["id"])
 
 
+def _segments(account: Account, rpc: str) -> Any:
+    for number in range(500):
+        account.ok(rpc, name=f"Segment {number}", filter="tags:vip")
+    return account.call(rpc, name="More", filter="tags:vip")
+
+
+def _without_filter(account: Account, rpc: str) -> Any:
+    segment = account.ok("CreateSegment", name="VIPs", filter="tags:vip")["segment"]["id"]
+    tag = account.ok("CreateTag", name="vip")["tag"]["id"]
+    account.call("DeleteTag", id=tag, force=True)
+    if rpc == "GetStatistics":
+        return account.call(rpc, segments=[segment])
+    action = {"action": {"delete": True}} if rpc == "BatchChangeSubscribers" else {}
+    return account.call(rpc, segment=segment, **action)
+
+
+def _used(account: Account, rpc: str) -> Any:
+    if rpc == "DeleteTag":
+        account.ok("CreateSegment", name="VIPs", filter="tags:vip")
+        return account.call(rpc, id=account.ok("CreateTag", name="vip")["tag"]["id"])
+    field = create_field(account, "Plan")
+    account.ok("CreateSegment", name="Pro", filter="customFields.plan = pro")
+    return account.call(rpc, id=field["id"])
+
+
 # Errors that need existing resources, each in a new account.
 CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
     "SUBSCRIBER_ALREADY_EXISTS": _duplicate("email", "ada@example.com"),
     "SUBSCRIBER_SUPPRESSED": _suppressed,
+    "SEGMENT_ALREADY_EXISTS": _duplicate("name", "VIPs", filter="tags:vip"),
+    "SEGMENT_LIMIT_REACHED": _segments,
+    "SEGMENT_WITHOUT_FILTER": _without_filter,
+    "USED_BY_SEGMENTS": _used,
     "TAG_ALREADY_EXISTS": _duplicate("name", "vip"),
     "CUSTOM_FIELD_ALREADY_EXISTS": _duplicate("label", "Plan"),
     "CUSTOM_FIELD_LIMIT_REACHED": _fields,

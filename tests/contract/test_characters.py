@@ -38,12 +38,12 @@ def test_every_request_is_in_a_file_that_forbids_control_characters(
 
 
 @each("method", METHODS.values())
-def test_text_is_only_in_the_request_itself_or_in_rows(method: object) -> None:
-    """The interceptor does not check nested messages; services check rows."""
+def test_repeated_text_is_only_in_rows(method: object) -> None:
+    """The interceptor does not check repeated messages; services check rows."""
     inner = {
         field.message_type
         for field in method.input_type.fields  # type: ignore[attr-defined]
-        if field.type == FieldDescriptor.TYPE_MESSAGE
+        if field.type == FieldDescriptor.TYPE_MESSAGE and field.is_repeated
     }
 
     assert {

@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
-from roster.v1 import api_keys_pb2, custom_fields_pb2, suppressions_pb2, tags_pb2
+from roster.v1 import (
+    api_keys_pb2,
+    custom_fields_pb2,
+    operations_pb2,
+    segments_pb2,
+    statistics_pb2,
+    suppressions_pb2,
+    tags_pb2,
+)
 from roster.v1 import merge_tags_pb2 as merge_tags
 from roster.v1 import subscribers_pb2 as subscribers
 from roster.v1 import webhooks_pb2 as webhooks
@@ -21,6 +29,7 @@ from server.custom_fields.rules import MAX_FIELDS, MAX_VALUES_BYTES, check_size
 from server.merge_tags.rules import MAX_INSERTED
 from server.messages import MAX_MESSAGE_BYTES, MAX_STREAMED_BYTES
 from server.paging import DEFAULT_LIMIT, MAX_LIMIT
+from server.subscribers import service_statistics
 from server.subscribers.rules import MAX_REPEATED, MAX_TAGS
 from server.webhooks.delivery.store_deliveries import MAX_ATTEMPTS
 
@@ -185,6 +194,13 @@ def rendered() -> merge_tags.RenderMergeTagsResponse:
     )
 
 
+def operation() -> operations_pb2.Operation:
+    action = operations_pb2.Operation.Action(add_tags=[wide(100)] * MAX_TAGS)
+    return operations_pb2.Operation(
+        id=ID, action=action, filter=wide(4000), created_at=TIMESTAMP, ended_at=TIMESTAMP
+    )
+
+
 LARGEST: dict[str, Callable[[], Any]] = {
     "ListApiKeys": lambda: api_keys_pb2.ListApiKeysResponse(
         api_keys=[
@@ -209,6 +225,31 @@ LARGEST: dict[str, Callable[[], Any]] = {
     "ListSuppressions": lambda: suppressions_pb2.ListSuppressionsResponse(
         suppressions=[suppressions_pb2.Suppression(email_hash="0" * 64, created_at=TIMESTAMP)]
         * MAX_LIMIT
+    ),
+    "ListSegments": lambda: segments_pb2.ListSegmentsResponse(
+        segments=[
+            segments_pb2.Segment(
+                id=ID,
+                name=wide(100),
+                filter=wide(4000),
+                description=wide(500),
+                created_at=TIMESTAMP,
+                updated_at=TIMESTAMP,
+            )
+        ]
+        * MAX_LIMIT
+    ),
+    "ListOperations": lambda: operations_pb2.ListOperationsResponse(
+        operations=[operation()] * DEFAULT_LIMIT
+    ),
+    "GetStatistics": lambda: statistics_pb2.GetStatisticsResponse(
+        tags=[statistics_pb2.TagTotal(id=ID, name=wide(100), total=2**31 - 1)]
+        * service_statistics.MAX_TAGS,
+        segments=[statistics_pb2.SegmentTotal(id=ID, total=2**31 - 1)] * 10,
+    ),
+    "GetDailyStatistics": lambda: statistics_pb2.GetDailyStatisticsResponse(
+        days=[statistics_pb2.DailyStatistics(date="2026-01-31", created=2**31 - 1)]
+        * service_statistics.MAX_DAYS
     ),
     "ListTags": lambda: tags_pb2.ListTagsResponse(
         tags=[tags_pb2.Tag(id=ID, name=wide(100), description=wide(500), created_at=TIMESTAMP)]

@@ -72,7 +72,7 @@ def wrong_values(field: FieldDescriptor) -> list[Any]:
         return [2, -1, 1.5, "maybe", "", {}, []]
     if field.type == FieldDescriptor.TYPE_ENUM:
         return [1.5, True, "NO_SUCH_VALUE", "text", {}, []]
-    if field.message_type.full_name == "google.protobuf.Struct":
+    if field.message_type.full_name in ("google.protobuf.Struct", "roster.v1.BatchAction"):
         return [7, True, "x", []]
     assert field.message_type.full_name == "google.protobuf.Timestamp"
     return [7, True, "yesterday", "2026-02-30T00:00:00Z", {}, []]

@@ -67,6 +67,10 @@ def new_key_id(account: Account) -> str:
     return str(account.ok("CreateApiKey", name="first", scope="read")["apiKey"]["id"])
 
 
+def new_operation_id(account: Account) -> str:
+    return str(account.ok("BatchChangeSubscribers", **COUNT)["operation"]["id"])
+
+
 def new_webhook_id(account: Account) -> str:
     """Creates a webhook and an event for it, and returns the id of the webhook."""
     made = create_webhook(account, **DISABLED_WEBHOOK)
@@ -90,11 +94,16 @@ def requests_with(id: str, **given: Any) -> Pair:
 
 EVE = {"email": "eve@example.com"}
 BULK = {"subscribers": [ADA, {"email": "no"}, ADA]}
+COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
+SEGMENT = {"name": "all", "filter": "email:*"}
 KEY = {"name": "second", "scope": "read"}
 POSTS: dict[str, Callable[[Account], Pair]] = {
     "CreateSubscriber": lambda _: (ADA, EVE),
     "BulkCreateSubscribers": lambda _: (BULK, {"subscribers": [EVE]}),
     "AddSuppressions": lambda _: ({"emails": ["x@example.com"]}, {"emails": ["y@example.com"]}),
+    "BatchChangeSubscribers": lambda _: (COUNT, {**COUNT, "filter": "tags:vip"}),
+    "CancelOperation": lambda account: requests_with(new_operation_id(account)),
+    "CreateSegment": lambda _: (SEGMENT, {**SEGMENT, "name": "other"}),
     "CreateTag": lambda _: ({"name": "vip"}, {"name": "other"}),
     "CreateCustomField": lambda _: ({"label": "City"}, {"label": "Town"}),
     "CreateApiKey": lambda _: (KEY, {**KEY, "scope": "write"}),
@@ -109,6 +118,7 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
 }
 # Error codes of requests with an id that does not exist. Other rpcs reject an empty request.
 NOT_FOUND = {
+    "CancelOperation": "OperationNotFound",
     "RotateApiKey": "ApiKeyNotFound",
     "AddSubscriberTags": "SubscriberNotFound",
     "RemoveSubscriberTags": "SubscriberNotFound",

@@ -13,6 +13,26 @@ from ..webhooks.receiver import listening
 URL_TOKEN = "of-the-receiver"
 
 
+def call_segment_operations(account: Account) -> None:
+    """Calls the operations of segments, statistics and operations."""
+    segment = account.ok("CreateSegment", name="Lovelace", filter="email = ada.l@example.com")
+    segment_id = segment["segment"]["id"]
+    account.ok("GetSegment", id=segment_id)
+    account.ok("ListSegments")
+    account.ok("UpdateSegment", id=segment_id, description="mary@example.com")
+    account.ok("GetStatistics", segments=[segment_id])
+    account.ok("GetDailyStatistics")
+    action = {"addTags": ["grace@example.com"]}
+    started = account.ok("BatchChangeSubscribers", segment=segment_id, action=action)
+    operation_id = started["operation"]["id"]
+    account.ok("GetOperation", id=operation_id)
+    account.ok("ListOperations")
+    account.ok("CancelOperation", id=operation_id)
+    if isinstance(account.front, HttpFront):
+        account.front.exchange("GET", f"/api/operations/{operation_id}/watch", account.key)
+    account.ok("DeleteSegment", id=segment_id)
+
+
 def call_every_operation(account: Account) -> set[str]:
     """Calls every unary operation, with and without success, and returns the secrets."""
     created = account.ok("CreateApiKey", name="another", scope="read")
@@ -47,6 +67,7 @@ def call_every_operation(account: Account) -> set[str]:
     account.ok("ListCustomFields")
     account.ok("UpdateCustomField", id=label["id"], label="Color")
     account.ok("DeleteCustomField", id=label["id"])
+    call_segment_operations(account)
     account.ok("DeleteSubscriber", id=ada["id"])
     account.with_key(created["secret"]).fails("Unauthorized", "ListTags")
     secrets = {created["secret"], rotated["secret"], *call_webhook_operations(account)}

@@ -14,7 +14,8 @@ from server.subscribers.fields import Status, SubscriberRow
 from server.subscribers.filters.tree import And, Comparison, Not, Or
 from server.subscribers.history import Actor, Source
 from server.subscribers.rules import ConsentRecord, NewSubscriber
-from server.subscribers.store_paging import Filter, PagePosition
+from server.subscribers.store_filter import Filter
+from server.subscribers.store_paging import PagePosition
 from server.tags.rules import distinct
 from server.texts import caseless_key
 from server.timestamps import parse_timestamp

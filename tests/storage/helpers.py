@@ -20,7 +20,8 @@ from server.storage.transaction import Transaction
 from server.subscribers.fields import PROFILE, Status
 from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import SubscriberStore
-from server.subscribers.store_paging import Filter, PagePosition, SubscriberPage, page
+from server.subscribers.store_filter import Filter
+from server.subscribers.store_paging import PagePosition, SubscriberPage, page
 from server.suppressions.store import Suppressions
 from server.tags.rules import distinct
 

@@ -24,7 +24,8 @@ from server.storage.dialects import PostgresDialect
 from server.storage.distribution import REFERENCE_TABLES
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
-from server.subscribers.store_paging import Filter, Order, PagePosition, page, page_without_total
+from server.subscribers.store_filter import Filter
+from server.subscribers.store_paging import Order, PagePosition, page, page_without_total
 from server.webhooks.delivery import store_pages as deliveries
 from server.webhooks.rules import DeliveryStatus
 
@@ -48,6 +49,8 @@ UNBOUND = {
     "custom_fields.store._NEWEST": "once at start, on each node for its shards",
     "subscribers.store_reading._NEWEST": "once at start, on each node for its shards",
     "webhooks.endpoints.store_reading._NEWEST": "once at start, on each node for its shards",
+    "operations.store._NEWEST": "once at start, on each node for its shards",
+    "operations.store._WITH_RUNNING": "operations of all accounts, on each node for its shards",
     "webhooks.delivery.store_queue._ALL": "once at start, on each node for its shards",
     "webhooks.delivery.store_queue._WITH_WORK": (
         "delivery for all accounts, on each node for its shards"
@@ -60,8 +63,11 @@ UNBOUND = {
 }
 # Functions that build statements. All of them are called below.
 MAKERS = {
+    "subscribers.store_changes._update",
     "subscribers.store_paging._page",
+    "subscribers.store_paging._among",
     "subscribers.store_paging._counting",
+    "subscribers.store_paging._ids",
     "webhooks.delivery.store_pages._page",
     "webhooks.delivery.store_pages._count",
 }

@@ -16,7 +16,8 @@ from server.subscribers.fields import Status
 from server.subscribers.history import Actor, Source
 from server.subscribers.row_writer import OnConflict, RowWriter
 from server.subscribers.rules import NewSubscriber
-from server.subscribers.store import Changes, add_tags, change_status
+from server.subscribers.store import Changes
+from server.subscribers.store_changes import add_tags, change_status
 from server.subscribers.store_reading import find
 from server.subscribers.store_suppressed import SuppressedSubscriberStore
 from server.suppressions.rules import NewSuppression, Reason

@@ -15,7 +15,7 @@ from server.storage.databases import unit_of_work
 from server.storage.postgres import connection
 from server.storage.sqlite.file import connect, prepare
 from server.subscribers.fields import Status
-from server.subscribers.store import change_status
+from server.subscribers.store_changes import change_status
 from server.subscribers.store_reading import find
 
 from .helpers import OURS, THEIRS, select

@@ -11,7 +11,8 @@ from server.subscribers import store_history
 from server.subscribers.fields import Status
 from server.subscribers.history import Actor, Source
 from server.subscribers.rules import ConsentRecord
-from server.subscribers.store import Changes, change_status
+from server.subscribers.store import Changes
+from server.subscribers.store_changes import change_status
 from server.subscribers.store_history import HistoryPosition
 from server.subscribers.store_paging import PagePosition
 from server.subscribers.store_reading import find

@@ -19,7 +19,8 @@ from server.storage.postgres.database import PostgresDatabase
 from server.storage.transaction import Transaction
 from server.subscribers.counters import store_counting
 from server.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
-from server.subscribers.store_paging import Filter, PagePosition, page
+from server.subscribers.store_filter import Filter
+from server.subscribers.store_paging import PagePosition, page
 
 from ..postgres import Postgres
 from .helpers import OURS, SUBSCRIBERS, new, select

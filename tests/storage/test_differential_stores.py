@@ -23,8 +23,10 @@ from server.subscribers.rules import (
     NewSubscriber,
     search_text,
 )
-from server.subscribers.store import Changes, add_tags, change_status, remove_tags
-from server.subscribers.store_paging import Filter, PagePosition
+from server.subscribers.store import Changes
+from server.subscribers.store_changes import add_tags, change_status, remove_tags
+from server.subscribers.store_filter import Filter
+from server.subscribers.store_paging import PagePosition
 from server.tags import store as tags
 from server.tags.rules import distinct
 from server.texts import caseless_key

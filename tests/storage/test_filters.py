@@ -8,8 +8,8 @@ from server.custom_fields.store import types
 from server.storage.transaction import Transaction
 from server.subscribers.filters.expression import filter_expression
 from server.subscribers.filters.syntax import parse
-from server.subscribers.list_query import with_expression
-from server.subscribers.store_paging import Filter, Order, PagePosition
+from server.subscribers.store_filter import Filter, with_expression
+from server.subscribers.store_paging import Order, PagePosition, find_matches, ids_after
 
 from .filters import create_people, matches, random_filter
 from .helpers import OURS, list_subscribers
@@ -33,6 +33,13 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(tx: Transaction) -
             found = list_subscribers(OURS, tx, filters, PagePosition(PEOPLE))
             assert [row.email for row in found.rows] == expected, (seed, text)
             assert found.total == len(expected)
+        ids = [row.id for row in people]
+        matching = find_matches(OURS, ids[: PEOPLE // 2], expression, tx)
+        assert [row.email for row in matching] == [
+            row.email for row in people[: PEOPLE // 2] if row.email in expected
+        ], (seed, text)
+        following = ids_after(OURS, with_expression(Filter(), expression), ids[9], PEOPLE, tx)
+        assert following == [row.id for row in people[10:] if row.email in expected]
 
 
 def test_filters_are_combined_with_other_filters_orders_and_pages(tx: Transaction) -> None:

@@ -14,7 +14,8 @@ from server.storage import migrate as migrations
 from server.storage.databases import unit_of_work
 from server.storage.postgres import connection
 from server.storage.sqlite.file import connect, prepare
-from server.subscribers.store_paging import Filter, PagePosition, page_without_total
+from server.subscribers.store_filter import Filter
+from server.subscribers.store_paging import PagePosition, page_without_total
 
 BEFORE = "0004_unique_account_emails"
 ADDRESSES = ["user@example.com", "user@xn--bcher-kva.de", "xn--user@example.com"]

@@ -21,7 +21,8 @@ from server.paging import Page
 from server.storage.transaction import Transaction
 from server.subscribers import store_reading
 from server.subscribers.fields import Status
-from server.subscribers.store import Changes, add_tags, change_status, remove_tags
+from server.subscribers.store import Changes
+from server.subscribers.store_changes import add_tags, change_status, remove_tags
 from server.suppressions.rules import NewSuppression, Reason
 from server.tags import store as tags
 

@@ -16,7 +16,8 @@ from server.subscribers.rules import (
     NewSubscriber,
     search_text,
 )
-from server.subscribers.store_paging import Filter, PagePosition, page, page_without_total
+from server.subscribers.store_filter import Filter
+from server.subscribers.store_paging import PagePosition, page, page_without_total
 from server.tags.rules import distinct
 from server.texts import caseless_key
 

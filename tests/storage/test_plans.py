@@ -23,7 +23,8 @@ from server.subscribers.counters import store_counting
 from server.subscribers.fields import Status
 from server.subscribers.models import Subscriber
 from server.subscribers.rules import NewSubscriber
-from server.subscribers.store_paging import Filter, Order, PagePosition, page
+from server.subscribers.store_filter import Filter
+from server.subscribers.store_paging import Order, PagePosition, page
 from server.subscribers.store_reading import ONE
 
 from ..cases import each

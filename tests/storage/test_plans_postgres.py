@@ -21,19 +21,20 @@ from server.storage.postgres.transaction import DIALECT, begin_reading, undo
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
-from server.subscribers.store_paging import Filter, Order, PagePosition, page
+from server.subscribers.store_filter import Filter
+from server.subscribers.store_paging import Order, PagePosition, page
 
 from ..cases import each
 from ..postgres import Postgres
 from .helpers import OURS, SUBSCRIBERS, field
 from .test_bound_statements import STATEMENTS, numbered
 from .test_plans import (
-    TOTAL_OF_STATISTICS,
     BY_REVISION,
     FILTERS,
     LIMIT,
     RARE,
     ROWS,
+    TOTAL_OF_STATISTICS,
     each_filter,
     each_order,
     each_ordered_filter,

@@ -9,7 +9,8 @@ import pytest
 
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
-from server.subscribers.store import Changes, add_tags, change_status, remove_tags
+from server.subscribers.store import Changes
+from server.subscribers.store_changes import add_tags, change_status, remove_tags
 from server.subscribers.store_reading import find
 from server.tags import store as tags
 

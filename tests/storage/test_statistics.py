@@ -17,8 +17,9 @@ from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
 from server.subscribers.history import API
 from server.subscribers.row_writer import OnConflict, RowWriter
-from server.subscribers.store import Changes, add_tags, change_status, remove_tags
-from server.subscribers.store_paging import Filter
+from server.subscribers.store import Changes
+from server.subscribers.store_changes import add_tags, change_status, remove_tags
+from server.subscribers.store_filter import Filter
 from server.tags import store as tags
 from server.tags.rules import distinct
 

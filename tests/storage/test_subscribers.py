@@ -14,7 +14,8 @@ from server.storage.transaction import Transaction
 from server.subscribers import store_reading
 from server.subscribers.fields import Status
 from server.subscribers.rules import Failure
-from server.subscribers.store import Changes, add_tags, change_status, remove_tags
+from server.subscribers.store import Changes
+from server.subscribers.store_changes import add_tags, change_status, remove_tags
 from server.subscribers.store_paging import PagePosition
 from server.tags import store as tags
 

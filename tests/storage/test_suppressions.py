@@ -12,7 +12,8 @@ from server.paging import Page
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status, SubscriberRow
 from server.subscribers.rules import Failure
-from server.subscribers.store import Changes, change_status
+from server.subscribers.store import Changes
+from server.subscribers.store_changes import change_status
 from server.suppressions.rules import NewSuppression, Reason
 from server.suppressions.store import SuppressionRow, Suppressions
 

@@ -72,6 +72,7 @@ def test_all_methods_except_deletes_and_imports_are_retried() -> None:
 
     assert not_retried == {
         "DeleteCustomField",
+        "DeleteSegment",
         "DeleteSubscriber",
         "DeleteSuppression",
         "DeleteTag",

@@ -26,12 +26,15 @@ from server.events import store_reading as events
 from server.events.envelope import PREFIX
 from server.events.rules import EventType
 from server.ids import first_id_at, timestamp_of
+from server.operations import store as operations
+from server.operations.rules import ActionKind, BatchRequest, State
 from server.paging import Page
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
 from server.subscribers.rules import NewSubscriber
-from server.subscribers.store import Changes, SubscriberStore, change_status
+from server.subscribers.store import Changes, SubscriberStore
+from server.subscribers.store_changes import change_status
 from server.suppressions.store import Suppressions
 from server.tags import store as tags
 from server.webhooks import rules
@@ -45,6 +48,7 @@ from .worker import TestClock
 
 FILE = Path(__file__).parents[2] / "http_gateway/openapi/events.json"
 ACCOUNT_ID = "0" * 26
+SEGMENT_ID = "01M7Y2MPAQ036JVMBN3RCKGA5K"
 # 2026-11-21T03:33:16.247Z, as in the examples of the protos.
 START = 1_795_231_996_247
 SUBSCRIBERS = SubscriberStore(Suppressions(Encryption(bytes(32))))
@@ -134,6 +138,13 @@ async def _run(scenario: Scenario) -> None:
         await scenario.step(
             lambda tx, to=status: change_status(ACCOUNT_ID, ada, to, tx, by_admin=False)
         )
+    batch = BatchRequest(
+        ActionKind.CHANGE_STATUS, "COMPLAINED", "", SEGMENT_ID, ["tags:vip"], False, "", False
+    )
+    operation = await scenario.step(
+        lambda tx: operations.create(ACCOUNT_ID, batch, None, 1, tx)._replace(processed=1)
+    )
+    await scenario.step(lambda tx: operations.end(ACCOUNT_ID, operation, State.SUCCEEDED, tx))
     await scenario.step(lambda tx: SUBSCRIBERS.delete(ACCOUNT_ID, ada, tx))
     await scenario.step(lambda tx: custom_fields.delete(ACCOUNT_ID, field.id, tx))
     await scenario.step(lambda tx: tags.delete(ACCOUNT_ID, tag.id, tx))

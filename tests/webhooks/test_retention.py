@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from server.events.models import Event
-from server.maintenance.retention import purge_events
+from server.maintenance.retention import purge_old_rows
 from server.storage.transaction import Transaction
 from server.webhooks import store
 from server.webhooks.delivery import store_replays, store_retention
@@ -73,16 +73,16 @@ def test_attempts_are_deleted_after_14_days_and_events_with_deliveries_after_30(
         await worker.add_webhook(receiver.url)
         await deliver_tags(worker, "a", "b")
         worker.clock.advance(ATTEMPT_RETENTION - 1)
-        assert await purge_events(worker.database) == 0
+        assert await purge_old_rows(worker.database) == 0
         worker.clock.advance(1)
-        assert await purge_events(worker.database) == 2
+        assert await purge_old_rows(worker.database) == 2
         assert await remaining(worker) == ([1, 2], [1, 2], [])
         worker.clock.advance(EVENT_RETENTION - ATTEMPT_RETENTION - 1)
         await deliver_tags(worker, "c")
-        assert await purge_events(worker.database) == 0
+        assert await purge_old_rows(worker.database) == 0
         worker.clock.advance(1)
 
-        assert await purge_events(worker.database) == 4
+        assert await purge_old_rows(worker.database) == 4
         assert await remaining(worker) == ([3], [3], [3])
 
     run_scenario(location, scenario)
@@ -102,7 +102,7 @@ def test_many_rows_are_deleted_in_small_batches(location: Location) -> None:
         await worker.wait_for_deliveries(*[3] * 10)
         worker.clock.advance(EVENT_RETENTION + 1)
 
-        assert await purge_events(worker.database, purge) == 5 + 10 + 10
+        assert await purge_old_rows(worker.database, purge=purge) == 5 + 10 + 10
 
         assert await remaining(worker) == ([], [], [])
         # Two events with four deliveries, three attempts, and three other deliveries.
@@ -120,7 +120,7 @@ def test_pending_delivery_is_deleted_with_its_event(location: Location) -> None:
         await worker.update(webhook.id, enabled=False)
         worker.clock.advance(EVENT_RETENTION + 1)
 
-        await purge_events(worker.database)
+        await purge_old_rows(worker.database)
 
         assert await remaining(worker) == ([], [], [])
 
@@ -137,7 +137,7 @@ def test_delivery_of_a_late_replay_is_deleted_with_its_event(location: Location)
         await worker.wait_for_deliveries(3, 3)
         worker.clock.advance(2)
 
-        await purge_events(worker.database)
+        await purge_old_rows(worker.database)
 
         assert await worker.rows(Delivery) == []
 
@@ -155,7 +155,7 @@ def test_rows_of_a_deleted_webhook_are_deleted(location: Location) -> None:
         await worker.database.write(partial(store.delete, ACCOUNT_ID, webhook.id))
         worker.clock.advance(EVENT_RETENTION + 1)
 
-        await purge_events(worker.database)
+        await purge_old_rows(worker.database)
 
         assert await remaining(worker) == ([], [], [])
         assert await worker.rows(Replay) == []
@@ -170,7 +170,9 @@ def test_concurrent_purges_delete_each_row_once_while_others_write(location: Loc
         worker.clock.advance(EVENT_RETENTION + 1)
 
         writing = asyncio.create_task(worker.create_tags(*"vwxyz"))
-        purged = await asyncio.gather(purge_events(worker.database), purge_events(worker.database))
+        purged = await asyncio.gather(
+            purge_old_rows(worker.database), purge_old_rows(worker.database)
+        )
         await writing
 
         assert sum(purged) == 8 * 3
@@ -194,7 +196,7 @@ def test_canceled_purge_ends_after_the_current_batch(location: Location) -> None
         await deliver_tags(worker, *"abc")
         worker.clock.advance(EVENT_RETENTION + 1)
 
-        purging = asyncio.create_task(purge_events(worker.database, purge))
+        purging = asyncio.create_task(purge_old_rows(worker.database, purge=purge))
         await asyncio.to_thread(started.wait, 10)
         purging.cancel()
         await asyncio.sleep(0)

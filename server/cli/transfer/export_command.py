@@ -58,6 +58,9 @@ def export(
         str,
         typer.Option("--filter", metavar="EXPRESSION", help="Only subscribers that match this."),
     ] = "",
+    segment: Annotated[
+        str, typer.Option(metavar="ID", help="Only subscribers of this segment.")
+    ] = "",
     full: Annotated[
         bool, typer.Option("--full", help="Also export the times of changes and the consent.")
     ] = False,
@@ -82,6 +85,7 @@ def export(
         "updatedAfter": updated_after,
         "updatedBefore": updated_before,
         "filter": filter_expression,
+        "segment": segment,
         "view": "FULL" if full else "",
     }
     filters = {name: value for name, value in filters.items() if value}

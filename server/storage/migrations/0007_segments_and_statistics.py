@@ -12,7 +12,7 @@ class Segment(Model):
     id = TextField()
     name = TextField()
     name_key = TextField()
-    filter = TextField()
+    expression = TextField()
     uses = TextField()
     description = TextField()
     created_at = BigIntegerField()

@@ -15,6 +15,8 @@ from server.accounts import store as accounts
 from server.database_url import PostgresUrl, parse_database_url
 from server.idempotency.store import StoredResponseRow, put
 from server.ids import first_id_at
+from server.operations import store as operations
+from server.operations.rules import ActionKind, BatchRequest
 from server.segments import store as segments
 from server.storage.copy.copy import Copied, Copy, ReportProgress
 from server.storage.copy.opening import open_endpoints
@@ -24,7 +26,7 @@ from server.storage.installation import save_key_fingerprint
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
 from server.subscribers.filters.expression import parsed
-from server.subscribers.store import change_status
+from server.subscribers.store_changes import change_status
 from server.suppressions.rules import NewSuppression, Reason
 from server.tags import store as tags
 from server.webhooks import store as webhooks
@@ -108,6 +110,8 @@ def create_everything(
     SUPPRESSIONS.add(account_id, [NewSuppression("gone@example.com", Reason.BOUNCED)], tx)
     tree = parsed("tags:vip")
     segments.create(account_id, "VIPs", "tags:vip", tree, "", tx)
+    request = BatchRequest(ActionKind.DELETE, True, "tags:vip", "", ["tags:vip"], True, "", True)
+    operations.create(account_id, request, None, people, tx)
     put(account_id, "key", StoredResponseRow("fingerprint", bytes(range(256))), tx)
     create_deliveries(account_id, hook, tx)
     return account_id

@@ -18,7 +18,8 @@ from server.storage.copy.opening import open_endpoints
 from server.storage.database import StorageError
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
-from server.subscribers.store import Changes, add_tags
+from server.subscribers.store import Changes
+from server.subscribers.store_changes import add_tags
 from server.subscribers.store_paging import PagePosition
 from server.tags import store as tags
 from server.tags.rules import distinct

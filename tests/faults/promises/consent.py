@@ -54,9 +54,7 @@ from .kills import target_of
 MORE_MAILABLE, DIFFERENT = "more mailable than allowed", "statuses unlike the model"
 UNEXPLAINED, UNEXPECTED = "mailable without an explicit change", "unexpected responses"
 STATISTICS = "statistics unlike a count"
-AT_MOST: Results = dict.fromkeys(
-    (MORE_MAILABLE, DIFFERENT, UNEXPLAINED, UNEXPECTED, STATISTICS), 0
-)
+AT_MOST: Results = dict.fromkeys((MORE_MAILABLE, DIFFERENT, UNEXPLAINED, UNEXPECTED, STATISTICS), 0)
 AT_LEAST: Results = {"kills": 1, "operations": 1}
 
 WORKERS, ADDRESSES, STEPS = 6, 3, 12

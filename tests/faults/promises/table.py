@@ -19,6 +19,7 @@ from . import (
     isolation,
     kills,
     nodes,
+    operations,
     overload,
     power_cuts,
     property_based,
@@ -105,5 +106,14 @@ PROMISES = (
         "P9 on PostgreSQL", consent.on_postgres, 100, 10_000, consent.AT_MOST, consent.AT_LEAST
     ),
     Promise("P10 nodes of Citus", nodes.run, 4, 100, nodes.AT_MOST, nodes.AT_LEAST, nodes.needs),
+    Promise("P11 operations", operations.run, 20, 200, operations.AT_MOST, operations.AT_LEAST),
+    Promise(
+        "P11 on PostgreSQL",
+        operations.on_postgres,
+        8,
+        200,
+        operations.AT_MOST,
+        operations.AT_LEAST,
+    ),
     Promise("P7 property-based requests", property_based.run, 5, 2000, property_based.AT_MOST),
 )

@@ -8,6 +8,7 @@ import orjson
 import pytest
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +19,7 @@ from roster.v1 import (
     errors_pb2,
     http_pb2,
     merge_tags_pb2,
+    operations_pb2,
     segments_pb2,
     statistics_pb2,
     subscribers_pb2,
@@ -39,6 +41,7 @@ MESSAGES = [
         api_keys_pb2,
         custom_fields_pb2,
         merge_tags_pb2,
+        operations_pb2,
         segments_pb2,
         statistics_pb2,
         subscribers_pb2,
@@ -50,6 +53,8 @@ MESSAGES = [
     if message.name != "GetSubscriberPersonalDataResponse"
 ] + [errors_pb2.Error.DESCRIPTOR, errors_pb2.ErrorResponse.DESCRIPTOR]
 EXTENDED = {
+    "BatchChangeSubscribersRequest",
+    "GetStatisticsRequest",
     "CreateSubscriberRequest",
     "UpdateSubscriberRequest",
     "BulkSubscriber",
@@ -107,6 +112,9 @@ JSON = st.recursive(
     max_leaves=3,
 )
 WELL_KNOWN = {
+    "google.protobuf.FieldMask": st.builds(
+        FieldMask, paths=st.lists(st.sampled_from(["id", "first_name"]), max_size=2)
+    ),
     "google.protobuf.Timestamp": TIMESTAMPS,
     "google.protobuf.Struct": st.dictionaries(st.text(max_size=1), JSON, max_size=2).map(
         lambda value: json_format.ParseDict(value, Struct())

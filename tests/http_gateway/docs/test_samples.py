@@ -34,6 +34,8 @@ CREATE = {
     "subscribers": ("CreateSubscriber", {"email": EMAIL}),
     "merge-tags": ("CreateSubscriber", {"email": EMAIL}),
     "tags": ("CreateTag", {"name": "another"}),
+    "segments": ("CreateSegment", {"name": "another", "filter": "email:*"}),
+    "operations": ("BatchChangeSubscribers", {"filter": "email:*", "action": {"delete": True}}),
     "custom-fields": ("CreateCustomField", {"label": "Another"}),
     "keys": ("CreateApiKey", {"name": "another", "scope": "read"}),
     "webhooks": ("CreateWebhook", {"url": "http://127.0.0.1:9/", "enabled": False}),

@@ -88,7 +88,14 @@ def test_every_property_example_matches_its_schema(name: str) -> None:
 
 # A suppressed address, and the operations that create the resources of the other examples.
 SUPPRESSED = "gone@example.com"
-PREREQUISITES = ["CreateCustomField", "CreateSubscriber", "CreateTag", "CreateApiKey"]
+PREREQUISITES = [
+    "CreateCustomField",
+    "CreateSubscriber",
+    "CreateTag",
+    "CreateSegment",
+    "CreateApiKey",
+]
+COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
 # Disabled, and without a server.
 DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
 # An endless stream.
@@ -115,6 +122,8 @@ def create_resources(account: Account) -> dict[str, str]:
         assert send(account, method, path, operation, {}) in {201, 409}, name
     if account.call("GetSuppression", email=SUPPRESSED).status == 404:
         suppress(account, SUPPRESSED)
+    segment = account.ok("ListSegments")["segments"][-1]["id"]
+    account.ok("UpdateSegment", id=segment, filter="tags:vip")
     subscriber = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]["id"]
     webhook = account.ok("CreateWebhook", **DISABLED_WEBHOOK)["webhook"]["id"]
     return {
@@ -122,6 +131,8 @@ def create_resources(account: Account) -> dict[str, str]:
         "webhook-deliveries": account.ok("TestWebhook", id=webhook)["delivery"]["id"],
         "custom-fields": account.ok("ListCustomFields")["customFields"][0]["id"],
         "subscribers": subscriber,
+        "segments": segment,
+        "operations": account.ok("BatchChangeSubscribers", **COUNT)["operation"]["id"],
         "merge-tags": subscriber,
         "tags": account.ok("ListTags")["tags"][-1]["id"],
         "keys": account.ok("ListApiKeys")["apiKeys"][-1]["id"],
@@ -135,6 +146,8 @@ def send(
     id_ = ids.get(path.split("/")[2], "")
     parameters = [p for p in operation["parameters"] if "example" in p]
     query = {p["name"]: as_text(p["example"]) for p in parameters if p["in"] == "query"}
+    # Only lists and exports of subscribers have a segment, and statistics have several.
+    query |= {name: ids["segments"] for name in query if name in ("segment", "segments")}
     body, headers = None, {}
     for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
         example = content["example"]

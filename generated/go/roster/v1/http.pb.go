@@ -395,6 +395,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*string)(nil),
+		Field:         50017,
+		Name:          "roster.v1.selects",
+		Tag:           "bytes,50017,opt,name=selects",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
 		ExtensionType: (*string)(nil),
 		Field:         50002,
@@ -525,6 +533,11 @@ var (
 	//
 	// optional bool omit_empty = 50016;
 	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[20]
+	// For a FieldMask of a request (AIP-157): the name of a field of the response. If the
+	// mask is set, JSON contains only the fields of the mask in it.
+	//
+	// optional string selects = 50017;
+	E_Selects = &file_roster_v1_http_proto_extTypes[21]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -535,7 +548,7 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[21]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[22]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -578,7 +591,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\bin_query\x12\x1d.google.protobuf.FieldOptions\x18ކ\x03 \x01(\bR\ainQuery:E\n" +
 	"\x0estatus_if_true\x12\x1d.google.protobuf.FieldOptions\x18߆\x03 \x01(\x05R\fstatusIfTrue:>\n" +
 	"\n" +
-	"omit_empty\x12\x1d.google.protobuf.FieldOptions\x18\xe0\x86\x03 \x01(\bR\tomitEmpty:B\n" +
+	"omit_empty\x12\x1d.google.protobuf.FieldOptions\x18\xe0\x86\x03 \x01(\bR\tomitEmpty:9\n" +
+	"\aselects\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x86\x03 \x01(\tR\aselects:B\n" +
 	"\n" +
 	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
@@ -629,13 +643,14 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	7,  // 18: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
 	7,  // 19: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
 	7,  // 20: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
-	8,  // 21: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 22: roster.v1.access:type_name -> roster.v1.Access
-	9,  // 23: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	22, // [22:24] is the sub-list for extension type_name
-	0,  // [0:22] is the sub-list for extension extendee
+	7,  // 21: roster.v1.selects:extendee -> google.protobuf.FieldOptions
+	8,  // 22: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 23: roster.v1.access:type_name -> roster.v1.Access
+	9,  // 24: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	23, // [23:25] is the sub-list for extension type_name
+	0,  // [0:23] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -652,7 +667,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
-			NumExtensions: 22,
+			NumExtensions: 23,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

@@ -177,7 +177,7 @@ type Operation struct {
 	// Identifier: a ULID, 26 characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// What is done to each subscriber.
-	Action *BatchAction `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
+	Action *Operation_Action `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
 	// Filter of the request; empty if it has none.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Segment of the request; empty if it has none.
@@ -196,7 +196,7 @@ type Operation struct {
 	// Subscribers that were not changed, by reason.
 	Failed []*Operation_Failure `protobuf:"bytes,10,rep,name=failed,proto3" json:"failed,omitempty"`
 	// Subscribers processed per second, on average since the first one. 0 before it.
-	Rate float64 `protobuf:"fixed64,11,opt,name=rate,proto3" json:"rate,omitempty"`
+	Rate int32 `protobuf:"varint,11,opt,name=rate,proto3" json:"rate,omitempty"`
 	// Time of the start.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Time of the end. Absent while the operation is running.
@@ -242,7 +242,7 @@ func (x *Operation) GetId() string {
 	return ""
 }
 
-func (x *Operation) GetAction() *BatchAction {
+func (x *Operation) GetAction() *Operation_Action {
 	if x != nil {
 		return x.Action
 	}
@@ -305,7 +305,7 @@ func (x *Operation) GetFailed() []*Operation_Failure {
 	return nil
 }
 
-func (x *Operation) GetRate() float64 {
+func (x *Operation) GetRate() int32 {
 	if x != nil {
 		return x.Rate
 	}
@@ -459,7 +459,7 @@ func (x *BatchChangeSubscribersResponse) GetOperation() *Operation {
 type ListOperationsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Maximum number of operations to return. Default: 20, also used for 0. Values above 100
-	// are reduced to 100.
+	// are reduced to 100. A page larger than 4 MiB is rejected; use a lower limit.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Page number, starting at 1. Default: 1, also used for 0.
 	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
@@ -860,11 +860,93 @@ func (x *WatchOperationResponse) GetOperation() *Operation {
 	return nil
 }
 
+// What is done to each subscriber, as in BatchAction. One field is set.
+type Operation_Action struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tags that are added.
+	AddTags []string `protobuf:"bytes,1,rep,name=add_tags,json=addTags,proto3" json:"add_tags,omitempty"`
+	// Tags that are removed.
+	RemoveTags []string `protobuf:"bytes,2,rep,name=remove_tags,json=removeTags,proto3" json:"remove_tags,omitempty"`
+	// Custom field values that are set; null removes a value.
+	SetCustomFields *structpb.Struct `protobuf:"bytes,3,opt,name=set_custom_fields,json=setCustomFields,proto3" json:"set_custom_fields,omitempty"`
+	// New status.
+	ChangeStatus *Subscriber_Status `protobuf:"varint,4,opt,name=change_status,json=changeStatus,proto3,enum=roster.v1.Subscriber_Status,oneof" json:"change_status,omitempty"`
+	// True if the subscribers are deleted.
+	Delete        *bool `protobuf:"varint,5,opt,name=delete,proto3,oneof" json:"delete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operation_Action) Reset() {
+	*x = Operation_Action{}
+	mi := &file_roster_v1_operations_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operation_Action) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operation_Action) ProtoMessage() {}
+
+func (x *Operation_Action) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_operations_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operation_Action.ProtoReflect.Descriptor instead.
+func (*Operation_Action) Descriptor() ([]byte, []int) {
+	return file_roster_v1_operations_proto_rawDescGZIP(), []int{1, 0}
+}
+
+func (x *Operation_Action) GetAddTags() []string {
+	if x != nil {
+		return x.AddTags
+	}
+	return nil
+}
+
+func (x *Operation_Action) GetRemoveTags() []string {
+	if x != nil {
+		return x.RemoveTags
+	}
+	return nil
+}
+
+func (x *Operation_Action) GetSetCustomFields() *structpb.Struct {
+	if x != nil {
+		return x.SetCustomFields
+	}
+	return nil
+}
+
+func (x *Operation_Action) GetChangeStatus() Subscriber_Status {
+	if x != nil && x.ChangeStatus != nil {
+		return *x.ChangeStatus
+	}
+	return Subscriber_STATUS_UNSPECIFIED
+}
+
+func (x *Operation_Action) GetDelete() bool {
+	if x != nil && x.Delete != nil {
+		return *x.Delete
+	}
+	return false
+}
+
 // The number of subscribers that were not changed for one reason.
 type Operation_Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The reason that the single call would have failed with.
-	Reason Error_Reason `protobuf:"varint,1,opt,name=reason,proto3,enum=roster.v1.Error_Reason" json:"reason,omitempty"`
+	// The reason that the single call would have failed with, a value of Error.Reason.
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Number of subscribers.
 	Total         int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -873,7 +955,7 @@ type Operation_Failure struct {
 
 func (x *Operation_Failure) Reset() {
 	*x = Operation_Failure{}
-	mi := &file_roster_v1_operations_proto_msgTypes[12]
+	mi := &file_roster_v1_operations_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +967,7 @@ func (x *Operation_Failure) String() string {
 func (*Operation_Failure) ProtoMessage() {}
 
 func (x *Operation_Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_operations_proto_msgTypes[12]
+	mi := &file_roster_v1_operations_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,14 +980,14 @@ func (x *Operation_Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation_Failure.ProtoReflect.Descriptor instead.
 func (*Operation_Failure) Descriptor() ([]byte, []int) {
-	return file_roster_v1_operations_proto_rawDescGZIP(), []int{1, 0}
+	return file_roster_v1_operations_proto_rawDescGZIP(), []int{1, 1}
 }
 
-func (x *Operation_Failure) GetReason() Error_Reason {
+func (x *Operation_Failure) GetReason() string {
 	if x != nil {
 		return x.Reason
 	}
-	return Error_REASON_UNSPECIFIED
+	return ""
 }
 
 func (x *Operation_Failure) GetTotal() int32 {
@@ -919,21 +1001,21 @@ var File_roster_v1_operations_proto protoreflect.FileDescriptor
 
 const file_roster_v1_operations_proto_rawDesc = "" +
 	"\n" +
-	"\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xd9\x02\n" +
-	"\vBatchAction\x12>\n" +
-	"\badd_tags\x18\x01 \x03(\tB#\xbaH\r\x92\x01\n" +
-	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x129\n" +
-	"\vremove_tags\x18\x02 \x03(\tB\x18\xbaH\r\x92\x01\n" +
-	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\x80\xb6\x18\x01R\n" +
+	"\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xd1\x02\n" +
+	"\vBatchAction\x12:\n" +
+	"\badd_tags\x18\x01 \x03(\tB\x1f\xbaH\r\x92\x01\n" +
+	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\a[\"vip\"]R\aaddTags\x125\n" +
+	"\vremove_tags\x18\x02 \x03(\tB\x14\xbaH\r\x92\x01\n" +
+	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01R\n" +
 	"removeTags\x12C\n" +
 	"\x11set_custom_fields\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x0fsetCustomFields\x12P\n" +
 	"\rchange_status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\b\xbaH\x05\x82\x01\x02\x10\x01H\x00R\fchangeStatus\x88\x01\x01\x12\x1b\n" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01B\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\xff\x06\n" +
+	"\a_delete\"\x90\t\n" +
 	"\tOperation\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x126\n" +
-	"\x06action\x18\x02 \x01(\v2\x16.roster.v1.BatchActionB\x06\xbaH\x03\xc8\x01\x01R\x06action\x12.\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12;\n" +
+	"\x06action\x18\x02 \x01(\v2\x1b.roster.v1.Operation.ActionB\x06\xbaH\x03\xc8\x01\x01R\x06action\x12.\n" +
 	"\x06filter\x18\x03 \x01(\tB\x16\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x128\n" +
 	"\asegment\x18\x04 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12\"\n" +
 	"\adry_run\x18\x05 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12?\n" +
@@ -943,12 +1025,21 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\tprocessed\x18\t \x01(\x05B\b\xaa\xb5\x18\x041200R\tprocessed\x124\n" +
 	"\x06failed\x18\n" +
 	" \x03(\v2\x1c.roster.v1.Operation.FailureR\x06failed\x12\x1c\n" +
-	"\x04rate\x18\v \x01(\x01B\b\xaa\xb5\x18\x049500R\x04rate\x12]\n" +
+	"\x04rate\x18\v \x01(\x05B\b\xaa\xb5\x18\x049500R\x04rate\x12]\n" +
 	"\n" +
 	"created_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12S\n" +
-	"\bended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:17.247ZR\aendedAt\x1av\n" +
-	"\aFailure\x12N\n" +
-	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonB\x1d\xaa\xb5\x18\x19INVALID_STATUS_TRANSITIONR\x06reason\x12\x1b\n" +
+	"\bended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:17.247ZR\aendedAt\x1a\xa2\x02\n" +
+	"\x06Action\x12*\n" +
+	"\badd_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x12%\n" +
+	"\vremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01R\n" +
+	"removeTags\x12C\n" +
+	"\x11set_custom_fields\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x0fsetCustomFields\x12F\n" +
+	"\rchange_status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusH\x00R\fchangeStatus\x88\x01\x01\x12\x1b\n" +
+	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01B\x10\n" +
+	"\x0e_change_statusB\t\n" +
+	"\a_delete\x1a]\n" +
+	"\aFailure\x125\n" +
+	"\x06reason\x18\x01 \x01(\tB\x1d\xaa\xb5\x18\x19INVALID_STATUS_TRANSITIONR\x06reason\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x013R\x05total\"U\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
@@ -986,16 +1077,16 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x15WatchOperationRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"T\n" +
 	"\x16WatchOperationResponse\x12:\n" +
-	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\xd4\x05\n" +
+	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\xd1\x05\n" +
 	"\x10OperationService\x12\xa7\x01\n" +
 	"\x16BatchChangeSubscribers\x12(.roster.v1.BatchChangeSubscribersRequest\x1a).roster.v1.BatchChangeSubscribersResponse\"8\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x03\"%(\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/subscribers/batch\x12x\n" +
 	"\x0eListOperations\x12 .roster.v1.ListOperationsRequest\x1a!.roster.v1.ListOperationsResponse\"!\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x11\x12\x0f/api/operations\x12|\n" +
 	"\fGetOperation\x12\x1e.roster.v1.GetOperationRequest\x1a\x1f.roster.v1.GetOperationResponse\"+\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x16\x12\x14/api/operations/{id}\x12\x90\x01\n" +
-	"\x0fCancelOperation\x12!.roster.v1.CancelOperationRequest\x1a\".roster.v1.CancelOperationResponse\"6\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/api/operations/{id}/cancel\x12\x8a\x01\n" +
+	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x16\x12\x14/api/operations/{id}\x12\x8d\x01\n" +
+	"\x0fCancelOperation\x12!.roster.v1.CancelOperationRequest\x1a\".roster.v1.CancelOperationResponse\"3\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x1d\"\x1b/api/operations/{id}/cancel\x12\x8a\x01\n" +
 	"\x0eWatchOperation\x12 .roster.v1.WatchOperationRequest\x1a!.roster.v1.WatchOperationResponse\"1\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x1c\x12\x1a/api/operations/{id}/watch0\x01B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
@@ -1012,7 +1103,7 @@ func file_roster_v1_operations_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_operations_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_roster_v1_operations_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_roster_v1_operations_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_roster_v1_operations_proto_goTypes = []any{
 	(Operation_State)(0),                   // 0: roster.v1.Operation.State
 	(*BatchAction)(nil),                    // 1: roster.v1.BatchAction
@@ -1027,42 +1118,43 @@ var file_roster_v1_operations_proto_goTypes = []any{
 	(*CancelOperationResponse)(nil),        // 10: roster.v1.CancelOperationResponse
 	(*WatchOperationRequest)(nil),          // 11: roster.v1.WatchOperationRequest
 	(*WatchOperationResponse)(nil),         // 12: roster.v1.WatchOperationResponse
-	(*Operation_Failure)(nil),              // 13: roster.v1.Operation.Failure
-	(*structpb.Struct)(nil),                // 14: google.protobuf.Struct
-	(Subscriber_Status)(0),                 // 15: roster.v1.Subscriber.Status
-	(*timestamppb.Timestamp)(nil),          // 16: google.protobuf.Timestamp
-	(Error_Reason)(0),                      // 17: roster.v1.Error.Reason
+	(*Operation_Action)(nil),               // 13: roster.v1.Operation.Action
+	(*Operation_Failure)(nil),              // 14: roster.v1.Operation.Failure
+	(*structpb.Struct)(nil),                // 15: google.protobuf.Struct
+	(Subscriber_Status)(0),                 // 16: roster.v1.Subscriber.Status
+	(*timestamppb.Timestamp)(nil),          // 17: google.protobuf.Timestamp
 }
 var file_roster_v1_operations_proto_depIdxs = []int32{
-	14, // 0: roster.v1.BatchAction.set_custom_fields:type_name -> google.protobuf.Struct
-	15, // 1: roster.v1.BatchAction.change_status:type_name -> roster.v1.Subscriber.Status
-	1,  // 2: roster.v1.Operation.action:type_name -> roster.v1.BatchAction
+	15, // 0: roster.v1.BatchAction.set_custom_fields:type_name -> google.protobuf.Struct
+	16, // 1: roster.v1.BatchAction.change_status:type_name -> roster.v1.Subscriber.Status
+	13, // 2: roster.v1.Operation.action:type_name -> roster.v1.Operation.Action
 	0,  // 3: roster.v1.Operation.state:type_name -> roster.v1.Operation.State
-	13, // 4: roster.v1.Operation.failed:type_name -> roster.v1.Operation.Failure
-	16, // 5: roster.v1.Operation.created_at:type_name -> google.protobuf.Timestamp
-	16, // 6: roster.v1.Operation.ended_at:type_name -> google.protobuf.Timestamp
+	14, // 4: roster.v1.Operation.failed:type_name -> roster.v1.Operation.Failure
+	17, // 5: roster.v1.Operation.created_at:type_name -> google.protobuf.Timestamp
+	17, // 6: roster.v1.Operation.ended_at:type_name -> google.protobuf.Timestamp
 	1,  // 7: roster.v1.BatchChangeSubscribersRequest.action:type_name -> roster.v1.BatchAction
 	2,  // 8: roster.v1.BatchChangeSubscribersResponse.operation:type_name -> roster.v1.Operation
 	2,  // 9: roster.v1.ListOperationsResponse.operations:type_name -> roster.v1.Operation
 	2,  // 10: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
 	2,  // 11: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
 	2,  // 12: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
-	17, // 13: roster.v1.Operation.Failure.reason:type_name -> roster.v1.Error.Reason
-	3,  // 14: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
-	5,  // 15: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
-	7,  // 16: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
-	9,  // 17: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
-	11, // 18: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
-	4,  // 19: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
-	6,  // 20: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
-	8,  // 21: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
-	10, // 22: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
-	12, // 23: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
-	19, // [19:24] is the sub-list for method output_type
-	14, // [14:19] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	15, // 13: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
+	16, // 14: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
+	3,  // 15: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
+	5,  // 16: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
+	7,  // 17: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
+	9,  // 18: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
+	11, // 19: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
+	4,  // 20: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
+	6,  // 21: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
+	8,  // 22: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
+	10, // 23: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
+	12, // 24: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
+	20, // [20:25] is the sub-list for method output_type
+	15, // [15:20] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_operations_proto_init() }
@@ -1070,17 +1162,17 @@ func file_roster_v1_operations_proto_init() {
 	if File_roster_v1_operations_proto != nil {
 		return
 	}
-	file_roster_v1_errors_proto_init()
 	file_roster_v1_http_proto_init()
 	file_roster_v1_subscribers_proto_init()
 	file_roster_v1_operations_proto_msgTypes[0].OneofWrappers = []any{}
+	file_roster_v1_operations_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_operations_proto_rawDesc), len(file_roster_v1_operations_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -474,8 +474,8 @@ func (x *GetStatisticsResponse) GetSegments() []*SegmentTotal {
 	return nil
 }
 
-// Request message for ListDailyStatistics.
-type ListDailyStatisticsRequest struct {
+// Request message for GetDailyStatistics.
+type GetDailyStatisticsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// First day, in UTC. Default: 29 days before the last day.
 	FromDate string `protobuf:"bytes,1,opt,name=from_date,json=from,proto3" json:"from_date,omitempty"`
@@ -485,20 +485,20 @@ type ListDailyStatisticsRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListDailyStatisticsRequest) Reset() {
-	*x = ListDailyStatisticsRequest{}
+func (x *GetDailyStatisticsRequest) Reset() {
+	*x = GetDailyStatisticsRequest{}
 	mi := &file_roster_v1_statistics_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListDailyStatisticsRequest) String() string {
+func (x *GetDailyStatisticsRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListDailyStatisticsRequest) ProtoMessage() {}
+func (*GetDailyStatisticsRequest) ProtoMessage() {}
 
-func (x *ListDailyStatisticsRequest) ProtoReflect() protoreflect.Message {
+func (x *GetDailyStatisticsRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_roster_v1_statistics_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -510,19 +510,19 @@ func (x *ListDailyStatisticsRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListDailyStatisticsRequest.ProtoReflect.Descriptor instead.
-func (*ListDailyStatisticsRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use GetDailyStatisticsRequest.ProtoReflect.Descriptor instead.
+func (*GetDailyStatisticsRequest) Descriptor() ([]byte, []int) {
 	return file_roster_v1_statistics_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *ListDailyStatisticsRequest) GetFromDate() string {
+func (x *GetDailyStatisticsRequest) GetFromDate() string {
 	if x != nil {
 		return x.FromDate
 	}
 	return ""
 }
 
-func (x *ListDailyStatisticsRequest) GetToDate() string {
+func (x *GetDailyStatisticsRequest) GetToDate() string {
 	if x != nil {
 		return x.ToDate
 	}
@@ -530,7 +530,7 @@ func (x *ListDailyStatisticsRequest) GetToDate() string {
 }
 
 // What changed on each day.
-type ListDailyStatisticsResponse struct {
+type GetDailyStatisticsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One item for each day, in order. Days before the first version with statistics are
 	// zero.
@@ -539,20 +539,20 @@ type ListDailyStatisticsResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListDailyStatisticsResponse) Reset() {
-	*x = ListDailyStatisticsResponse{}
+func (x *GetDailyStatisticsResponse) Reset() {
+	*x = GetDailyStatisticsResponse{}
 	mi := &file_roster_v1_statistics_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListDailyStatisticsResponse) String() string {
+func (x *GetDailyStatisticsResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListDailyStatisticsResponse) ProtoMessage() {}
+func (*GetDailyStatisticsResponse) ProtoMessage() {}
 
-func (x *ListDailyStatisticsResponse) ProtoReflect() protoreflect.Message {
+func (x *GetDailyStatisticsResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_roster_v1_statistics_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -564,12 +564,12 @@ func (x *ListDailyStatisticsResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListDailyStatisticsResponse.ProtoReflect.Descriptor instead.
-func (*ListDailyStatisticsResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use GetDailyStatisticsResponse.ProtoReflect.Descriptor instead.
+func (*GetDailyStatisticsResponse) Descriptor() ([]byte, []int) {
 	return file_roster_v1_statistics_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *ListDailyStatisticsResponse) GetDays() []*DailyStatistics {
+func (x *GetDailyStatisticsResponse) GetDays() []*DailyStatistics {
 	if x != nil {
 		return x.Days
 	}
@@ -619,18 +619,18 @@ const file_roster_v1_statistics_proto_rawDesc = "" +
 	"\n" +
 	"net_growth\x18\x03 \x01(\x05B\a\xaa\xb5\x18\x03180R\tnetGrowth\x12'\n" +
 	"\x04tags\x18\x04 \x03(\v2\x13.roster.v1.TagTotalR\x04tags\x123\n" +
-	"\bsegments\x18\x05 \x03(\v2\x17.roster.v1.SegmentTotalR\bsegments\"z\n" +
-	"\x1aListDailyStatisticsRequest\x12/\n" +
+	"\bsegments\x18\x05 \x03(\v2\x17.roster.v1.SegmentTotalR\bsegments\"y\n" +
+	"\x19GetDailyStatisticsRequest\x12/\n" +
 	"\tfrom_date\x18\x01 \x01(\tB\x16\xaa\xb5\x18\n" +
 	"2026-11-01\xb2\xb5\x18\x04dateR\x04from\x12+\n" +
 	"\ato_date\x18\x02 \x01(\tB\x16\xaa\xb5\x18\n" +
-	"2026-11-30\xb2\xb5\x18\x04dateR\x02to\"M\n" +
-	"\x1bListDailyStatisticsResponse\x12.\n" +
-	"\x04days\x18\x01 \x03(\v2\x1a.roster.v1.DailyStatisticsR\x04days2\xa0\x02\n" +
-	"\x11StatisticsService\x12{\n" +
+	"2026-11-30\xb2\xb5\x18\x04dateR\x02to\"L\n" +
+	"\x1aGetDailyStatisticsResponse\x12.\n" +
+	"\x04days\x18\x01 \x03(\v2\x1a.roster.v1.DailyStatisticsR\x04days2\x9c\x02\n" +
+	"\x10StatisticService\x12{\n" +
 	"\rGetStatistics\x12\x1f.roster.v1.GetStatisticsRequest\x1a .roster.v1.GetStatisticsResponse\"'\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x02\"%\x82\xd3\xe4\x93\x02\x11\x12\x0f/api/statistics\x12\x8d\x01\n" +
-	"\x13ListDailyStatistics\x12%.roster.v1.ListDailyStatisticsRequest\x1a&.roster.v1.ListDailyStatisticsResponse\"'\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x02\"%\x82\xd3\xe4\x93\x02\x11\x12\x0f/api/statistics\x12\x8a\x01\n" +
+	"\x12GetDailyStatistics\x12$.roster.v1.GetDailyStatisticsRequest\x1a%.roster.v1.GetDailyStatisticsResponse\"'\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x17\x12\x15/api/statistics/dailyB\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
@@ -647,24 +647,24 @@ func file_roster_v1_statistics_proto_rawDescGZIP() []byte {
 
 var file_roster_v1_statistics_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_roster_v1_statistics_proto_goTypes = []any{
-	(*StatusTotals)(nil),                // 0: roster.v1.StatusTotals
-	(*TagTotal)(nil),                    // 1: roster.v1.TagTotal
-	(*SegmentTotal)(nil),                // 2: roster.v1.SegmentTotal
-	(*DailyStatistics)(nil),             // 3: roster.v1.DailyStatistics
-	(*GetStatisticsRequest)(nil),        // 4: roster.v1.GetStatisticsRequest
-	(*GetStatisticsResponse)(nil),       // 5: roster.v1.GetStatisticsResponse
-	(*ListDailyStatisticsRequest)(nil),  // 6: roster.v1.ListDailyStatisticsRequest
-	(*ListDailyStatisticsResponse)(nil), // 7: roster.v1.ListDailyStatisticsResponse
+	(*StatusTotals)(nil),               // 0: roster.v1.StatusTotals
+	(*TagTotal)(nil),                   // 1: roster.v1.TagTotal
+	(*SegmentTotal)(nil),               // 2: roster.v1.SegmentTotal
+	(*DailyStatistics)(nil),            // 3: roster.v1.DailyStatistics
+	(*GetStatisticsRequest)(nil),       // 4: roster.v1.GetStatisticsRequest
+	(*GetStatisticsResponse)(nil),      // 5: roster.v1.GetStatisticsResponse
+	(*GetDailyStatisticsRequest)(nil),  // 6: roster.v1.GetDailyStatisticsRequest
+	(*GetDailyStatisticsResponse)(nil), // 7: roster.v1.GetDailyStatisticsResponse
 }
 var file_roster_v1_statistics_proto_depIdxs = []int32{
 	0, // 0: roster.v1.GetStatisticsResponse.by_status:type_name -> roster.v1.StatusTotals
 	1, // 1: roster.v1.GetStatisticsResponse.tags:type_name -> roster.v1.TagTotal
 	2, // 2: roster.v1.GetStatisticsResponse.segments:type_name -> roster.v1.SegmentTotal
-	3, // 3: roster.v1.ListDailyStatisticsResponse.days:type_name -> roster.v1.DailyStatistics
-	4, // 4: roster.v1.StatisticsService.GetStatistics:input_type -> roster.v1.GetStatisticsRequest
-	6, // 5: roster.v1.StatisticsService.ListDailyStatistics:input_type -> roster.v1.ListDailyStatisticsRequest
-	5, // 6: roster.v1.StatisticsService.GetStatistics:output_type -> roster.v1.GetStatisticsResponse
-	7, // 7: roster.v1.StatisticsService.ListDailyStatistics:output_type -> roster.v1.ListDailyStatisticsResponse
+	3, // 3: roster.v1.GetDailyStatisticsResponse.days:type_name -> roster.v1.DailyStatistics
+	4, // 4: roster.v1.StatisticService.GetStatistics:input_type -> roster.v1.GetStatisticsRequest
+	6, // 5: roster.v1.StatisticService.GetDailyStatistics:input_type -> roster.v1.GetDailyStatisticsRequest
+	5, // 6: roster.v1.StatisticService.GetStatistics:output_type -> roster.v1.GetStatisticsResponse
+	7, // 7: roster.v1.StatisticService.GetDailyStatistics:output_type -> roster.v1.GetDailyStatisticsResponse
 	6, // [6:8] is the sub-list for method output_type
 	4, // [4:6] is the sub-list for method input_type
 	4, // [4:4] is the sub-list for extension type_name

@@ -21,155 +21,155 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	StatisticsService_GetStatistics_FullMethodName       = "/roster.v1.StatisticsService/GetStatistics"
-	StatisticsService_ListDailyStatistics_FullMethodName = "/roster.v1.StatisticsService/ListDailyStatistics"
+	StatisticService_GetStatistics_FullMethodName      = "/roster.v1.StatisticService/GetStatistics"
+	StatisticService_GetDailyStatistics_FullMethodName = "/roster.v1.StatisticService/GetDailyStatistics"
 )
 
-// StatisticsServiceClient is the client API for StatisticsService service.
+// StatisticServiceClient is the client API for StatisticService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Returns statistics of the authenticated account. They are counted in the transaction of
 // each change, so they are exact, and reading them takes the same time for a list of any
 // size, except for segments.
-type StatisticsServiceClient interface {
+type StatisticServiceClient interface {
 	// Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
 	// a segment of the request.
 	GetStatistics(ctx context.Context, in *GetStatisticsRequest, opts ...grpc.CallOption) (*GetStatisticsResponse, error)
 	// Returns what changed on each day of a period. Days are in UTC. A change counts on the
 	// day on which it was stored, also if an import states an earlier time.
-	ListDailyStatistics(ctx context.Context, in *ListDailyStatisticsRequest, opts ...grpc.CallOption) (*ListDailyStatisticsResponse, error)
+	GetDailyStatistics(ctx context.Context, in *GetDailyStatisticsRequest, opts ...grpc.CallOption) (*GetDailyStatisticsResponse, error)
 }
 
-type statisticsServiceClient struct {
+type statisticServiceClient struct {
 	cc grpc.ClientConnInterface
 }
 
-func NewStatisticsServiceClient(cc grpc.ClientConnInterface) StatisticsServiceClient {
-	return &statisticsServiceClient{cc}
+func NewStatisticServiceClient(cc grpc.ClientConnInterface) StatisticServiceClient {
+	return &statisticServiceClient{cc}
 }
 
-func (c *statisticsServiceClient) GetStatistics(ctx context.Context, in *GetStatisticsRequest, opts ...grpc.CallOption) (*GetStatisticsResponse, error) {
+func (c *statisticServiceClient) GetStatistics(ctx context.Context, in *GetStatisticsRequest, opts ...grpc.CallOption) (*GetStatisticsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetStatisticsResponse)
-	err := c.cc.Invoke(ctx, StatisticsService_GetStatistics_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, StatisticService_GetStatistics_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *statisticsServiceClient) ListDailyStatistics(ctx context.Context, in *ListDailyStatisticsRequest, opts ...grpc.CallOption) (*ListDailyStatisticsResponse, error) {
+func (c *statisticServiceClient) GetDailyStatistics(ctx context.Context, in *GetDailyStatisticsRequest, opts ...grpc.CallOption) (*GetDailyStatisticsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ListDailyStatisticsResponse)
-	err := c.cc.Invoke(ctx, StatisticsService_ListDailyStatistics_FullMethodName, in, out, cOpts...)
+	out := new(GetDailyStatisticsResponse)
+	err := c.cc.Invoke(ctx, StatisticService_GetDailyStatistics_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// StatisticsServiceServer is the server API for StatisticsService service.
-// All implementations must embed UnimplementedStatisticsServiceServer
+// StatisticServiceServer is the server API for StatisticService service.
+// All implementations must embed UnimplementedStatisticServiceServer
 // for forward compatibility.
 //
 // Returns statistics of the authenticated account. They are counted in the transaction of
 // each change, so they are exact, and reading them takes the same time for a list of any
 // size, except for segments.
-type StatisticsServiceServer interface {
+type StatisticServiceServer interface {
 	// Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
 	// a segment of the request.
 	GetStatistics(context.Context, *GetStatisticsRequest) (*GetStatisticsResponse, error)
 	// Returns what changed on each day of a period. Days are in UTC. A change counts on the
 	// day on which it was stored, also if an import states an earlier time.
-	ListDailyStatistics(context.Context, *ListDailyStatisticsRequest) (*ListDailyStatisticsResponse, error)
-	mustEmbedUnimplementedStatisticsServiceServer()
+	GetDailyStatistics(context.Context, *GetDailyStatisticsRequest) (*GetDailyStatisticsResponse, error)
+	mustEmbedUnimplementedStatisticServiceServer()
 }
 
-// UnimplementedStatisticsServiceServer must be embedded to have
+// UnimplementedStatisticServiceServer must be embedded to have
 // forward compatible implementations.
 //
 // NOTE: this should be embedded by value instead of pointer to avoid a nil
 // pointer dereference when methods are called.
-type UnimplementedStatisticsServiceServer struct{}
+type UnimplementedStatisticServiceServer struct{}
 
-func (UnimplementedStatisticsServiceServer) GetStatistics(context.Context, *GetStatisticsRequest) (*GetStatisticsResponse, error) {
+func (UnimplementedStatisticServiceServer) GetStatistics(context.Context, *GetStatisticsRequest) (*GetStatisticsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetStatistics not implemented")
 }
-func (UnimplementedStatisticsServiceServer) ListDailyStatistics(context.Context, *ListDailyStatisticsRequest) (*ListDailyStatisticsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ListDailyStatistics not implemented")
+func (UnimplementedStatisticServiceServer) GetDailyStatistics(context.Context, *GetDailyStatisticsRequest) (*GetDailyStatisticsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetDailyStatistics not implemented")
 }
-func (UnimplementedStatisticsServiceServer) mustEmbedUnimplementedStatisticsServiceServer() {}
-func (UnimplementedStatisticsServiceServer) testEmbeddedByValue()                           {}
+func (UnimplementedStatisticServiceServer) mustEmbedUnimplementedStatisticServiceServer() {}
+func (UnimplementedStatisticServiceServer) testEmbeddedByValue()                          {}
 
-// UnsafeStatisticsServiceServer may be embedded to opt out of forward compatibility for this service.
-// Use of this interface is not recommended, as added methods to StatisticsServiceServer will
+// UnsafeStatisticServiceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to StatisticServiceServer will
 // result in compilation errors.
-type UnsafeStatisticsServiceServer interface {
-	mustEmbedUnimplementedStatisticsServiceServer()
+type UnsafeStatisticServiceServer interface {
+	mustEmbedUnimplementedStatisticServiceServer()
 }
 
-func RegisterStatisticsServiceServer(s grpc.ServiceRegistrar, srv StatisticsServiceServer) {
-	// If the following call panics, it indicates UnimplementedStatisticsServiceServer was
+func RegisterStatisticServiceServer(s grpc.ServiceRegistrar, srv StatisticServiceServer) {
+	// If the following call panics, it indicates UnimplementedStatisticServiceServer was
 	// embedded by pointer and is nil.  This will cause panics if an
 	// unimplemented method is ever invoked, so we test this at initialization
 	// time to prevent it from happening at runtime later due to I/O.
 	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
 		t.testEmbeddedByValue()
 	}
-	s.RegisterService(&StatisticsService_ServiceDesc, srv)
+	s.RegisterService(&StatisticService_ServiceDesc, srv)
 }
 
-func _StatisticsService_GetStatistics_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _StatisticService_GetStatistics_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetStatisticsRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(StatisticsServiceServer).GetStatistics(ctx, in)
+		return srv.(StatisticServiceServer).GetStatistics(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: StatisticsService_GetStatistics_FullMethodName,
+		FullMethod: StatisticService_GetStatistics_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(StatisticsServiceServer).GetStatistics(ctx, req.(*GetStatisticsRequest))
+		return srv.(StatisticServiceServer).GetStatistics(ctx, req.(*GetStatisticsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _StatisticsService_ListDailyStatistics_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ListDailyStatisticsRequest)
+func _StatisticService_GetDailyStatistics_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetDailyStatisticsRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(StatisticsServiceServer).ListDailyStatistics(ctx, in)
+		return srv.(StatisticServiceServer).GetDailyStatistics(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: StatisticsService_ListDailyStatistics_FullMethodName,
+		FullMethod: StatisticService_GetDailyStatistics_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(StatisticsServiceServer).ListDailyStatistics(ctx, req.(*ListDailyStatisticsRequest))
+		return srv.(StatisticServiceServer).GetDailyStatistics(ctx, req.(*GetDailyStatisticsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-// StatisticsService_ServiceDesc is the grpc.ServiceDesc for StatisticsService service.
+// StatisticService_ServiceDesc is the grpc.ServiceDesc for StatisticService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
-var StatisticsService_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "roster.v1.StatisticsService",
-	HandlerType: (*StatisticsServiceServer)(nil),
+var StatisticService_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "roster.v1.StatisticService",
+	HandlerType: (*StatisticServiceServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
 			MethodName: "GetStatistics",
-			Handler:    _StatisticsService_GetStatistics_Handler,
+			Handler:    _StatisticService_GetStatistics_Handler,
 		},
 		{
-			MethodName: "ListDailyStatistics",
-			Handler:    _StatisticsService_ListDailyStatistics_Handler,
+			MethodName: "GetDailyStatistics",
+			Handler:    _StatisticService_GetDailyStatistics_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

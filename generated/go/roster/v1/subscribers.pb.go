@@ -1349,7 +1349,10 @@ type GetSubscriberRequest struct {
 	// Identifier or email address of the subscriber.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Which fields are returned. Default: BASIC.
-	View          Subscriber_View `protobuf:"varint,2,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
+	View Subscriber_View `protobuf:"varint,2,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
+	// Fields to return (AIP-157), for example email,tags. Fields that only view FULL has can
+	// be named with any view. Default: all fields of the view.
+	ReadMask      *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=read_mask,json=readMask,proto3" json:"read_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1396,6 +1399,13 @@ func (x *GetSubscriberRequest) GetView() Subscriber_View {
 		return x.View
 	}
 	return Subscriber_VIEW_UNSPECIFIED
+}
+
+func (x *GetSubscriberRequest) GetReadMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.ReadMask
+	}
+	return nil
 }
 
 // The requested subscriber.
@@ -1628,7 +1638,10 @@ type ListSubscribersRequest struct {
 	// points. At most 50 comparisons. An error contains the column of the fault.
 	Filter string `protobuf:"bytes,15,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Returns only subscribers of the segment with this identifier.
-	Segment       string `protobuf:"bytes,16,opt,name=segment,proto3" json:"segment,omitempty"`
+	Segment string `protobuf:"bytes,16,opt,name=segment,proto3" json:"segment,omitempty"`
+	// Fields to return (AIP-157), for example email,tags. Fields that only view FULL has can
+	// be named with any view. Default: all fields of the view.
+	ReadMask      *fieldmaskpb.FieldMask `protobuf:"bytes,17,opt,name=read_mask,json=readMask,proto3" json:"read_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1773,6 +1786,13 @@ func (x *ListSubscribersRequest) GetSegment() string {
 		return x.Segment
 	}
 	return ""
+}
+
+func (x *ListSubscribersRequest) GetReadMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.ReadMask
+	}
+	return nil
 }
 
 // One page of subscribers.
@@ -4158,10 +4178,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\"\x86\x01\n" +
 	"\x1dBulkCreateSubscribersResponse\x12.\n" +
 	"\x06failed\x18\x01 \x03(\v2\x16.roster.v1.BulkFailureR\x06failed\x125\n" +
-	"\aresults\x18\x02 \x03(\v2\x15.roster.v1.BulkResultB\x04\x80\xb6\x18\x01R\aresults\"\x88\x01\n" +
+	"\aresults\x18\x02 \x03(\v2\x15.roster.v1.BulkResultB\x04\x80\xb6\x18\x01R\aresults\"\xe4\x01\n" +
 	"\x14GetSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12@\n" +
-	"\x04view\x18\x02 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"V\n" +
+	"\x04view\x18\x02 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\x12Z\n" +
+	"\tread_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskB!\xaa\xb5\x18\x0f\"id,email,tags\"\x8a\xb6\x18\n" +
+	"subscriberR\breadMask\"V\n" +
 	"\x15GetSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
@@ -4172,7 +4194,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04view\x18\x03 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"\x8c\x01\n" +
 	"\x1bBatchGetSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x124\n" +
-	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\xab\b\n" +
+	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\x88\t\n" +
 	"\x16ListSubscribersRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12K\n" +
@@ -4191,7 +4213,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\border_by\x18\r \x01(\tB*\xbaH\x1ar\x18R\x00R\tcreatedAtR\tupdatedAt\xaa\xb5\x18\tupdatedAtR\aorderBy\x12@\n" +
 	"\x04view\x18\x0e \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\x12n\n" +
 	"\x06filter\x18\x0f \x01(\tBV\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18Fstatus = CONFIRMED AND tags:\"vip\" AND NOT email.domain = \"example.com\"R\x06filter\x128\n" +
-	"\asegment\x18\x10 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\"\xd6\x01\n" +
+	"\asegment\x18\x10 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12[\n" +
+	"\tread_mask\x18\x11 \x01(\v2\x1a.google.protobuf.FieldMaskB\"\xaa\xb5\x18\x0f\"id,email,tags\"\x8a\xb6\x18\vsubscribersR\breadMask\"\xd6\x01\n" +
 	"\x17ListSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
@@ -4569,105 +4592,107 @@ var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	16,  // 17: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
 	15,  // 18: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
 	1,   // 19: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
-	10,  // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	1,   // 21: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	10,  // 22: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	0,   // 23: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	54,  // 24: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	54,  // 25: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	54,  // 26: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	54,  // 27: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 28: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	10,  // 29: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	57,  // 30: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	55,  // 31: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	10,  // 32: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	0,   // 33: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	10,  // 34: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	10,  // 35: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	10,  // 36: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	3,   // 37: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
-	54,  // 38: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
-	4,   // 39: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	55,  // 40: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	55,  // 41: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	49,  // 42: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	50,  // 43: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	32,  // 44: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	58,  // 45: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	59,  // 46: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	10,  // 47: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	32,  // 48: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	60,  // 49: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	35,  // 50: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	55,  // 51: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	0,   // 52: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	54,  // 53: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	54,  // 54: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	54,  // 55: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	54,  // 56: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	54,  // 57: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	48,  // 58: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	56,  // 59: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
-	6,   // 60: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	13,  // 61: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
-	61,  // 62: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	38,  // 63: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	7,   // 64: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	5,   // 65: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	8,   // 66: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
-	2,   // 67: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	52,  // 68: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
-	53,  // 69: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	7,   // 70: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	51,  // 71: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	41,  // 72: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	42,  // 73: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	9,   // 74: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	0,   // 75: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	54,  // 76: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	54,  // 77: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	54,  // 78: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	54,  // 79: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 80: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	10,  // 81: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	61,  // 82: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	54,  // 83: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 84: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 85: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	11,  // 86: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	14,  // 87: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	18,  // 88: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	20,  // 89: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	22,  // 90: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	24,  // 91: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	26,  // 92: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	28,  // 93: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	30,  // 94: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	33,  // 95: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	36,  // 96: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	40,  // 97: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	44,  // 98: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	46,  // 99: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	12,  // 100: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	17,  // 101: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	19,  // 102: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	21,  // 103: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	23,  // 104: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	25,  // 105: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	27,  // 106: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	29,  // 107: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	31,  // 108: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	34,  // 109: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	37,  // 110: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	43,  // 111: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	45,  // 112: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	47,  // 113: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	100, // [100:114] is the sub-list for method output_type
-	86,  // [86:100] is the sub-list for method input_type
-	86,  // [86:86] is the sub-list for extension type_name
-	86,  // [86:86] is the sub-list for extension extendee
-	0,   // [0:86] is the sub-list for field type_name
+	57,  // 20: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
+	10,  // 21: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	1,   // 22: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	10,  // 23: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	0,   // 24: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	54,  // 25: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	54,  // 26: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	54,  // 27: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	54,  // 28: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 29: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	57,  // 30: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
+	10,  // 31: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	57,  // 32: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	55,  // 33: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	10,  // 34: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	0,   // 35: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
+	10,  // 36: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	10,  // 37: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	10,  // 38: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	3,   // 39: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
+	54,  // 40: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	4,   // 41: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
+	55,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	55,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	49,  // 44: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	50,  // 45: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	32,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	58,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	59,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	10,  // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	32,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	60,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	35,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	55,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	0,   // 54: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
+	54,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	54,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	54,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	54,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	54,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	48,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	56,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	6,   // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
+	13,  // 63: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
+	61,  // 64: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	38,  // 65: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	7,   // 66: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	5,   // 67: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	8,   // 68: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	2,   // 69: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
+	52,  // 70: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
+	53,  // 71: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	7,   // 72: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	51,  // 73: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
+	41,  // 74: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	42,  // 75: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	9,   // 76: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	0,   // 77: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	54,  // 78: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	54,  // 79: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	54,  // 80: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	54,  // 81: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 82: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	10,  // 83: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	61,  // 84: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	54,  // 85: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 86: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 87: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	11,  // 88: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	14,  // 89: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	18,  // 90: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	20,  // 91: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	22,  // 92: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	24,  // 93: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	26,  // 94: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	28,  // 95: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	30,  // 96: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	33,  // 97: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	36,  // 98: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	40,  // 99: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	44,  // 100: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	46,  // 101: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	12,  // 102: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	17,  // 103: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	19,  // 104: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	21,  // 105: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	23,  // 106: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	25,  // 107: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	27,  // 108: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	29,  // 109: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	31,  // 110: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	34,  // 111: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	37,  // 112: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	43,  // 113: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	45,  // 114: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	47,  // 115: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	102, // [102:116] is the sub-list for method output_type
+	88,  // [88:102] is the sub-list for method input_type
+	88,  // [88:88] is the sub-list for extension type_name
+	88,  // [88:88] is the sub-list for extension extendee
+	0,   // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }

@@ -145,6 +145,7 @@ DATE_LIKE_FIELD_NUMBER: _builtins.int
 IN_QUERY_FIELD_NUMBER: _builtins.int
 STATUS_IF_TRUE_FIELD_NUMBER: _builtins.int
 OMIT_EMPTY_FIELD_NUMBER: _builtins.int
+SELECTS_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 no_control_characters: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FileOptions, _builtins.bool]
 """Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
@@ -226,6 +227,10 @@ not contain the field.
 """
 omit_empty: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a repeated field of a response: JSON does not contain it if it is empty."""
+selects: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.str]
+"""For a FieldMask of a request (AIP-157): the name of a field of the response. If the
+mask is set, JSON contains only the fields of the mask in it.
+"""
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that selects the format of a streamed response: the media type of the
 value, such as "text/csv". HTTP selects the format from the request, so that the

@@ -26,12 +26,11 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
-from roster.v1 import errors_pb2 as roster_dot_v1_dot_errors__pb2
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 from roster.v1 import subscribers_pb2 as roster_dot_v1_dot_subscribers__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\x9d\x02\n\x0b\x42\x61tchAction\x12\x35\n\x08\x61\x64\x64_tags\x18\x01 \x03(\tB#\xbaH\r\x92\x01\n\x10\x64\"\x06r\x04\x10\x01\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x07[\"vip\"]\x80\xb6\x18\x01\x12-\n\x0bremove_tags\x18\x02 \x03(\tB\x18\xbaH\r\x92\x01\n\x10\x64\"\x06r\x04\x10\x01\x18\x64\x90\xb5\x18\x01\x80\xb6\x18\x01\x12\x32\n\x11set_custom_fields\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x42\n\rchange_status\x18\x04 \x01(\x0e\x32\x1c.roster.v1.Subscriber.StatusB\x08\xbaH\x05\x82\x01\x02\x10\x01H\x00\x88\x01\x01\x12\x13\n\x06\x64\x65lete\x18\x05 \x01(\x08H\x01\x88\x01\x01\x42\x10\n\x0e_change_statusB\t\n\x07_delete\"\x8a\x06\n\tOperation\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12.\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x16.roster.v1.BatchActionB\x06\xbaH\x03\xc8\x01\x01\x12&\n\x06\x66ilter\x18\x03 \x01(\tB\x16\xaa\xb5\x18\x12status = CONFIRMED\x12/\n\x07segment\x18\x04 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x1a\n\x07\x64ry_run\x18\x05 \x01(\x08\x42\t\xaa\xb5\x18\x05\x66\x61lse\x12\x38\n\x05state\x18\x06 \x01(\x0e\x32\x1a.roster.v1.Operation.StateB\r\xaa\xb5\x18\tSUCCEEDED\x12\x16\n\x04\x64one\x18\x07 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\x12\x17\n\x05total\x18\x08 \x01(\x05\x42\x08\xaa\xb5\x18\x04\x31\x32\x30\x30\x12\x1b\n\tprocessed\x18\t \x01(\x05\x42\x08\xaa\xb5\x18\x04\x31\x32\x30\x30\x12,\n\x06\x66\x61iled\x18\n \x03(\x0b\x32\x1c.roster.v1.Operation.Failure\x12\x16\n\x04rate\x18\x0b \x01(\x01\x42\x08\xaa\xb5\x18\x04\x39\x35\x30\x30\x12R\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12J\n\x08\x65nded_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:17.247Z\x1ag\n\x07\x46\x61ilure\x12\x46\n\x06reason\x18\x01 \x01(\x0e\x32\x17.roster.v1.Error.ReasonB\x1d\xaa\xb5\x18\x19INVALID_STATUS_TRANSITION\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x33\"U\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x0b\n\x07RUNNING\x10\x01\x12\r\n\tSUCCEEDED\x10\x02\x12\r\n\tCANCELLED\x10\x03\x12\n\n\x06\x46\x41ILED\x10\x04\"\xd2\x01\n\x1d\x42\x61tchChangeSubscribersRequest\x12\x32\n\x06\x66ilter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMED\x12\x0f\n\x07segment\x18\x02 \x01(\t\x12\x1c\n\x03ids\x18\x03 \x03(\tB\x0f\xbaH\x0c\x92\x01\t\x10\x90N\"\x04r\x02\x18\x1a\x12.\n\x06\x61\x63tion\x18\x04 \x01(\x0b\x32\x16.roster.v1.BatchActionB\x06\xbaH\x03\xc8\x01\x01\x12\x1e\n\x07\x64ry_run\x18\x05 \x01(\x08\x42\r\x88\xb5\x18\x01\xaa\xb5\x18\x05\x66\x61lse\"Q\n\x1e\x42\x61tchChangeSubscribersResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01\"Q\n\x15ListOperationsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\"\x84\x01\n\x16ListOperationsResponse\x12(\n\noperations\x18\x01 \x03(\x0b\x32\x14.roster.v1.Operation\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\"A\n\x13GetOperationRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"G\n\x14GetOperationResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01\"D\n\x16\x43\x61ncelOperationRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"J\n\x17\x43\x61ncelOperationResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01\"C\n\x15WatchOperationRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"I\n\x16WatchOperationResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01\x32\xd4\x05\n\x10OperationService\x12\xa7\x01\n\x16\x42\x61tchChangeSubscribers\x12(.roster.v1.BatchChangeSubscribersRequest\x1a).roster.v1.BatchChangeSubscribersResponse\"8\x88\xb5\x18\xca\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x03\"%(\x82\xd3\xe4\x93\x02\x1b\"\x16/api/subscribers/batch:\x01*\x12x\n\x0eListOperations\x12 .roster.v1.ListOperationsRequest\x1a!.roster.v1.ListOperationsResponse\"!\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x11\x12\x0f/api/operations\x12|\n\x0cGetOperation\x12\x1e.roster.v1.GetOperationRequest\x1a\x1f.roster.v1.GetOperationResponse\"+\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\'\x82\xd3\xe4\x93\x02\x16\x12\x14/api/operations/{id}\x12\x90\x01\n\x0f\x43\x61ncelOperation\x12!.roster.v1.CancelOperationRequest\x1a\".roster.v1.CancelOperationResponse\"6\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x01\'\x82\xd3\xe4\x93\x02 \"\x1b/api/operations/{id}/cancel:\x01*\x12\x8a\x01\n\x0eWatchOperation\x12 .roster.v1.WatchOperationRequest\x1a!.roster.v1.WatchOperationResponse\"1\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\'\x82\xd3\xe4\x93\x02\x1c\x12\x1a/api/operations/{id}/watch0\x01\x42\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\x95\x02\n\x0b\x42\x61tchAction\x12\x31\n\x08\x61\x64\x64_tags\x18\x01 \x03(\tB\x1f\xbaH\r\x92\x01\n\x10\x64\"\x06r\x04\x10\x01\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x07[\"vip\"]\x12)\n\x0bremove_tags\x18\x02 \x03(\tB\x14\xbaH\r\x92\x01\n\x10\x64\"\x06r\x04\x10\x01\x18\x64\x90\xb5\x18\x01\x12\x32\n\x11set_custom_fields\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x42\n\rchange_status\x18\x04 \x01(\x0e\x32\x1c.roster.v1.Subscriber.StatusB\x08\xbaH\x05\x82\x01\x02\x10\x01H\x00\x88\x01\x01\x12\x13\n\x06\x64\x65lete\x18\x05 \x01(\x08H\x01\x88\x01\x01\x42\x10\n\x0e_change_statusB\t\n\x07_delete\"\xdf\x07\n\tOperation\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x33\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x1b.roster.v1.Operation.ActionB\x06\xbaH\x03\xc8\x01\x01\x12&\n\x06\x66ilter\x18\x03 \x01(\tB\x16\xaa\xb5\x18\x12status = CONFIRMED\x12/\n\x07segment\x18\x04 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x1a\n\x07\x64ry_run\x18\x05 \x01(\x08\x42\t\xaa\xb5\x18\x05\x66\x61lse\x12\x38\n\x05state\x18\x06 \x01(\x0e\x32\x1a.roster.v1.Operation.StateB\r\xaa\xb5\x18\tSUCCEEDED\x12\x16\n\x04\x64one\x18\x07 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\x12\x17\n\x05total\x18\x08 \x01(\x05\x42\x08\xaa\xb5\x18\x04\x31\x32\x30\x30\x12\x1b\n\tprocessed\x18\t \x01(\x05\x42\x08\xaa\xb5\x18\x04\x31\x32\x30\x30\x12,\n\x06\x66\x61iled\x18\n \x03(\x0b\x32\x1c.roster.v1.Operation.Failure\x12\x16\n\x04rate\x18\x0b \x01(\x05\x42\x08\xaa\xb5\x18\x04\x39\x35\x30\x30\x12R\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12J\n\x08\x65nded_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:17.247Z\x1a\xe6\x01\n\x06\x41\x63tion\x12!\n\x08\x61\x64\x64_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\x07[\"vip\"]\x80\xb6\x18\x01\x12\x19\n\x0bremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01\x12\x32\n\x11set_custom_fields\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x38\n\rchange_status\x18\x04 \x01(\x0e\x32\x1c.roster.v1.Subscriber.StatusH\x00\x88\x01\x01\x12\x13\n\x06\x64\x65lete\x18\x05 \x01(\x08H\x01\x88\x01\x01\x42\x10\n\x0e_change_statusB\t\n\x07_delete\x1aN\n\x07\x46\x61ilure\x12-\n\x06reason\x18\x01 \x01(\tB\x1d\xaa\xb5\x18\x19INVALID_STATUS_TRANSITION\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x33\"U\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x0b\n\x07RUNNING\x10\x01\x12\r\n\tSUCCEEDED\x10\x02\x12\r\n\tCANCELLED\x10\x03\x12\n\n\x06\x46\x41ILED\x10\x04\"\xd2\x01\n\x1d\x42\x61tchChangeSubscribersRequest\x12\x32\n\x06\x66ilter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMED\x12\x0f\n\x07segment\x18\x02 \x01(\t\x12\x1c\n\x03ids\x18\x03 \x03(\tB\x0f\xbaH\x0c\x92\x01\t\x10\x90N\"\x04r\x02\x18\x1a\x12.\n\x06\x61\x63tion\x18\x04 \x01(\x0b\x32\x16.roster.v1.BatchActionB\x06\xbaH\x03\xc8\x01\x01\x12\x1e\n\x07\x64ry_run\x18\x05 \x01(\x08\x42\r\x88\xb5\x18\x01\xaa\xb5\x18\x05\x66\x61lse\"Q\n\x1e\x42\x61tchChangeSubscribersResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01\"Q\n\x15ListOperationsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\"\x84\x01\n\x16ListOperationsResponse\x12(\n\noperations\x18\x01 \x03(\x0b\x32\x14.roster.v1.Operation\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\"A\n\x13GetOperationRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"G\n\x14GetOperationResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01\"D\n\x16\x43\x61ncelOperationRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"J\n\x17\x43\x61ncelOperationResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01\"C\n\x15WatchOperationRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"I\n\x16WatchOperationResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01\x32\xd1\x05\n\x10OperationService\x12\xa7\x01\n\x16\x42\x61tchChangeSubscribers\x12(.roster.v1.BatchChangeSubscribersRequest\x1a).roster.v1.BatchChangeSubscribersResponse\"8\x88\xb5\x18\xca\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x03\"%(\x82\xd3\xe4\x93\x02\x1b\"\x16/api/subscribers/batch:\x01*\x12x\n\x0eListOperations\x12 .roster.v1.ListOperationsRequest\x1a!.roster.v1.ListOperationsResponse\"!\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x11\x12\x0f/api/operations\x12|\n\x0cGetOperation\x12\x1e.roster.v1.GetOperationRequest\x1a\x1f.roster.v1.GetOperationResponse\"+\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\'\x82\xd3\xe4\x93\x02\x16\x12\x14/api/operations/{id}\x12\x8d\x01\n\x0f\x43\x61ncelOperation\x12!.roster.v1.CancelOperationRequest\x1a\".roster.v1.CancelOperationResponse\"3\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x01\'\x82\xd3\xe4\x93\x02\x1d\"\x1b/api/operations/{id}/cancel\x12\x8a\x01\n\x0eWatchOperation\x12 .roster.v1.WatchOperationRequest\x1a!.roster.v1.WatchOperationResponse\"1\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\'\x82\xd3\xe4\x93\x02\x1c\x12\x1a/api/operations/{id}/watch0\x01\x42\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,11 +39,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'P\001\210\265\030\001'
   _globals['_BATCHACTION'].fields_by_name['add_tags']._loaded_options = None
-  _globals['_BATCHACTION'].fields_by_name['add_tags']._serialized_options = b'\272H\r\222\001\n\020d\"\006r\004\020\001\030d\220\265\030\001\252\265\030\007[\"vip\"]\200\266\030\001'
+  _globals['_BATCHACTION'].fields_by_name['add_tags']._serialized_options = b'\272H\r\222\001\n\020d\"\006r\004\020\001\030d\220\265\030\001\252\265\030\007[\"vip\"]'
   _globals['_BATCHACTION'].fields_by_name['remove_tags']._loaded_options = None
-  _globals['_BATCHACTION'].fields_by_name['remove_tags']._serialized_options = b'\272H\r\222\001\n\020d\"\006r\004\020\001\030d\220\265\030\001\200\266\030\001'
+  _globals['_BATCHACTION'].fields_by_name['remove_tags']._serialized_options = b'\272H\r\222\001\n\020d\"\006r\004\020\001\030d\220\265\030\001'
   _globals['_BATCHACTION'].fields_by_name['change_status']._loaded_options = None
   _globals['_BATCHACTION'].fields_by_name['change_status']._serialized_options = b'\272H\005\202\001\002\020\001'
+  _globals['_OPERATION_ACTION'].fields_by_name['add_tags']._loaded_options = None
+  _globals['_OPERATION_ACTION'].fields_by_name['add_tags']._serialized_options = b'\252\265\030\007[\"vip\"]\200\266\030\001'
+  _globals['_OPERATION_ACTION'].fields_by_name['remove_tags']._loaded_options = None
+  _globals['_OPERATION_ACTION'].fields_by_name['remove_tags']._serialized_options = b'\200\266\030\001'
   _globals['_OPERATION_FAILURE'].fields_by_name['reason']._loaded_options = None
   _globals['_OPERATION_FAILURE'].fields_by_name['reason']._serialized_options = b'\252\265\030\031INVALID_STATUS_TRANSITION'
   _globals['_OPERATION_FAILURE'].fields_by_name['total']._loaded_options = None
@@ -112,37 +115,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPERATIONSERVICE'].methods_by_name['GetOperation']._loaded_options = None
   _globals['_OPERATIONSERVICE'].methods_by_name['GetOperation']._serialized_options = b'\222\265\030\006\n\004read\232\265\030\001\'\202\323\344\223\002\026\022\024/api/operations/{id}'
   _globals['_OPERATIONSERVICE'].methods_by_name['CancelOperation']._loaded_options = None
-  _globals['_OPERATIONSERVICE'].methods_by_name['CancelOperation']._serialized_options = b'\222\265\030\007\n\005write\232\265\030\001\'\202\323\344\223\002 \"\033/api/operations/{id}/cancel:\001*'
+  _globals['_OPERATIONSERVICE'].methods_by_name['CancelOperation']._serialized_options = b'\222\265\030\007\n\005write\232\265\030\001\'\202\323\344\223\002\035\"\033/api/operations/{id}/cancel'
   _globals['_OPERATIONSERVICE'].methods_by_name['WatchOperation']._loaded_options = None
   _globals['_OPERATIONSERVICE'].methods_by_name['WatchOperation']._serialized_options = b'\222\265\030\006\n\004read\232\265\030\001\'\202\323\344\223\002\034\022\032/api/operations/{id}/watch'
-  _globals['_BATCHACTION']._serialized_start=239
-  _globals['_BATCHACTION']._serialized_end=524
-  _globals['_OPERATION']._serialized_start=527
-  _globals['_OPERATION']._serialized_end=1305
-  _globals['_OPERATION_FAILURE']._serialized_start=1115
-  _globals['_OPERATION_FAILURE']._serialized_end=1218
-  _globals['_OPERATION_STATE']._serialized_start=1220
-  _globals['_OPERATION_STATE']._serialized_end=1305
-  _globals['_BATCHCHANGESUBSCRIBERSREQUEST']._serialized_start=1308
-  _globals['_BATCHCHANGESUBSCRIBERSREQUEST']._serialized_end=1518
-  _globals['_BATCHCHANGESUBSCRIBERSRESPONSE']._serialized_start=1520
-  _globals['_BATCHCHANGESUBSCRIBERSRESPONSE']._serialized_end=1601
-  _globals['_LISTOPERATIONSREQUEST']._serialized_start=1603
-  _globals['_LISTOPERATIONSREQUEST']._serialized_end=1684
-  _globals['_LISTOPERATIONSRESPONSE']._serialized_start=1687
-  _globals['_LISTOPERATIONSRESPONSE']._serialized_end=1819
-  _globals['_GETOPERATIONREQUEST']._serialized_start=1821
-  _globals['_GETOPERATIONREQUEST']._serialized_end=1886
-  _globals['_GETOPERATIONRESPONSE']._serialized_start=1888
-  _globals['_GETOPERATIONRESPONSE']._serialized_end=1959
-  _globals['_CANCELOPERATIONREQUEST']._serialized_start=1961
-  _globals['_CANCELOPERATIONREQUEST']._serialized_end=2029
-  _globals['_CANCELOPERATIONRESPONSE']._serialized_start=2031
-  _globals['_CANCELOPERATIONRESPONSE']._serialized_end=2105
-  _globals['_WATCHOPERATIONREQUEST']._serialized_start=2107
-  _globals['_WATCHOPERATIONREQUEST']._serialized_end=2174
-  _globals['_WATCHOPERATIONRESPONSE']._serialized_start=2176
-  _globals['_WATCHOPERATIONRESPONSE']._serialized_end=2249
-  _globals['_OPERATIONSERVICE']._serialized_start=2252
-  _globals['_OPERATIONSERVICE']._serialized_end=2976
+  _globals['_BATCHACTION']._serialized_start=215
+  _globals['_BATCHACTION']._serialized_end=492
+  _globals['_OPERATION']._serialized_start=495
+  _globals['_OPERATION']._serialized_end=1486
+  _globals['_OPERATION_ACTION']._serialized_start=1089
+  _globals['_OPERATION_ACTION']._serialized_end=1319
+  _globals['_OPERATION_FAILURE']._serialized_start=1321
+  _globals['_OPERATION_FAILURE']._serialized_end=1399
+  _globals['_OPERATION_STATE']._serialized_start=1401
+  _globals['_OPERATION_STATE']._serialized_end=1486
+  _globals['_BATCHCHANGESUBSCRIBERSREQUEST']._serialized_start=1489
+  _globals['_BATCHCHANGESUBSCRIBERSREQUEST']._serialized_end=1699
+  _globals['_BATCHCHANGESUBSCRIBERSRESPONSE']._serialized_start=1701
+  _globals['_BATCHCHANGESUBSCRIBERSRESPONSE']._serialized_end=1782
+  _globals['_LISTOPERATIONSREQUEST']._serialized_start=1784
+  _globals['_LISTOPERATIONSREQUEST']._serialized_end=1865
+  _globals['_LISTOPERATIONSRESPONSE']._serialized_start=1868
+  _globals['_LISTOPERATIONSRESPONSE']._serialized_end=2000
+  _globals['_GETOPERATIONREQUEST']._serialized_start=2002
+  _globals['_GETOPERATIONREQUEST']._serialized_end=2067
+  _globals['_GETOPERATIONRESPONSE']._serialized_start=2069
+  _globals['_GETOPERATIONRESPONSE']._serialized_end=2140
+  _globals['_CANCELOPERATIONREQUEST']._serialized_start=2142
+  _globals['_CANCELOPERATIONREQUEST']._serialized_end=2210
+  _globals['_CANCELOPERATIONRESPONSE']._serialized_start=2212
+  _globals['_CANCELOPERATIONRESPONSE']._serialized_end=2286
+  _globals['_WATCHOPERATIONREQUEST']._serialized_start=2288
+  _globals['_WATCHOPERATIONREQUEST']._serialized_end=2355
+  _globals['_WATCHOPERATIONRESPONSE']._serialized_start=2357
+  _globals['_WATCHOPERATIONRESPONSE']._serialized_end=2430
+  _globals['_OPERATIONSERVICE']._serialized_start=2433
+  _globals['_OPERATIONSERVICE']._serialized_end=3154
 # @@protoc_insertion_point(module_scope)

@@ -10,7 +10,6 @@ from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
-from roster.v1 import errors_pb2 as _errors_pb2
 from roster.v1 import subscribers_pb2 as _subscribers_pb2
 import builtins as _builtins
 import sys
@@ -116,6 +115,55 @@ class Operation(_message.Message):
     """
 
     @_typing.final
+    class Action(_message.Message):
+        """What is done to each subscriber, as in BatchAction. One field is set."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        ADD_TAGS_FIELD_NUMBER: _builtins.int
+        REMOVE_TAGS_FIELD_NUMBER: _builtins.int
+        SET_CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
+        CHANGE_STATUS_FIELD_NUMBER: _builtins.int
+        DELETE_FIELD_NUMBER: _builtins.int
+        change_status: _subscribers_pb2.Subscriber.Status.ValueType
+        """New status."""
+        delete: _builtins.bool
+        """True if the subscribers are deleted."""
+        @_builtins.property
+        def add_tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+            """Tags that are added."""
+
+        @_builtins.property
+        def remove_tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+            """Tags that are removed."""
+
+        @_builtins.property
+        def set_custom_fields(self) -> _struct_pb2.Struct:
+            """Custom field values that are set; null removes a value."""
+
+        def __init__(
+            self,
+            *,
+            add_tags: _abc.Iterable[_builtins.str] | None = ...,
+            remove_tags: _abc.Iterable[_builtins.str] | None = ...,
+            set_custom_fields: _struct_pb2.Struct | None = ...,
+            change_status: _subscribers_pb2.Subscriber.Status.ValueType | None = ...,
+            delete: _builtins.bool | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_change_status", b"_change_status", "_delete", b"_delete", "change_status", b"change_status", "delete", b"delete", "set_custom_fields", b"set_custom_fields"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_change_status", b"_change_status", "_delete", b"_delete", "add_tags", b"add_tags", "change_status", b"change_status", "delete", b"delete", "remove_tags", b"remove_tags", "set_custom_fields", b"set_custom_fields"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        _WhichOneofReturnType__change_status: _TypeAlias = _typing.Literal["change_status"]  # noqa: Y015
+        _WhichOneofArgType__change_status: _TypeAlias = _typing.Literal["_change_status", b"_change_status"]  # noqa: Y015
+        _WhichOneofReturnType__delete: _TypeAlias = _typing.Literal["delete"]  # noqa: Y015
+        _WhichOneofArgType__delete: _TypeAlias = _typing.Literal["_delete", b"_delete"]  # noqa: Y015
+        @_typing.overload
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__change_status) -> _WhichOneofReturnType__change_status | None: ...
+        @_typing.overload
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__delete) -> _WhichOneofReturnType__delete | None: ...
+
+    @_typing.final
     class Failure(_message.Message):
         """The number of subscribers that were not changed for one reason."""
 
@@ -123,14 +171,14 @@ class Operation(_message.Message):
 
         REASON_FIELD_NUMBER: _builtins.int
         TOTAL_FIELD_NUMBER: _builtins.int
-        reason: _errors_pb2.Error.Reason.ValueType
-        """The reason that the single call would have failed with."""
+        reason: _builtins.str
+        """The reason that the single call would have failed with, a value of Error.Reason."""
         total: _builtins.int
         """Number of subscribers."""
         def __init__(
             self,
             *,
-            reason: _errors_pb2.Error.Reason.ValueType = ...,
+            reason: _builtins.str = ...,
             total: _builtins.int = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -170,10 +218,10 @@ class Operation(_message.Message):
     """Number of subscribers processed. It can differ from total if subscribers were changed or
     deleted meanwhile.
     """
-    rate: _builtins.float
+    rate: _builtins.int
     """Subscribers processed per second, on average since the first one. 0 before it."""
     @_builtins.property
-    def action(self) -> Global___BatchAction:
+    def action(self) -> Global___Operation.Action:
         """What is done to each subscriber."""
 
     @_builtins.property
@@ -192,7 +240,7 @@ class Operation(_message.Message):
         self,
         *,
         id: _builtins.str = ...,
-        action: Global___BatchAction | None = ...,
+        action: Global___Operation.Action | None = ...,
         filter: _builtins.str = ...,
         segment: _builtins.str = ...,
         dry_run: _builtins.bool = ...,
@@ -201,7 +249,7 @@ class Operation(_message.Message):
         total: _builtins.int = ...,
         processed: _builtins.int = ...,
         failed: _abc.Iterable[Global___Operation.Failure] | None = ...,
-        rate: _builtins.float = ...,
+        rate: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         ended_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
@@ -291,7 +339,7 @@ class ListOperationsRequest(_message.Message):
     PAGE_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of operations to return. Default: 20, also used for 0. Values above 100
-    are reduced to 100.
+    are reduced to 100. A page larger than 4 MiB is rejected; use a lower limit.
     """
     page: _builtins.int
     """Page number, starting at 1. Default: 1, also used for 0."""

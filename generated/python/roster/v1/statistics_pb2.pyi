@@ -239,8 +239,8 @@ class GetStatisticsResponse(_message.Message):
 Global___GetStatisticsResponse: _TypeAlias = GetStatisticsResponse  # noqa: Y015
 
 @_typing.final
-class ListDailyStatisticsRequest(_message.Message):
-    """Request message for ListDailyStatistics."""
+class GetDailyStatisticsRequest(_message.Message):
+    """Request message for GetDailyStatistics."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -262,10 +262,10 @@ class ListDailyStatisticsRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListDailyStatisticsRequest: _TypeAlias = ListDailyStatisticsRequest  # noqa: Y015
+Global___GetDailyStatisticsRequest: _TypeAlias = GetDailyStatisticsRequest  # noqa: Y015
 
 @_typing.final
-class ListDailyStatisticsResponse(_message.Message):
+class GetDailyStatisticsResponse(_message.Message):
     """What changed on each day."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -288,4 +288,4 @@ class ListDailyStatisticsResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListDailyStatisticsResponse: _TypeAlias = ListDailyStatisticsResponse  # noqa: Y015
+Global___GetDailyStatisticsResponse: _TypeAlias = GetDailyStatisticsResponse  # noqa: Y015

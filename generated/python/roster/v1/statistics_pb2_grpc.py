@@ -25,7 +25,7 @@ if _version_not_supported:
     )
 
 
-class StatisticsServiceStub:
+class StatisticServiceStub:
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
     size, except for segments.
@@ -38,18 +38,18 @@ class StatisticsServiceStub:
             channel: A grpc.Channel.
         """
         self.GetStatistics = channel.unary_unary(
-                '/roster.v1.StatisticsService/GetStatistics',
+                '/roster.v1.StatisticService/GetStatistics',
                 request_serializer=roster_dot_v1_dot_statistics__pb2.GetStatisticsRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_statistics__pb2.GetStatisticsResponse.FromString,
                 _registered_method=True)
-        self.ListDailyStatistics = channel.unary_unary(
-                '/roster.v1.StatisticsService/ListDailyStatistics',
-                request_serializer=roster_dot_v1_dot_statistics__pb2.ListDailyStatisticsRequest.SerializeToString,
-                response_deserializer=roster_dot_v1_dot_statistics__pb2.ListDailyStatisticsResponse.FromString,
+        self.GetDailyStatistics = channel.unary_unary(
+                '/roster.v1.StatisticService/GetDailyStatistics',
+                request_serializer=roster_dot_v1_dot_statistics__pb2.GetDailyStatisticsRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_statistics__pb2.GetDailyStatisticsResponse.FromString,
                 _registered_method=True)
 
 
-class StatisticsServiceServicer:
+class StatisticServiceServicer:
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
     size, except for segments.
@@ -63,7 +63,7 @@ class StatisticsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ListDailyStatistics(self, request, context):
+    def GetDailyStatistics(self, request, context):
         """Returns what changed on each day of a period. Days are in UTC. A change counts on the
         day on which it was stored, also if an import states an earlier time.
         """
@@ -72,27 +72,27 @@ class StatisticsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
 
-def add_StatisticsServiceServicer_to_server(servicer, server):
+def add_StatisticServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'GetStatistics': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStatistics,
                     request_deserializer=roster_dot_v1_dot_statistics__pb2.GetStatisticsRequest.FromString,
                     response_serializer=roster_dot_v1_dot_statistics__pb2.GetStatisticsResponse.SerializeToString,
             ),
-            'ListDailyStatistics': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListDailyStatistics,
-                    request_deserializer=roster_dot_v1_dot_statistics__pb2.ListDailyStatisticsRequest.FromString,
-                    response_serializer=roster_dot_v1_dot_statistics__pb2.ListDailyStatisticsResponse.SerializeToString,
+            'GetDailyStatistics': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetDailyStatistics,
+                    request_deserializer=roster_dot_v1_dot_statistics__pb2.GetDailyStatisticsRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_statistics__pb2.GetDailyStatisticsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
-            'roster.v1.StatisticsService', rpc_method_handlers)
+            'roster.v1.StatisticService', rpc_method_handlers)
     server.add_generic_rpc_handlers((generic_handler,))
-    server.add_registered_method_handlers('roster.v1.StatisticsService', rpc_method_handlers)
+    server.add_registered_method_handlers('roster.v1.StatisticService', rpc_method_handlers)
 
 
  # This class is part of an EXPERIMENTAL API.
-class StatisticsService:
+class StatisticService:
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
     size, except for segments.
@@ -112,7 +112,7 @@ class StatisticsService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/roster.v1.StatisticsService/GetStatistics',
+            '/roster.v1.StatisticService/GetStatistics',
             roster_dot_v1_dot_statistics__pb2.GetStatisticsRequest.SerializeToString,
             roster_dot_v1_dot_statistics__pb2.GetStatisticsResponse.FromString,
             options,
@@ -126,7 +126,7 @@ class StatisticsService:
             _registered_method=True)
 
     @staticmethod
-    def ListDailyStatistics(request,
+    def GetDailyStatistics(request,
             target,
             options=(),
             channel_credentials=None,
@@ -139,9 +139,9 @@ class StatisticsService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/roster.v1.StatisticsService/ListDailyStatistics',
-            roster_dot_v1_dot_statistics__pb2.ListDailyStatisticsRequest.SerializeToString,
-            roster_dot_v1_dot_statistics__pb2.ListDailyStatisticsResponse.FromString,
+            '/roster.v1.StatisticService/GetDailyStatistics',
+            roster_dot_v1_dot_statistics__pb2.GetDailyStatisticsRequest.SerializeToString,
+            roster_dot_v1_dot_statistics__pb2.GetDailyStatisticsResponse.FromString,
             options,
             channel_credentials,
             insecure,

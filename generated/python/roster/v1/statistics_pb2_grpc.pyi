@@ -26,7 +26,7 @@ class _ServicerContext(_grpc.ServicerContext, _aio.ServicerContext):  # type: ig
 GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
-class StatisticsServiceStub:
+class StatisticServiceStub:
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
     size, except for segments.
@@ -35,18 +35,18 @@ class StatisticsServiceStub:
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
-    def __new__(cls, channel: _aio.Channel) -> StatisticsServiceAsyncStub: ...
+    def __new__(cls, channel: _aio.Channel) -> StatisticServiceAsyncStub: ...
     GetStatistics: _grpc.UnaryUnaryMultiCallable[_statistics_pb2.GetStatisticsRequest, _statistics_pb2.GetStatisticsResponse]
     """Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
     a segment of the request.
     """
-    ListDailyStatistics: _grpc.UnaryUnaryMultiCallable[_statistics_pb2.ListDailyStatisticsRequest, _statistics_pb2.ListDailyStatisticsResponse]
+    GetDailyStatistics: _grpc.UnaryUnaryMultiCallable[_statistics_pb2.GetDailyStatisticsRequest, _statistics_pb2.GetDailyStatisticsResponse]
     """Returns what changed on each day of a period. Days are in UTC. A change counts on the
     day on which it was stored, also if an import states an earlier time.
     """
 
 @_typing.type_check_only
-class StatisticsServiceAsyncStub(StatisticsServiceStub):
+class StatisticServiceAsyncStub(StatisticServiceStub):
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
     size, except for segments.
@@ -57,12 +57,12 @@ class StatisticsServiceAsyncStub(StatisticsServiceStub):
     """Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
     a segment of the request.
     """
-    ListDailyStatistics: _aio.UnaryUnaryMultiCallable[_statistics_pb2.ListDailyStatisticsRequest, _statistics_pb2.ListDailyStatisticsResponse]  # type: ignore[assignment]
+    GetDailyStatistics: _aio.UnaryUnaryMultiCallable[_statistics_pb2.GetDailyStatisticsRequest, _statistics_pb2.GetDailyStatisticsResponse]  # type: ignore[assignment]
     """Returns what changed on each day of a period. Days are in UTC. A change counts on the
     day on which it was stored, also if an import states an earlier time.
     """
 
-class StatisticsServiceServicer(metaclass=_abc_1.ABCMeta):
+class StatisticServiceServicer(metaclass=_abc_1.ABCMeta):
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
     size, except for segments.
@@ -79,13 +79,13 @@ class StatisticsServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def ListDailyStatistics(
+    def GetDailyStatistics(
         self,
-        request: _statistics_pb2.ListDailyStatisticsRequest,
+        request: _statistics_pb2.GetDailyStatisticsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_statistics_pb2.ListDailyStatisticsResponse, _abc.Awaitable[_statistics_pb2.ListDailyStatisticsResponse]]:
+    ) -> _typing.Union[_statistics_pb2.GetDailyStatisticsResponse, _abc.Awaitable[_statistics_pb2.GetDailyStatisticsResponse]]:
         """Returns what changed on each day of a period. Days are in UTC. A change counts on the
         day on which it was stored, also if an import states an earlier time.
         """
 
-def add_StatisticsServiceServicer_to_server(servicer: StatisticsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+def add_StatisticServiceServicer_to_server(servicer: StatisticServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -579,19 +579,27 @@ class GetSubscriberRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
+    READ_MASK_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier or email address of the subscriber."""
     view: Global___Subscriber.View.ValueType
     """Which fields are returned. Default: BASIC."""
+    @_builtins.property
+    def read_mask(self) -> _field_mask_pb2.FieldMask:
+        """Fields to return (AIP-157), for example email,tags. Fields that only view FULL has can
+        be named with any view. Default: all fields of the view.
+        """
+
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         view: Global___Subscriber.View.ValueType = ...,
+        read_mask: _field_mask_pb2.FieldMask | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["read_mask", b"read_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "read_mask", b"read_mask", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -709,6 +717,7 @@ class ListSubscribersRequest(_message.Message):
     VIEW_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
     SEGMENT_FIELD_NUMBER: _builtins.int
+    READ_MASK_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of subscribers to return. Default: 20, also used for 0. Values above
     100 are reduced to 100. A page larger than 4 MiB, the default limit of gRPC clients,
@@ -787,6 +796,12 @@ class ListSubscribersRequest(_message.Message):
     def updated_before(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers last changed before this time."""
 
+    @_builtins.property
+    def read_mask(self) -> _field_mask_pb2.FieldMask:
+        """Fields to return (AIP-157), for example email,tags. Fields that only view FULL has can
+        be named with any view. Default: all fields of the view.
+        """
+
     def __init__(
         self,
         *,
@@ -806,10 +821,11 @@ class ListSubscribersRequest(_message.Message):
         view: Global___Subscriber.View.ValueType = ...,
         filter: _builtins.str = ...,
         segment: _builtins.str = ...,
+        read_mask: _field_mask_pb2.FieldMask | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "read_mask", b"read_mask", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "filter", b"filter", "limit", b"limit", "order", b"order", "order_by", b"order_by", "page", b"page", "page_token", b"page_token", "q", b"q", "segment", b"segment", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "filter", b"filter", "limit", b"limit", "order", b"order", "order_by", b"order_by", "page", b"page", "page_token", b"page_token", "q", b"q", "read_mask", b"read_mask", "segment", b"segment", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

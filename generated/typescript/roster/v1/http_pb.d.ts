@@ -281,6 +281,14 @@ export declare const status_if_true: GenExtension<FieldOptions, number>;
 export declare const omit_empty: GenExtension<FieldOptions, boolean>;
 
 /**
+ * For a FieldMask of a request (AIP-157): the name of a field of the response. If the
+ * mask is set, JSON contains only the fields of the mask in it.
+ *
+ * @generated from extension: string selects = 50017;
+ */
+export declare const selects: GenExtension<FieldOptions, string>;
+
+/**
  * For an enum that selects the format of a streamed response: the media type of the
  * value, such as "text/csv". HTTP selects the format from the request, so that the
  * response can begin before the first record. If the field is unspecified, the Accept

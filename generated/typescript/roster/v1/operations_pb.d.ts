@@ -8,7 +8,6 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Subscriber_Status } from "./subscribers_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { Error_Reason } from "./errors_pb.js";
 
 /**
  * Describes the file roster/v1/operations.proto.
@@ -79,9 +78,9 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   /**
    * What is done to each subscriber.
    *
-   * @generated from field: roster.v1.BatchAction action = 2;
+   * @generated from field: roster.v1.Operation.Action action = 2;
    */
-  action?: BatchAction | undefined;
+  action?: Operation_Action | undefined;
 
   /**
    * Filter of the request; empty if it has none.
@@ -143,7 +142,7 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   /**
    * Subscribers processed per second, on average since the first one. 0 before it.
    *
-   * @generated from field: double rate = 11;
+   * @generated from field: int32 rate = 11;
    */
   rate: number;
 
@@ -169,17 +168,65 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
 export declare const OperationSchema: GenMessage<Operation>;
 
 /**
+ * What is done to each subscriber, as in BatchAction. One field is set.
+ *
+ * @generated from message roster.v1.Operation.Action
+ */
+export declare type Operation_Action = Message<"roster.v1.Operation.Action"> & {
+  /**
+   * Tags that are added.
+   *
+   * @generated from field: repeated string add_tags = 1;
+   */
+  addTags: string[];
+
+  /**
+   * Tags that are removed.
+   *
+   * @generated from field: repeated string remove_tags = 2;
+   */
+  removeTags: string[];
+
+  /**
+   * Custom field values that are set; null removes a value.
+   *
+   * @generated from field: google.protobuf.Struct set_custom_fields = 3;
+   */
+  setCustomFields?: JsonObject | undefined;
+
+  /**
+   * New status.
+   *
+   * @generated from field: optional roster.v1.Subscriber.Status change_status = 4;
+   */
+  changeStatus?: Subscriber_Status | undefined;
+
+  /**
+   * True if the subscribers are deleted.
+   *
+   * @generated from field: optional bool delete = 5;
+   */
+  delete?: boolean | undefined;
+};
+
+/**
+ * Describes the message roster.v1.Operation.Action.
+ * Use `create(Operation_ActionSchema)` to create a new message.
+ */
+export declare const Operation_ActionSchema: GenMessage<Operation_Action>;
+
+/**
  * The number of subscribers that were not changed for one reason.
  *
  * @generated from message roster.v1.Operation.Failure
  */
 export declare type Operation_Failure = Message<"roster.v1.Operation.Failure"> & {
   /**
-   * The reason that the single call would have failed with.
+   * The reason that the single call would have failed with, a value of Error.Reason.
    *
-   * @generated from field: roster.v1.Error.Reason reason = 1;
+   * @generated from field: string reason = 1;
    */
-  reason: Error_Reason;
+  reason: string;
 
   /**
    * Number of subscribers.
@@ -320,7 +367,7 @@ export declare const BatchChangeSubscribersResponseSchema: GenMessage<BatchChang
 export declare type ListOperationsRequest = Message<"roster.v1.ListOperationsRequest"> & {
   /**
    * Maximum number of operations to return. Default: 20, also used for 0. Values above 100
-   * are reduced to 100.
+   * are reduced to 100. A page larger than 4 MiB is rejected; use a lower limit.
    *
    * @generated from field: int32 limit = 1;
    */

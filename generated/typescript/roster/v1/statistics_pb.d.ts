@@ -268,11 +268,11 @@ export declare type GetStatisticsResponse = Message<"roster.v1.GetStatisticsResp
 export declare const GetStatisticsResponseSchema: GenMessage<GetStatisticsResponse>;
 
 /**
- * Request message for ListDailyStatistics.
+ * Request message for GetDailyStatistics.
  *
- * @generated from message roster.v1.ListDailyStatisticsRequest
+ * @generated from message roster.v1.GetDailyStatisticsRequest
  */
-export declare type ListDailyStatisticsRequest = Message<"roster.v1.ListDailyStatisticsRequest"> & {
+export declare type GetDailyStatisticsRequest = Message<"roster.v1.GetDailyStatisticsRequest"> & {
   /**
    * First day, in UTC. Default: 29 days before the last day.
    *
@@ -289,17 +289,17 @@ export declare type ListDailyStatisticsRequest = Message<"roster.v1.ListDailySta
 };
 
 /**
- * Describes the message roster.v1.ListDailyStatisticsRequest.
- * Use `create(ListDailyStatisticsRequestSchema)` to create a new message.
+ * Describes the message roster.v1.GetDailyStatisticsRequest.
+ * Use `create(GetDailyStatisticsRequestSchema)` to create a new message.
  */
-export declare const ListDailyStatisticsRequestSchema: GenMessage<ListDailyStatisticsRequest>;
+export declare const GetDailyStatisticsRequestSchema: GenMessage<GetDailyStatisticsRequest>;
 
 /**
  * What changed on each day.
  *
- * @generated from message roster.v1.ListDailyStatisticsResponse
+ * @generated from message roster.v1.GetDailyStatisticsResponse
  */
-export declare type ListDailyStatisticsResponse = Message<"roster.v1.ListDailyStatisticsResponse"> & {
+export declare type GetDailyStatisticsResponse = Message<"roster.v1.GetDailyStatisticsResponse"> & {
   /**
    * One item for each day, in order. Days before the first version with statistics are
    * zero.
@@ -310,24 +310,24 @@ export declare type ListDailyStatisticsResponse = Message<"roster.v1.ListDailySt
 };
 
 /**
- * Describes the message roster.v1.ListDailyStatisticsResponse.
- * Use `create(ListDailyStatisticsResponseSchema)` to create a new message.
+ * Describes the message roster.v1.GetDailyStatisticsResponse.
+ * Use `create(GetDailyStatisticsResponseSchema)` to create a new message.
  */
-export declare const ListDailyStatisticsResponseSchema: GenMessage<ListDailyStatisticsResponse>;
+export declare const GetDailyStatisticsResponseSchema: GenMessage<GetDailyStatisticsResponse>;
 
 /**
  * Returns statistics of the authenticated account. They are counted in the transaction of
  * each change, so they are exact, and reading them takes the same time for a list of any
  * size, except for segments.
  *
- * @generated from service roster.v1.StatisticsService
+ * @generated from service roster.v1.StatisticService
  */
-export declare const StatisticsService: GenService<{
+export declare const StatisticService: GenService<{
   /**
    * Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
    * a segment of the request.
    *
-   * @generated from rpc roster.v1.StatisticsService.GetStatistics
+   * @generated from rpc roster.v1.StatisticService.GetStatistics
    */
   getStatistics: {
     methodKind: "unary";
@@ -338,12 +338,12 @@ export declare const StatisticsService: GenService<{
    * Returns what changed on each day of a period. Days are in UTC. A change counts on the
    * day on which it was stored, also if an import states an earlier time.
    *
-   * @generated from rpc roster.v1.StatisticsService.ListDailyStatistics
+   * @generated from rpc roster.v1.StatisticService.GetDailyStatistics
    */
-  listDailyStatistics: {
+  getDailyStatistics: {
     methodKind: "unary";
-    input: typeof ListDailyStatisticsRequestSchema;
-    output: typeof ListDailyStatisticsResponseSchema;
+    input: typeof GetDailyStatisticsRequestSchema;
+    output: typeof GetDailyStatisticsResponseSchema;
   },
 }>;
 

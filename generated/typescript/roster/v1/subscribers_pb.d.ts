@@ -649,6 +649,14 @@ export declare type GetSubscriberRequest = Message<"roster.v1.GetSubscriberReque
    * @generated from field: roster.v1.Subscriber.View view = 2;
    */
   view: Subscriber_View;
+
+  /**
+   * Fields to return (AIP-157), for example email,tags. Fields that only view FULL has can
+   * be named with any view. Default: all fields of the view.
+   *
+   * @generated from field: google.protobuf.FieldMask read_mask = 3;
+   */
+  readMask?: FieldMask | undefined;
 };
 
 /**
@@ -886,6 +894,14 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
    * @generated from field: string segment = 16;
    */
   segment: string;
+
+  /**
+   * Fields to return (AIP-157), for example email,tags. Fields that only view FULL has can
+   * be named with any view. Default: all fields of the view.
+   *
+   * @generated from field: google.protobuf.FieldMask read_mask = 17;
+   */
+  readMask?: FieldMask | undefined;
 };
 
 /**

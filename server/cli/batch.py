@@ -1,0 +1,125 @@
+"""roster batch"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import orjson
+import typer
+import uvloop
+
+from ..console import CommandError, ExitCode, console, errors, pluralized
+from .options import LOCAL_URL, ApiKey, Json, Url
+from .output import print_json
+from .progress import RowProgress
+from .service_client import ServiceClient
+from .transfer.export_command import StatusName
+
+# Seconds between requests for the state of the operation.
+POLL_SECONDS = 0.5
+
+
+def batch(
+    url: Url = LOCAL_URL,
+    api_key: ApiKey = "",
+    filter_expression: Annotated[
+        str,
+        typer.Option("--filter", metavar="EXPRESSION", help="Change subscribers that match this."),
+    ] = "",
+    segment: Annotated[
+        str, typer.Option(metavar="ID", help="Change the subscribers of this segment.")
+    ] = "",
+    add_tag: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Add this tag. Repeatable.")
+    ] = None,
+    remove_tag: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Remove this tag. Repeatable.")
+    ] = None,
+    set_field: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set this custom field to a number, true, false, null or a text. Repeatable.",
+        ),
+    ] = None,
+    status: Annotated[
+        StatusName | None, typer.Option(case_sensitive=False, help="Change the status to this.")
+    ] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the subscribers.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count the selected subscribers.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Change many subscribers at once, selected by a filter or a segment.
+
+    The operation runs in the service. It continues if this command is interrupted.
+    Exit codes: 1 if subscribers could not be changed, 2 if an argument is
+    invalid, 6 if the service cannot be reached, 7 if it rejects the request,
+    8 if the operation did not succeed, and 130 if the command was interrupted.
+    """
+    action: dict[str, Any] = {
+        "addTags": add_tag,
+        "removeTags": remove_tag,
+        "setCustomFields": dict(map(_assignment, set_field or ())),
+        "changeStatus": status and status.value,
+        "delete": delete,
+    }
+    request = {
+        "filter": filter_expression,
+        "segment": segment,
+        "action": {name: value for name, value in action.items() if value},
+        "dryRun": dry_run,
+    }
+    try:
+        operation = uvloop.run(_run(ServiceClient(url, api_key), request))
+    except KeyboardInterrupt:
+        raise CommandError(
+            "Interrupted. The operation continues in the service.", ExitCode.INTERRUPTED
+        ) from None
+    _print(operation, as_json=json)
+    if operation["state"] != "SUCCEEDED":
+        raise SystemExit(ExitCode.INCOMPLETE)
+    if operation["failed"]:
+        raise SystemExit(ExitCode.ROWS_FAILED)
+
+
+async def _run(client: ServiceClient, request: dict[str, Any]) -> dict[str, Any]:
+    """Starts an operation and returns it when it has ended."""
+    async with client:
+        body = await client.post("/api/subscribers/batch", request)
+        operation: dict[str, Any] = body["operation"]
+        with RowProgress(0, 0) as progress:
+            while not operation["done"]:
+                processed = operation["processed"]
+                progress.show(processed, processed, operation["total"])
+                await asyncio.sleep(POLL_SECONDS)
+                operation = (await client.get(f"/api/operations/{operation['id']}"))["operation"]
+    return operation
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """Returns the key and the value of KEY=VALUE. Raises CommandError."""
+    key, separator, value = text.partition("=")
+    if not key or not separator:
+        raise CommandError(f"{text!r} is not KEY=VALUE.", ExitCode.USAGE)
+    try:
+        return key, orjson.loads(value)
+    except ValueError:
+        return key, value
+
+
+def _print(operation: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(operation)
+        return
+    if operation["dryRun"]:
+        console.print(f"{pluralized(operation['total'], 'subscriber')} selected.")
+        return
+    for failure in operation["failed"]:
+        count = pluralized(failure["total"], "subscriber")
+        errors.print(f"roster: {count} not changed: {failure['reason']}.")
+    processed = pluralized(operation["processed"], "subscriber")
+    console.print(f"{operation['state'].capitalize()}: {processed} processed.")

@@ -1,0 +1,40 @@
+"""The table of operations."""
+
+from __future__ import annotations
+
+from peewee import SQL, BigIntegerField, CompositeKey, Model, SmallIntegerField, TextField
+
+
+class Operation(Model):
+    """A change of many subscribers; see `OperationRow` for the columns.
+
+    `ids` is a JSON list of the selected subscribers, or null if a filter selects them.
+    """
+
+    account_id = TextField()
+    id = TextField()
+    state = SmallIntegerField()
+    request = TextField()
+    ids = TextField(null=True)
+    total = BigIntegerField()
+    processed = BigIntegerField()
+    failed = TextField()
+    after_id = TextField()
+    runner = TextField()
+    created_at = BigIntegerField()
+    updated_at = BigIntegerField()
+    ended_at = BigIntegerField(null=True)
+
+    class Meta:
+        table_name = "operation"
+        primary_key = CompositeKey("account_id", "id")
+        without_rowid = True
+
+
+Operation.add_index(
+    Operation.account_id,
+    Operation.id,
+    name="operation_running",
+    unique=True,
+    where=SQL("state = 1"),
+)

@@ -1,0 +1,160 @@
+"""Runs the operations of all accounts in the background of a process.
+
+Accounts take turns: one step of an account, then one of the next, so that a long operation does
+not delay those of others. A step takes about `STEP_SECONDS`, and is followed by a pause of twice
+its length, which leaves the writer and the CPU to calls. A search every second finds operations
+that other processes have started, or that ended with their process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from functools import partial
+
+from .. import caller
+from ..errors import Internal, OperationNotFound, Unavailable
+from ..storage.database import Database
+from .store import ids_of_any_account_with_running
+from .store_steps import Selection, StepResult, Steps, select_next
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+# Accounts that one search returns.
+POLL_LIMIT = 1_000
+# Subscribers of all accounts that are selected ahead, approximately. Selecting them can take a
+# second for a large list.
+MAX_SELECTED = 50_000
+STEP_SECONDS = 0.01
+PAUSE_PER_STEP = 2
+MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
+# Errors of a database that is not available at the moment.
+_TEMPORARY_ERRORS = (Unavailable, Internal)
+
+
+class OperationRunner:
+    """Runs operations in one task."""
+
+    def __init__(
+        self,
+        database: Database,
+        steps: Steps,
+        *,
+        poll_seconds: float = POLL_SECONDS,
+    ) -> None:
+        self._database = database
+        self._steps = steps
+        # Identifies this process.
+        self._runner = secrets.token_hex(8)
+        self._poll_seconds = poll_seconds
+        # Ordered sets: accounts take turns.
+        self._accounts: dict[str, None] = {}
+        self._selections: dict[str, Selection] = {}
+        self._sizes: dict[str, int] = {}
+        self._wake = asyncio.Event()
+        # For the metrics.
+        self.processed = 0
+        self.seconds = 0.0
+        # A write ignores that its task is canceled.
+        self._is_stopping = False
+
+    def notify(self, account_ids: Collection[str]) -> None:
+        """Runs the operations of accounts as soon as possible."""
+        self._accounts.update(dict.fromkeys(account_ids))
+        self._wake.set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Runs operations inside the block, while the database is open."""
+        tasks = [asyncio.create_task(self._poll()), asyncio.create_task(self._run())]
+        try:
+            yield
+        finally:
+            self._is_stopping = True
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _poll(self) -> None:
+        search = partial(ids_of_any_account_with_running, POLL_LIMIT)
+        while True:
+            try:
+                for account_ids in (await self._database.read_nodes(search)).results:
+                    self.notify(account_ids)
+            except _TEMPORARY_ERRORS:
+                log.warning("search for operations skipped: database not available")
+            except Exception:
+                log.exception("search for operations failed; it is repeated")
+            await asyncio.sleep(self._poll_seconds)
+
+    async def _run(self) -> None:
+        while not self._is_stopping:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._accounts and not self._is_stopping:
+                account_id = next(iter(self._accounts))
+                del self._accounts[account_id]
+                caller.enter_account(account_id)
+                started = time.monotonic()
+                try:
+                    continues = await self._step(account_id)
+                except _TEMPORARY_ERRORS:
+                    # The search finds the account again.
+                    self._forget(account_id)
+                    log.warning("operation postponed: database not available")
+                    continue
+                except Exception:
+                    self._forget(account_id)
+                    log.exception("step of an operation failed; it is repeated")
+                    continue
+                if continues:
+                    self._accounts[account_id] = None
+                    await asyncio.sleep(PAUSE_PER_STEP * (time.monotonic() - started))
+
+    async def _step(self, account_id: str) -> bool:
+        """Processes the next subscribers. Returns whether the account may have more work."""
+        selection = self._selections.get(account_id)
+        if selection is None:
+            limit = max(MAX_SELECTED // (len(self._selections) + 1), MAX_STEP)
+            select = partial(select_next, account_id, self._runner, limit)
+            selection = await self._database.read(select)
+            if selection is None:
+                self._forget(account_id)
+                return False
+        size = self._sizes.get(account_id, FIRST_STEP)
+        ids, rest = selection.ids[:size], selection.ids[size:]
+        step = selection._replace(ids=ids, is_last=selection.is_last and not rest)
+        started = time.monotonic()
+        run = partial(self._steps.run, account_id, step, self._runner)
+        try:
+            result = await self._database.write(run)
+        except OperationNotFound:
+            result = StepResult.ENDED
+        seconds = time.monotonic() - started
+        self.seconds += seconds
+        if result is not StepResult.TAKEN:
+            self.processed += len(ids)
+        if result is not StepResult.CONTINUES:
+            self._forget(account_id)
+            return result is StepResult.ENDED
+        self._sizes[account_id] = _next_size(size, seconds)
+        if rest:
+            self._selections[account_id] = selection._replace(ids=rest)
+        else:
+            self._selections.pop(account_id, None)
+        return True
+
+    def _forget(self, account_id: str) -> None:
+        self._selections.pop(account_id, None)
+        self._sizes.pop(account_id, None)
+
+
+def _next_size(size: int, seconds: float) -> int:
+    """Returns the size of the next step, at most twice that of the last one."""
+    wanted = int(size * STEP_SECONDS / max(seconds, 0.001))
+    return max(MIN_STEP, min(wanted, 2 * size, MAX_STEP))

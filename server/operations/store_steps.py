@@ -1,0 +1,175 @@
+"""Runs operations in steps, each of which is one transaction.
+
+The next subscribers are selected outside of the transactions that change them. Each step checks
+again that they match, and skips those that an earlier step has processed, so that a step can be
+repeated and several processes can run one operation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import orjson
+
+from ..custom_fields.rules import check_values
+from ..custom_fields.store import types as custom_field_types
+from ..errors import RosterError, SubscriberNotFound, ValidationError
+from ..storage.transaction import Transaction
+from ..subscribers.fields import Status, SubscriberRow
+from ..subscribers.filters.expression import FilterExpression, filter_expression, parsed
+from ..subscribers.filters.tree import And, joined
+from ..subscribers.history import Actor, Source
+from ..subscribers.store import SubscriberStore
+from ..subscribers.store_changes import (
+    add_tags_to_each,
+    change_statuses,
+    remove_tags_from_each,
+    set_values_of_each,
+)
+from ..subscribers.store_filter import Filter, with_expression
+from ..subscribers.store_paging import find_matches, ids_after
+from ..subscribers.store_reading import find_each
+from ..suppressions.store import Suppressions
+from ..tags.rules import distinct
+from . import store
+from .rules import ActionKind, BatchRequest, State
+from .store import OperationRow
+
+# Milliseconds after which another process continues an operation.
+LEASE = 5_000
+
+
+class Selection(NamedTuple):
+    """The next subscribers of an operation. `expression` is None if the request has their IDs.
+
+    `is_last` is whether no others follow. An operation `has_failed` if its filter is invalid.
+    """
+
+    operation_id: str
+    ids: list[str]
+    is_last: bool
+    expression: FilterExpression | None = None
+    has_failed: bool = False
+
+
+class StepResult(Enum):
+    """What follows a step."""
+
+    CONTINUES = "continues"
+    ENDED = "ended"
+    TAKEN = "taken by another process"
+
+
+def select_next(account_id: str, runner: str, limit: int, tx: Transaction) -> Selection | None:
+    """Returns at most `limit` next subscribers of the oldest operation of an account.
+
+    Returns None if no operation is running, or if another process runs it.
+    """
+    row = store.oldest_running(account_id, tx)
+    if row is None or _is_taken(row, runner, tx):
+        return None
+    ids = store.selected_ids(account_id, row.id, tx)
+    if ids is not None:
+        return Selection(row.id, [each for each in ids if each > row.after_id], is_last=True)
+    try:
+        tree = joined(And, [parsed(text) for text in row.batch.texts])
+        expression = filter_expression(tree, custom_field_types(account_id, tx))
+    except ValidationError:
+        return Selection(row.id, [], is_last=True, has_failed=True)
+    # Later subscribers have greater IDs than the operation.
+    filters = with_expression(Filter(end_id=row.id), expression)
+    found = ids_after(account_id, filters, row.after_id or None, limit, tx)
+    return Selection(row.id, found, is_last=len(found) < limit, expression=expression)
+
+
+class Steps:
+    """Changes the selected subscribers."""
+
+    def __init__(self, suppressions: Suppressions) -> None:
+        self._subscribers = SubscriberStore(suppressions)
+        self._suppressions = suppressions
+
+    def run(
+        self, account_id: str, selection: Selection, runner: str, tx: Transaction
+    ) -> StepResult:
+        """Changes selected subscribers and stores the progress. Ends after the last selection."""
+        row = store.find(account_id, selection.operation_id, tx)
+        if row.state != State.RUNNING:
+            return StepResult.ENDED
+        if _is_taken(row, runner, tx):
+            return StepResult.TAKEN
+        if selection.has_failed:
+            store.end(account_id, row, State.FAILED, tx)
+            return StepResult.ENDED
+        ids = [each for each in selection.ids if each > row.after_id]
+        failures = Counter(row.failures)
+        processed = row.processed
+        if ids:
+            rows = self._matching(account_id, ids, selection.expression, tx)
+            processed += len(rows)
+            if selection.expression is None:
+                processed = row.processed + len(ids)
+                failures[SubscriberNotFound.reason] += len(ids) - len(rows)
+            if rows:
+                failures.update(self._change(account_id, row.batch, rows, tx))
+        row = row._replace(
+            processed=processed,
+            failed=orjson.dumps(dict(+failures)).decode(),
+            after_id=ids[-1] if ids else row.after_id,
+            runner=runner,
+            updated_at=tx.now,
+        )
+        if selection.is_last:
+            store.end(account_id, row, State.SUCCEEDED, tx)
+            return StepResult.ENDED
+        store.put(account_id, row, tx)
+        return StepResult.CONTINUES
+
+    def _matching(
+        self,
+        account_id: str,
+        ids: Sequence[str],
+        expression: FilterExpression | None,
+        tx: Transaction,
+    ) -> list[SubscriberRow]:
+        if expression is None:
+            return list(find_each(account_id, ids, tx).values())
+        return find_matches(account_id, ids, expression, tx)
+
+    def _change(
+        self, account_id: str, batch: BatchRequest, rows: list[SubscriberRow], tx: Transaction
+    ) -> Counter[str]:
+        """Changes subscribers, and returns the number of those that failed, by reason."""
+        by = Actor(Source.API, batch.key_id)
+        outcomes: Sequence[object] = ()
+        match batch.action:
+            case ActionKind.ADD_TAGS:
+                outcomes = add_tags_to_each(account_id, rows, distinct(batch.value), tx, by)
+            case ActionKind.REMOVE_TAGS:
+                remove_tags_from_each(account_id, rows, set(distinct(batch.value)), tx, by)
+            case ActionKind.SET_CUSTOM_FIELDS:
+                # A field may have been deleted since the start.
+                if check_values(batch.value, custom_field_types(account_id, tx)):
+                    return Counter({ValidationError.reason: len(rows)})
+                outcomes = set_values_of_each(account_id, rows, batch.value, tx, by)
+            case ActionKind.CHANGE_STATUS:
+                outcomes = change_statuses(
+                    account_id,
+                    rows,
+                    Status[batch.value],
+                    tx,
+                    by,
+                    by_admin=batch.by_admin,
+                    suppressions=self._suppressions,
+                )
+            case ActionKind.DELETE:
+                for row in rows:
+                    self._subscribers.delete(account_id, row.id, tx)
+        return Counter(each.reason for each in outcomes if isinstance(each, RosterError))
+
+
+def _is_taken(row: OperationRow, runner: str, tx: Transaction) -> bool:
+    return row.runner not in ("", runner) and tx.now - row.updated_at < LEASE

@@ -1,0 +1,287 @@
+"""Operations on many subscribers over every front."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from roster.v1 import operations_pb2 as pb
+
+from ..cases import each
+from ..conftest import Account
+from ..fronts import GrpcFront, HttpFront, to_json
+from .helpers import MISSING_ID, create_field, create_subscriber, create_subscriber_in
+
+KEYS = {
+    "id",
+    "action",
+    "filter",
+    "segment",
+    "dryRun",
+    "state",
+    "done",
+    "total",
+    "processed",
+    "failed",
+    "rate",
+    "createdAt",
+    "endedAt",
+}
+ALL = "email:*"
+
+
+def start(account: Account, **request: Any) -> dict[str, Any]:
+    operation: dict[str, Any] = account.ok("BatchChangeSubscribers", **request)["operation"]
+    return operation
+
+
+def run(account: Account, **request: Any) -> dict[str, Any]:
+    """Starts an operation and returns it when it has ended."""
+    operation = start(account, **request)
+    while not operation["done"]:
+        time.sleep(0.01)
+        operation = account.ok("GetOperation", id=operation["id"])["operation"]
+    return operation
+
+
+def watched(account: Account, operation_id: str) -> list[dict[str, Any]]:
+    """Returns the states of an operation until it has ended."""
+    if isinstance(account.front, HttpFront):
+        path = f"/api/operations/{operation_id}/watch"
+        status, _, body = account.front.exchange("GET", path, account.key)
+        assert status == 200
+        return [json.loads(line)["operation"] for line in body.splitlines() if line]
+    assert isinstance(account.front, GrpcFront)
+    watch = account.front.channel.unary_stream(
+        "/roster.v1.OperationService/WatchOperation",
+        request_serializer=pb.WatchOperationRequest.SerializeToString,
+        response_deserializer=pb.WatchOperationResponse.FromString,
+    )
+    metadata = [("authorization", f"Bearer {account.key}")]
+    replies = watch(pb.WatchOperationRequest(id=operation_id), metadata=metadata, timeout=60)
+    return [to_json(reply)["operation"] for reply in replies]
+
+
+def create_people(account: Account, *names: str, **fields: Any) -> list[str]:
+    return [create_subscriber(account, f"{name}@example.com", **fields)["id"] for name in names]
+
+
+def tags_of(account: Account, name: str) -> list[str]:
+    tags: list[str] = account.ok("GetSubscriber", id=f"{name}@example.com")["subscriber"]["tags"]
+    return tags
+
+
+def test_an_operation_changes_the_matching_subscribers(account: Account) -> None:
+    create_people(account, "ada", "bob", tags=["news"])
+    create_people(account, "eve")
+
+    response = account.call(
+        "BatchChangeSubscribers", filter="tags:news", action={"addTags": ["VIP", "news"]}
+    )
+
+    assert response.status == 202
+    assert response.body["operation"]["total"] == 2
+    operation = account.ok("ListOperations")["operations"][0]
+    while not operation["done"]:
+        operation = account.ok("GetOperation", id=operation["id"])["operation"]
+    assert set(operation) == KEYS
+    assert operation["action"] == {"addTags": ["VIP", "news"]}
+    assert (operation["state"], operation["processed"], operation["failed"]) == ("SUCCEEDED", 2, [])
+    assert [tags_of(account, name) for name in ("ada", "bob", "eve")] == [
+        ["news", "VIP"],
+        ["news", "VIP"],
+        [],
+    ]
+
+
+def test_each_action_has_the_effect_of_its_single_call(account: Account) -> None:
+    create_field(account, "Plan", "TEXT")
+    create_people(account, "ada", "bob", tags=["old", "vip"])
+
+    run(account, filter=ALL, action={"removeTags": ["OLD"]})
+    run(account, filter=ALL, action={"setCustomFields": {"plan": "pro"}})
+    run(account, filter=ALL, action={"changeStatus": "UNSUBSCRIBED"})
+
+    for name in ("ada", "bob"):
+        subscriber = account.ok("GetSubscriber", id=f"{name}@example.com", view="FULL")
+        subscriber = subscriber["subscriber"]
+        assert subscriber["tags"] == ["vip"]
+        assert subscriber["customFields"] == {"plan": "pro"}
+        assert subscriber["status"] == "UNSUBSCRIBED"
+        assert "unsubscribedAt" in subscriber
+    history = account.ok("ListSubscriberHistory", id="ada@example.com")["history"]
+    assert [entry["type"] for entry in history[:2]] == ["STATUS_CHANGED", "FIELDS_CHANGED"]
+    run(account, filter=ALL, action={"setCustomFields": {"plan": None}})
+    subscriber = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert "customFields" not in subscriber
+    run(account, filter="email = ada@example.com", action={"delete": True})
+    assert account.ok("ListSubscribers")["total"] == 1
+    # The owner had opted out, so the address is suppressed.
+    account.fails("SubscriberSuppressed", "CreateSubscriber", email="ada@example.com")
+
+
+def test_a_segment_or_ids_select_the_subscribers(account: Account) -> None:
+    ada, bob, _ = create_people(account, "ada", "bob", "eve")
+    segment = account.ok("CreateSegment", name="Bs", filter='email = "b*"')["segment"]["id"]
+
+    by_segment = run(account, segment=segment, action={"addTags": ["b"]})
+    by_ids = run(account, ids=[bob, ada, bob, MISSING_ID], action={"addTags": ["chosen"]})
+
+    assert (by_segment["segment"], by_segment["filter"], by_segment["total"]) == (segment, "", 1)
+    assert by_ids["failed"] == [{"reason": "SUBSCRIBER_NOT_FOUND", "total": 1}]
+    assert (by_ids["total"], by_ids["processed"]) == (3, 3)
+    tags = [tags_of(account, name) for name in ("ada", "bob", "eve")]
+    assert tags == [["chosen"], ["b", "chosen"], []]
+
+
+def test_a_subscriber_that_cannot_be_changed_is_counted(account: Account) -> None:
+    create_people(account, "ada")
+    for number, status in enumerate(("UNSUBSCRIBED", "COMPLAINED")):
+        create_subscriber_in(account, status, f"{number}@example.com")
+    create_people(account, "full", tags=[f"tag {number}" for number in range(100)])
+
+    changed = run(account, filter=ALL, action={"changeStatus": "BOUNCED"})
+    tagged = run(account, filter=ALL, action={"addTags": ["one more"]})
+
+    assert (changed["state"], changed["processed"]) == ("SUCCEEDED", 4)
+    assert changed["failed"] == [{"reason": "INVALID_STATUS_TRANSITION", "total": 1}]
+    assert tagged["failed"] == [{"reason": "VALIDATION_ERROR", "total": 1}]
+    assert account.ok("ListSubscribers", tag="one more")["total"] == 3
+
+
+def test_a_dry_run_only_counts(account: Account) -> None:
+    create_people(account, "ada", "bob")
+
+    operation = start(account, filter=ALL, action={"delete": True}, dryRun=True)
+
+    assert (operation["state"], operation["done"], operation["total"]) == ("SUCCEEDED", True, 2)
+    assert (operation["dryRun"], operation["processed"]) == (True, 0)
+    assert account.ok("ListSubscribers")["total"] == 2
+
+
+def test_operations_of_an_account_run_in_order(account: Account) -> None:
+    create_people(account, *(f"person{number}" for number in range(30)))
+
+    first = start(account, filter=ALL, action={"addTags": ["first"]})
+    second = run(account, filter="tags:first", action={"addTags": ["second"]})
+
+    assert account.ok("GetOperation", id=first["id"])["operation"]["processed"] == 30
+    assert second["processed"] == 30
+    page = account.ok("ListOperations", limit=1, page=2)
+    assert [each["id"] for each in page["operations"]] == [first["id"]]
+    assert (page["total"], page["page"], page["limit"]) == (2, 2, 1)
+
+
+def test_a_canceled_operation_ends(account: Account) -> None:
+    create_people(account, "ada")
+    operation = start(account, filter=ALL, action={"addTags": ["vip"]})
+
+    ended = account.ok("CancelOperation", id=operation["id"])["operation"]
+
+    assert ended["done"]
+    assert ended["state"] in ("CANCELLED", "SUCCEEDED")
+    assert account.ok("CancelOperation", id=operation["id"])["operation"] == ended
+
+
+def test_a_deleted_custom_field_ends_an_operation(account: Account) -> None:
+    field = create_field(account, "Plan", "TEXT")
+    create_people(account, "ada")
+    operation = start(account, filter='customFields.plan != "a"', action={"addTags": ["vip"]})
+    account.call("DeleteCustomField", id=field["id"])
+
+    while not operation["done"]:
+        operation = account.ok("GetOperation", id=operation["id"])["operation"]
+
+    assert operation["state"] in ("FAILED", "SUCCEEDED")
+
+
+VIP = {"addTags": ["vip"]}
+
+
+@each(
+    ("request_", "violations"),
+    {
+        "no selection": ({"action": VIP}, [("filter", "REQUIRED")]),
+        "two selections": (
+            {"filter": ALL, "ids": [MISSING_ID], "action": VIP},
+            [("filter", "INVALID_VALUE")],
+        ),
+        "no action": ({"filter": ALL}, [("action", "REQUIRED")]),
+        "empty action": ({"filter": ALL, "action": {}}, [("action", "REQUIRED")]),
+        "two actions": (
+            {"filter": ALL, "action": {**VIP, "delete": True}},
+            [("action", "INVALID_VALUE")],
+        ),
+        "delete false": (
+            {"filter": ALL, "action": {"delete": False}},
+            [("action.delete", "INVALID_VALUE")],
+        ),
+        "empty tag": (
+            {"filter": ALL, "action": {"addTags": [" "]}},
+            [("action.addTags[0]", "REQUIRED")],
+        ),
+        "unknown field": (
+            {"filter": ALL, "action": {"setCustomFields": {"nothing": "x"}}},
+            [("action.setCustomFields.nothing", "UNKNOWN_FIELD")],
+        ),
+        "invalid filter": ({"filter": "x = 1", "action": VIP}, [("filter", "UNKNOWN_FIELD")]),
+    },
+)
+def test_an_invalid_request_is_rejected(
+    account: Account, request_: dict[str, Any], violations: list[tuple[str, str]]
+) -> None:
+    error = account.fails("ValidationError", "BatchChangeSubscribers", **request_)
+
+    assert error.violations == violations
+    assert account.ok("ListOperations")["total"] == 0
+
+
+@each("operation", [MISSING_ID, "first"])
+def test_an_unknown_operation_is_not_found(account: Account, operation: str) -> None:
+    for rpc in ("GetOperation", "CancelOperation", "WatchOperation"):
+        assert account.fails("OperationNotFound", rpc, id=operation).status == 404
+
+
+def test_an_operation_of_an_unknown_segment_is_not_found(account: Account) -> None:
+    request = {"segment": MISSING_ID, "action": VIP}
+
+    assert account.fails("SegmentNotFound", "BatchChangeSubscribers", **request).status == 404
+
+
+def test_the_end_of_an_operation_has_an_event(account: Account) -> None:
+    account.ok("CreateWebhook", url="https://example.com/hook", eventTypes=["operation.*"])
+    create_people(account, "ada")
+
+    operation = run(account, filter=ALL, action=VIP)
+
+    events = account.ok("ListEvents")["events"]
+    kinds = ["subscriber.created", "tag.created", "subscriber.updated", "operation.completed"]
+    assert [event["type"] for event in events] == kinds
+    assert events[-1]["data"]["operation"] == operation
+
+
+@pytest.mark.parametrize("action", [{"delete": True}, {"changeStatus": "CONFIRMED"}])
+def test_only_a_key_that_can_write_starts_operations(
+    account: Account, action: dict[str, Any]
+) -> None:
+    reader = account.ok("CreateApiKey", name="reader", scope="read")["secret"]
+
+    assert (
+        account.with_key(reader).call("BatchChangeSubscribers", filter=ALL, action=action).status
+        == 403
+    )
+
+
+def test_watching_streams_until_the_end(account: Account) -> None:
+    create_people(account, *(f"person{number}" for number in range(30)))
+    operation = start(account, filter=ALL, action=VIP)
+
+    states = watched(account, operation["id"])
+
+    assert states[-1]["done"]
+    assert states[-1]["processed"] == 30
+    assert [state["processed"] for state in states] == sorted(
+        state["processed"] for state in states
+    )

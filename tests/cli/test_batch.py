@@ -1,0 +1,79 @@
+"""Tests of `roster batch`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from server.console import ExitCode
+
+from ..conftest import Account
+from .transfers import transfer
+
+
+def create_people(account: Account) -> None:
+    for name in ("ada", "bob"):
+        account.ok("CreateSubscriber", email=f"{name}@example.com", tags=[name])
+
+
+def test_the_matching_subscribers_are_changed(http_account: Account) -> None:
+    create_people(http_account)
+    http_account.ok("CreateCustomField", label="Plan")
+    http_account.ok("CreateCustomField", label="Score", dataType="NUMBER")
+
+    filtered = transfer(
+        http_account, "batch", "--filter", "tags:ada", "--add-tag", "vip", "--add-tag", "x"
+    )
+    values = ("--set", "plan=pro", "--set", "score=7")
+    transfer(http_account, "batch", "--filter", "tags:vip", *values)
+
+    assert (filtered.returncode, filtered.stderr) == (0, "")
+    assert filtered.stdout == "Succeeded: 1 subscriber processed.\n"
+    ada = http_account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert ada["tags"] == ["ada", "vip", "x"]
+    assert ada["customFields"] == {"plan": "pro", "score": 7}
+    bob = http_account.ok("GetSubscriber", id="bob@example.com")["subscriber"]
+    assert bob["tags"] == ["bob"]
+
+
+def test_the_subscribers_of_a_segment_are_exported_and_deleted(http_account: Account) -> None:
+    create_people(http_account)
+    segment = http_account.ok("CreateSegment", name="A", filter='email = "a*"')["segment"]["id"]
+
+    exported = transfer(http_account, "export", "-", "--segment", segment)
+    counted = transfer(http_account, "batch", "--segment", segment, "--delete", "--dry-run")
+    deleted = transfer(http_account, "batch", "--segment", segment, "--delete", "--json")
+
+    assert json.loads(exported.stdout)["email"] == "ada@example.com"
+    assert counted.stdout == "1 subscriber selected.\n"
+    assert json.loads(deleted.stdout)["action"] == {"delete": True}
+    assert http_account.ok("ListSubscribers")["total"] == 1
+
+
+def test_subscribers_that_cannot_be_changed_are_printed(http_account: Account) -> None:
+    create_people(http_account)
+    http_account.ok("ChangeSubscriberStatus", id="ada@example.com", status="UNSUBSCRIBED")
+
+    done = transfer(http_account, "batch", "--filter", "email:*", "--status", "bounced")
+
+    assert done.returncode == ExitCode.ROWS_FAILED
+    assert done.stderr == "roster: 1 subscriber not changed: INVALID_STATUS_TRANSITION.\n"
+    assert done.stdout == "Succeeded: 2 subscribers processed.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["--filter", "email:*", "--set", "plan"], ExitCode.USAGE, "'plan' is not KEY=VALUE."),
+        (["--filter", "email:*"], ExitCode.REJECTED, "action must have exactly one field"),
+        (["--delete"], ExitCode.REJECTED, "filter must be set"),
+    ],
+)
+def test_an_invalid_argument_is_named(
+    http_account: Account, arguments: list[str], code: ExitCode, text: str
+) -> None:
+    done = transfer(http_account, "batch", *arguments)
+
+    assert done.returncode == code
+    assert text in done.stderr

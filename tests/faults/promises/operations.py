@@ -1,0 +1,152 @@
+"""P11: kill -9 of the service while operations change subscribers.
+
+Each operation sets a custom field of all subscribers to its number. The service is killed meanwhile
+and restarted. In the end each operation has changed each subscriber once, with one event.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import tempfile
+import time
+from collections import Counter
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+from server.accounts.rules import make_secret
+from server.storage.databases import reading
+
+from ...components import free_port
+from ...postgres import running
+from ...processes import Service, start
+from ...storage.helpers import select
+from ...storage.statistics import counted, stored
+from .checker import Results
+from .contents import account_in
+
+UNCHANGED, REPEATED = "subscribers not changed", "subscribers changed twice"
+EVENTS, WRONG = "events missing or repeated", "operations with other counts"
+STATISTICS = "statistics unlike a count"
+AT_MOST: Results = dict.fromkeys((UNCHANGED, REPEATED, EVENTS, WRONG, STATISTICS), 0)
+AT_LEAST: Results = {"kills in operations": 1}
+
+SUBSCRIBERS = 1_500
+# A service is killed at most so many seconds after the first step of its operation.
+SECONDS = 0.2
+TIMEOUT = 120.0
+
+
+def run(repetitions: int) -> Results:
+    """Kills a service on SQLite so many times."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run_operations(repetitions, Path(folder))
+
+
+def on_postgres(repetitions: int) -> Results:
+    """Kills a service on PostgreSQL so many times."""
+    with tempfile.TemporaryDirectory() as folder, running() as postgres:
+        return run_operations(
+            repetitions,
+            Path(folder),
+            ROSTER_DATABASE_URL=postgres.new_database(),
+            ROSTER_SECRET_KEY=postgres.secret_key,
+        )
+
+
+def run_operations(kills: int, folder: Path, *, code: str = "", **settings: str) -> Results:
+    """Runs operations one after another, and kills the service in each. `code` starts it."""
+    key, rng = make_secret(), random.Random()
+    settings |= {
+        "ROSTER_HTTP_ADDRESS": f"127.0.0.1:{free_port()}",
+        "ROSTER_GRPC_ADDRESS": f"127.0.0.1:{free_port()}",
+        "ROSTER_BOOTSTRAP_API_KEY": key,
+        "ROSTER_LOG_LEVEL": "error",
+    }
+    results: Counter[str] = Counter()
+    service = start(folder, code=code, **settings)
+    try:
+        _call(service, key, "POST", "/api/webhooks", _WEBHOOK)
+        _call(service, key, "POST", "/api/custom-fields", {"label": "Round", "dataType": "NUMBER"})
+        _create_subscribers(service, key)
+        operations = []
+        for number in range(kills):
+            body = {"filter": "email:*", "action": {"setCustomFields": {"round": number}}}
+            operation = _call(service, key, "POST", "/api/subscribers/batch", body)["operation"]
+            operations.append(operation["id"])
+            while not operation["processed"]:
+                operation = _get(service, key, operation["id"])
+            results["kills in operations"] += not operation["done"]
+            time.sleep(rng.uniform(0, SECONDS))
+            service.stop(signal.SIGKILL)
+            service = start(folder, code=code, **settings)
+        for operation_id in operations:
+            ended = _until_ended(service, key, operation_id)
+            results[WRONG] += (ended["state"], ended["processed"], ended["failed"]) != (
+                "SUCCEEDED",
+                SUBSCRIBERS,
+                [],
+            )
+    finally:
+        service.stop()
+    url = settings.get("ROSTER_DATABASE_URL", f"sqlite:///{folder}/data/roster.db")
+    results.update(_count_changes(url, kills))
+    return {"kills": kills, **{name: results[name] for name in (*AT_LEAST, *AT_MOST)}}
+
+
+_WEBHOOK = {"url": "https://127.0.0.1:1/", "eventTypes": ["subscriber.*"], "enabled": False}
+
+
+def _count_changes(database_url: str, operations: int) -> Counter[str]:
+    """Compares the histories and the events of all subscribers with the operations."""
+    account = account_in(database_url)
+    results: Counter[str] = Counter()
+    queries = {
+        "changes": f"SELECT subscriber_id FROM subscriber_history WHERE account_id = '{account}'",
+        "events": f"SELECT subscriber_id FROM event WHERE account_id = '{account}'"
+        " AND kind = 'subscriber.updated'",
+    }
+    with reading(database_url) as tx:
+        found = {name: Counter(id_ for (id_,) in select(sql, tx)) for name, sql in queries.items()}
+        differing = set(stored(account, tx).items()) ^ set(counted(account, tx).items())
+        rows = select(f"SELECT id FROM subscriber WHERE account_id = '{account}'", tx)
+    for (subscriber_id,) in rows:
+        results[UNCHANGED] += max(operations - found["changes"][subscriber_id], 0)
+        results[REPEATED] += max(found["changes"][subscriber_id] - operations, 0)
+        results[EVENTS] += found["events"][subscriber_id] != operations
+    results[STATISTICS] = len({name for name, _ in differing})
+    return results
+
+
+def _create_subscribers(service: Service, key: str) -> None:
+    for first in range(0, SUBSCRIBERS, 100):
+        rows = [{"email": f"{first + number}@example.com"} for number in range(100)]
+        _call(service, key, "POST", "/api/subscribers/bulk", {"subscribers": rows})
+
+
+def _until_ended(service: Service, key: str, operation_id: str) -> dict[str, Any]:
+    end = time.monotonic() + TIMEOUT
+    while True:
+        operation = _get(service, key, operation_id)
+        if operation["done"] or time.monotonic() > end:
+            return operation
+        time.sleep(0.05)
+
+
+def _get(service: Service, key: str, operation_id: str) -> dict[str, Any]:
+    body = _call(service, key, "GET", f"/api/operations/{operation_id}")
+    operation: dict[str, Any] = body["operation"]
+    return operation
+
+
+def _call(service: Service, key: str, method: str, path: str, body: Any = None) -> Any:
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    with closing(HTTPConnection(service.http, timeout=TIMEOUT)) as connection:
+        connection.request(method, path, json.dumps(body) if body else None, headers)
+        response = connection.getresponse()
+        content = json.loads(response.read())
+    assert response.status < 300, content
+    return content

@@ -1,0 +1,128 @@
+"""The runner of operations: turns of accounts, and restarts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from server.operations import runner, store
+from server.operations.rules import ActionKind, BatchRequest, State
+from server.operations.runner import OperationRunner
+from server.operations.store_steps import Selection, StepResult, Steps
+from server.paging import Page
+from server.storage.sqlite.database import SqliteDatabase
+from server.storage.transaction import Transaction
+
+from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, new
+
+TAG = BatchRequest(
+    ActionKind.ADD_TAGS,
+    ["vip"],
+    "email:*",
+    "",
+    ["email:*"],
+    dry_run=False,
+    key_id="",
+    by_admin=False,
+)
+
+
+class RecordedSteps(Steps):
+    """Records the account of each step. The first `failing` steps fail."""
+
+    def __init__(self, failing: int = 0) -> None:
+        super().__init__(SUPPRESSIONS)
+        self.accounts: list[str] = []
+        self.failing = failing
+
+    def run(
+        self, account_id: str, selection: Selection, runner: str, tx: Transaction
+    ) -> StepResult:
+        self.accounts.append(account_id)
+        if self.failing:
+            self.failing -= 1
+            raise ArithmeticError
+        return super().run(account_id, selection, runner, tx)
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[SqliteDatabase]:
+    """A database in which the first account has 50 subscribers, and the other has one."""
+    database = SqliteDatabase(folder / "roster.db")
+    await database.open()
+    try:
+        for account, count in ((OURS, 50), (THEIRS, 1)):
+            rows = {number: new(str(number)) for number in range(count)}
+            await database.write(partial(SUBSCRIBERS.create_many, account, rows))
+            await database.write(partial(store.create, account, TAG, None, count))
+        yield database
+    finally:
+        await database.close()
+
+
+async def until_ended(database: SqliteDatabase, account: str) -> store.OperationRow:
+    while await database.read(partial(store.oldest_running, account)):  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    ((row,), _) = await database.read(partial(store.page, account, Page(1, 1)))
+    return row
+
+
+def test_accounts_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "FIRST_STEP", 5)
+    monkeypatch.setattr(runner, "MAX_STEP", 5)
+    monkeypatch.setattr(runner, "MIN_STEP", 5)
+    steps = RecordedSteps()
+
+    async def run() -> None:
+        async with opened(tmp_path) as database:
+            operations = OperationRunner(database, steps)
+            operations.notify([OURS, THEIRS])
+            async with operations.running():
+                await until_ended(database, THEIRS)
+                row = await until_ended(database, OURS)
+            assert (row.state, row.processed) == (State.SUCCEEDED, 50)
+            assert operations.processed == 51
+
+    asyncio.run(run())
+
+    assert steps.accounts == [OURS, THEIRS, *[OURS] * 9]
+
+
+def test_a_failed_step_is_repeated(tmp_path: Path) -> None:
+    steps = RecordedSteps(failing=2)
+
+    async def run() -> None:
+        async with opened(tmp_path) as database:
+            async with OperationRunner(database, steps, poll_seconds=0.01).running():
+                row = await until_ended(database, OURS)
+            assert (row.state, row.processed) == (State.SUCCEEDED, 50)
+
+    asyncio.run(run())
+
+
+def test_a_new_runner_continues_after_a_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.operations.store_steps.LEASE", 0)
+    monkeypatch.setattr(runner, "FIRST_STEP", 5)
+    monkeypatch.setattr(runner, "MAX_STEP", 5)
+    steps = RecordedSteps()
+
+    async def run() -> None:
+        async with opened(tmp_path) as database:
+            first = OperationRunner(database, steps)
+            async with first.running():
+                while len(steps.accounts) < 3:  # noqa: ASYNC110
+                    await asyncio.sleep(0.001)
+            assert 0 < first.processed < 51
+            async with OperationRunner(database, steps).running():
+                row = await until_ended(database, OURS)
+                await until_ended(database, THEIRS)
+            assert (row.state, row.processed) == (State.SUCCEEDED, 50)
+
+    asyncio.run(run())

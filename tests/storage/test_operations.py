@@ -1,0 +1,165 @@
+"""Steps of operations: what they select and change, and what they leave to other processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.errors import OperationLimitReached, OperationNotFound
+from server.operations import rules, store
+from server.operations.rules import ActionKind, BatchRequest, State
+from server.operations.store import OperationRow
+from server.operations.store_steps import LEASE, Selection, StepResult, Steps, select_next
+from server.paging import Page
+from server.storage.transaction import Transaction
+from server.subscribers.store_reading import find
+
+from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, new
+
+STEPS = Steps(SUPPRESSIONS)
+ONE, OTHER = "one process", "another process"
+LIMIT = 100
+
+
+def request(text: str = "email:*", tag: str = "vip") -> BatchRequest:
+    return BatchRequest(
+        ActionKind.ADD_TAGS, [tag], text, "", [text], dry_run=False, key_id="", by_admin=False
+    )
+
+
+def start(tx: Transaction, text: str = "email:*", tag: str = "vip") -> OperationRow:
+    return store.create(OURS, request(text, tag), None, 0, tx)
+
+
+def select(tx: Transaction, runner: str = ONE) -> Selection:
+    selection = select_next(OURS, runner, LIMIT, tx)
+    assert selection is not None
+    return selection
+
+
+def names_with(tx: Transaction, tag: str, *names: str) -> list[str]:
+    return [name for name in names if tag in find(OURS, email(name), tx).tags]
+
+
+def test_a_step_changes_only_subscribers_that_still_match(tx: Transaction) -> None:
+    for name in ("ada", "bob"):
+        SUBSCRIBERS.create(OURS, new(name, "news"), tx)
+    operation = start(tx, "tags:news")
+    selection = select(tx)
+    SUBSCRIBERS.delete(OURS, email("bob"), tx)
+    SUBSCRIBERS.create(OURS, new("eve", "news"), tx)
+
+    assert STEPS.run(OURS, selection, ONE, tx) is StepResult.ENDED
+
+    assert names_with(tx, "vip", "ada", "eve") == ["ada"]
+    row = store.find(OURS, operation.id, tx)
+    assert (row.state, row.processed) == (State.SUCCEEDED, 1)
+
+
+def test_later_subscribers_are_not_selected(tx: Transaction) -> None:
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
+    start(tx)
+    SUBSCRIBERS.create(OURS, new("eve"), tx)
+
+    STEPS.run(OURS, select(tx), ONE, tx)
+
+    assert names_with(tx, "vip", "ada", "eve") == ["ada"]
+
+
+def test_a_repeated_step_changes_nothing(tx: Transaction) -> None:
+    ids = [SUBSCRIBERS.create(OURS, new(name), tx).id for name in ("ada", "bob", "eve")]
+    operation = start(tx)
+    step = select(tx)._replace(ids=ids[:2], is_last=False)
+
+    for _ in range(2):
+        assert STEPS.run(OURS, step, ONE, tx) is StepResult.CONTINUES
+
+    assert store.find(OURS, operation.id, tx).processed == 2
+    assert select(tx).ids == ids[2:]
+
+
+def test_another_process_waits_until_the_lease_ends(tx: Transaction) -> None:
+    ids = [SUBSCRIBERS.create(OURS, new(name), tx).id for name in ("ada", "bob")]
+    start(tx)
+    selection = select(tx)
+    STEPS.run(OURS, selection._replace(ids=ids[:1], is_last=False), ONE, tx)
+
+    assert select_next(OURS, OTHER, LIMIT, tx) is None
+    assert STEPS.run(OURS, selection, OTHER, tx) is StepResult.TAKEN
+    tx.now += LEASE
+    assert select(tx, OTHER).ids == ids[1:]
+    assert STEPS.run(OURS, select(tx, OTHER), OTHER, tx) is StepResult.ENDED
+
+
+def test_a_canceled_operation_is_not_continued(tx: Transaction) -> None:
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
+    operation = start(tx)
+    selection = select(tx)
+
+    store.cancel(OURS, operation.id, tx)
+
+    assert STEPS.run(OURS, selection, ONE, tx) is StepResult.ENDED
+    assert names_with(tx, "vip", "ada") == []
+    assert select_next(OURS, ONE, LIMIT, tx) is None
+
+
+def test_a_filter_that_became_invalid_fails_the_operation(tx: Transaction) -> None:
+    operation = start(tx, "customFields.plan = pro")
+
+    assert STEPS.run(OURS, select(tx), ONE, tx) is StepResult.ENDED
+
+    assert store.find(OURS, operation.id, tx).state == State.FAILED
+
+
+def test_operations_of_an_account_run_in_order(tx: Transaction) -> None:
+    first, second = start(tx, tag="first"), start(tx, tag="second")
+
+    assert select(tx).operation_id == first.id
+    STEPS.run(OURS, select(tx), ONE, tx)
+    assert select(tx).operation_id == second.id
+
+
+def test_operations_are_those_of_the_account(tx: Transaction) -> None:
+    SUBSCRIBERS.create(THEIRS, new("ada"), tx)
+    operation = start(tx)
+
+    STEPS.run(OURS, select(tx), ONE, tx)
+
+    assert find(THEIRS, email("ada"), tx).tags == ()
+    assert select_next(THEIRS, ONE, LIMIT, tx) is None
+    with pytest.raises(OperationNotFound):
+        store.cancel(THEIRS, operation.id, tx)
+
+
+def test_an_account_has_a_maximum_of_running_operations(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MAX_RUNNING", 2)
+    operation = start(tx)
+    start(tx)
+
+    with pytest.raises(OperationLimitReached):
+        start(tx)
+
+    store.cancel(OURS, operation.id, tx)
+    start(tx)
+    assert rules.MAX_RUNNING == 100
+
+
+def test_ended_operations_are_deleted_after_their_retention(tx: Transaction) -> None:
+    ended, _running = start(tx), start(tx)
+    store.cancel(OURS, ended.id, tx)
+    assert not store.has_old(OURS, tx)
+
+    tx.now += store.RETENTION + 1
+
+    assert store.has_old(OURS, tx)
+    assert (store.purge(OURS, tx), store.purge(OURS, tx)) == (1, 0)
+    assert store.page(OURS, Page(1, 10), tx)[1] == 1
+
+
+def test_accounts_with_running_operations_are_found(tx: Transaction) -> None:
+    operation = start(tx)
+
+    assert store.ids_of_any_account_with_running(10, tx) == [OURS]
+    store.cancel(OURS, operation.id, tx)
+    assert store.ids_of_any_account_with_running(10, tx) == []
