@@ -19,12 +19,13 @@ import orjson
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc.aio import AioRpcError, Channel
 
-from . import errors, timeouts, traces
+from . import errors, http_bodies, timeouts, traces
 from .ambiguous_failures import classify_failure
 from .channel.in_process import InProcessChannel
 from .channel.request_streams import writing_requests
 from .channel.unary import Call
 from .compression import compress
+from .cross_origin import CrossOrigin
 from .docs.documentation import Documentation
 from .error_responses import error_response
 from .headers import Metadata, check_idempotency_key, request_metadata, response_headers
@@ -65,12 +66,14 @@ class Gateway:
         self._options = options or Options()
         self._observer = observer or NullObserver()
         self._routes = Routes(services)
+        self._cross_origin = CrossOrigin(self._options.cors_origins, self._routes)
         self._channel = channel
         self._methods: dict[str, Any] = {}
         self.load = LoadShedder(self._options)
         self._pages = pages_of(channel, services, self.load, documentation or Documentation())
         self._routes.check_reserved(self._pages.keys() - REDIRECTS.keys())
         self.load.exempt_paths = self._pages.keys()
+        self.load.headers_of = self._cross_origin.headers_of
 
     def server(self) -> Server:
         """Returns the HTTP server. Must be called with the event loop running."""
@@ -82,15 +85,16 @@ class Gateway:
 
     async def handle(self, request: Request) -> Response | StreamResponse:
         """Returns the response to a request."""
-        request_id = request_id_of(request)
         path, _, query = _target(request).partition("?")
         if not self.load.has_room(path):
             # If the body is incomplete, the rest of it must still be read.
             transport = request.transport if request.content.is_eof() else None
-            return self.load.reject(request_id, transport)
+            return self.load.reject(request, path, transport)
+        request_id = request_id_of(request)
         trace = traces.trace_of(request.headers) if traces.PARENT in request.headers else ()
         observer = self._observer.start(request.method, request_id, trace)
         response: Response | StreamResponse | None = None
+        match: Match | None = None
         try:
             match = self._routes.match(request.method, path)
             if match is None:
@@ -101,7 +105,7 @@ class Gateway:
             http_error = errors.http_error(error.error)
             response = errors.response(http_error, request_id, close=error.close)
         except AioRpcError as failed:
-            response = errors.call_error_response(failed, request_id)
+            response = http_bodies.call_error_response(failed, request_id, match)
         except Exception:  # details go to the log only
             log.exception("the gateway failed", extra={"requestId": request_id})
             response = errors.response(errors.INTERNAL, request_id, close=True)
@@ -110,6 +114,8 @@ class Gateway:
                 observer.end(CLIENT_CLOSED_REQUEST, request.content.total_bytes, 0)
             else:
                 observer.end(response.status, request.content.total_bytes, response.body_size)
+        if match is not None and match.binding.cross_origin:
+            self._cross_origin.add_headers(response, request)
         return response
 
     async def _page(
@@ -125,7 +131,8 @@ class Gateway:
             return error_response("ROUTE_NOT_FOUND", "No route matches this path.", request_id)
         allow = {"Allow": ", ".join(allowed)}
         if method == "OPTIONS":
-            return Response(204, request_id, more=allow)
+            more = {**allow, **self._cross_origin.preflight_headers(request, path, allowed)}
+            return Response(204, request_id, more=more)
         if page is not None and method == "GET":
             return await page(request, request_id)
         message = f"This path allows only {allow['Allow']}."
@@ -153,7 +160,7 @@ class Gateway:
                 exchange = Exchange(request, request_id, binding, message)
                 return await exchange.respond(method, metadata, timeout)
         except RequestError as error:
-            return await self._check_call(binding, error, metadata, timeout, request_id)
+            return await self._check_call(match, error, metadata, timeout, request_id)
         call = method(message, metadata=metadata, timeout=_at_most(timeout))
         self.load.calls += 1
         try:
@@ -166,6 +173,8 @@ class Gateway:
         more = response_headers(trailing)
         if binding.success_status == 204:
             return Response(204, request_id, more=more)
+        if binding.returns_http_body:
+            return await http_bodies.success_response(reply, binding, request, request_id, more)
         if binding.next_link is not None and (token := getattr(reply, binding.next_link)):
             more["Link"] = next_page(path, query, token)
         status, other = binding.success_status, binding.conditional_status
@@ -181,7 +190,7 @@ class Gateway:
 
     async def _check_call(
         self,
-        binding: Binding,
+        match: Match,
         error: RequestError,
         metadata: Metadata,
         seconds: float | None,
@@ -192,6 +201,7 @@ class Gateway:
         if name is None or errors.http_status(error.error.reason) >= 500:
             raise error
         metadata = (*metadata, (name, error.error.SerializeToString()))
+        binding = match.binding
         method = self._method(binding)
         try:
             if binding.channel_method == UNARY:
@@ -200,7 +210,7 @@ class Gateway:
             else:
                 await check_call(binding, method, metadata, _at_most(seconds))
         except AioRpcError as failed:
-            return errors.call_error_response(failed, request_id, close=error.close)
+            return http_bodies.call_error_response(failed, request_id, match, close=error.close)
         raise error
 
     def _method(self, binding: Binding) -> Any:

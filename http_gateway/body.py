@@ -1,4 +1,4 @@
-"""Reads JSON bodies.
+"""Reads request bodies.
 
 The headers and the declared size are checked before the body is read. The rest of a rejected
 body is not read, and its connection is closed after the response.
@@ -17,15 +17,24 @@ MAX_BODY_BYTES = 1024 * 1024
 
 
 async def read(request: Request) -> bytes:
-    """Returns the body. Raises RequestError."""
-    headers = request.headers
+    """Returns a body that is JSON. Raises RequestError."""
     check_not_compressed(request)
-    if not _is_json(headers.get("Content-Type")):
+    if not _is_json(request.headers.get("Content-Type")):
         raise request_error(
             "UNSUPPORTED_MEDIA_TYPE",
             "The Content-Type must be application/json with charset UTF-8.",
             close=True,
         )
+    return await _read(request)
+
+
+async def read_any_type(request: Request) -> bytes:
+    """Returns a body of any media type. Raises RequestError."""
+    check_not_compressed(request)
+    return await _read(request)
+
+
+async def _read(request: Request) -> bytes:
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise _too_large()
     await send_continue(request)

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from aiohttp import web
 
-from .headers import qualities
+from .headers import add_vary, qualities
 from .responses import Response
 
 # Smaller bodies fit into one packet with their headers, and are not compressed.
@@ -51,7 +51,7 @@ async def compress(response: Response, request: web.BaseRequest) -> None:
     """Compresses the body of a response if it is large enough and the client accepts gzip."""
     if response.body is None or len(response.body) < MIN_BYTES:
         return
-    response.headers["Vary"] = "Accept-Encoding"
+    add_vary(response.headers, "Accept-Encoding")
     if accepts_gzip(request):
         response.headers["Content-Encoding"] = "gzip"
         response.body = await _in_slices(response.body)

@@ -25,7 +25,6 @@ from . import errors
 from .error_responses import connection_error
 from .load_shedding import LoadShedder
 from .options import Options
-from .request_ids import request_id_of
 from .responses import Response
 from .routing.methods import METHODS
 
@@ -102,15 +101,16 @@ class Connection(RequestHandler):
         if len(messages) != 1:
             return False
         message = messages[0][0]
+        path = message.path.partition("?")[0]
         if (
             message.chunked
             or len(body) != int(message.headers.get("Content-Length", 0))
             or message.should_close
             or message.method == "HEAD"
-            or load.has_room(message.path.partition("?")[0])
+            or load.has_room(path)
         ):
             return False
-        response = load.reject(request_id_of(message), self.transport)
+        response = load.reject(message, path, self.transport)
         self.transport.write(response.encode(self._options.server_name, ""))
         return True
 

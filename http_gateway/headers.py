@@ -24,7 +24,14 @@ _RETURNED = {
     "ratelimit-policy": "RateLimit-Policy",
     "retry-after": "Retry-After",
     "idempotency-replayed": "Idempotency-Replayed",
+    "cache-control": "Cache-Control",
+    "content-language": "Content-Language",
+    "content-security-policy": "Content-Security-Policy",
+    "referrer-policy": "Referrer-Policy",
+    "vary": "Vary",
+    "x-robots-tag": "X-Robots-Tag",
 }
+ACCEPT_LANGUAGE = "accept-language"
 FORWARDED_FOR = "x-forwarded-for"
 # The bytes of X-Forwarded-For that are forwarded, from its end: about a dozen hops.
 MAX_FORWARDED_FOR = 512
@@ -35,7 +42,7 @@ def request_metadata(request: web.BaseRequest, request_id: str, trace: Trace) ->
     """Returns the gRPC metadata for the headers of a request.
 
     Metadata allows only printable ASCII. Any other value cannot be a valid key, and is replaced
-    by a placeholder that is not one either.
+    by a placeholder that is not one either. Accept-Language, which is optional, is omitted.
     """
     headers = request.headers
     metadata: list[tuple[str, str | bytes]] = [("x-request-id", request_id)]
@@ -45,6 +52,10 @@ def request_metadata(request: web.BaseRequest, request_id: str, trace: Trace) ->
         if name in headers:
             for value in headers.getall(name):
                 metadata.append((name, value if _is_printable(value) else _UNPRINTABLE))
+    if ACCEPT_LANGUAGE in headers:
+        languages = ",".join(headers.getall(ACCEPT_LANGUAGE))
+        if _is_printable(languages):
+            metadata.append((ACCEPT_LANGUAGE, languages))
     metadata += trace
     return tuple(metadata)
 
@@ -77,6 +88,11 @@ def response_headers(metadata: Iterable[tuple[str, str | bytes]]) -> dict[str, s
         for name, value in metadata
         if name in _RETURNED and isinstance(value, str) and _is_printable(value)
     }
+
+
+def add_vary(headers: dict[str, str], names: str) -> None:
+    """Adds header names to Vary."""
+    headers["Vary"] = f"{headers['Vary']}, {names}" if "Vary" in headers else names
 
 
 def qualities(header: str) -> dict[str, float]:

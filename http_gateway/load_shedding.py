@@ -14,10 +14,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+
+from aiohttp import web
+from aiohttp.http import RawRequestMessage
 
 from .error_responses import error_response
 from .options import Options
+from .request_ids import request_id_of
 from .responses import Response
 
 log = logging.getLogger(__name__)
@@ -37,6 +41,10 @@ class LoadShedder:
         self._resumed_per_second = options.resumed_per_second
         # Paths with requests that are never rejected.
         self.exempt_paths: Collection[str] = ()
+        # Returns additional headers of the response to a rejected request, given its path.
+        self.headers_of: Callable[[web.BaseRequest | RawRequestMessage, str], dict[str, str]] = (
+            lambda _request, _path: {}
+        )
         # Running calls, which the gateway counts, and requests rejected so far.
         self.calls = 0
         self.rejected = 0
@@ -55,7 +63,12 @@ class LoadShedder:
         """Whether a request for a path is accepted."""
         return not self.is_full or path in self.exempt_paths
 
-    def reject(self, request_id: str, transport: asyncio.Transport | None) -> Response:
+    def reject(
+        self,
+        request: web.BaseRequest | RawRequestMessage,
+        path: str,
+        transport: asyncio.Transport | None,
+    ) -> Response:
         """Returns the response to a rejected request, and pauses its transport if there is one."""
         self.rejected += 1
         self._unlogged += 1
@@ -65,7 +78,8 @@ class LoadShedder:
         if transport is not None and transport.is_reading():
             transport.pause_reading()
             self._resume_later(transport)
-        return error_response("UNAVAILABLE", OVERLOADED, request_id, {"Retry-After": str(seconds)})
+        more = {"Retry-After": str(seconds), **self.headers_of(request, path)}
+        return error_response("UNAVAILABLE", OVERLOADED, request_id_of(request), more)
 
     def _log(self) -> None:
         count, self._unlogged = self._unlogged, 0

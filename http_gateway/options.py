@@ -1,4 +1,4 @@
-"""Options of a gateway: names that it sends, and the limits of clients."""
+"""Options of a gateway: names that it sends, allowed origins, and the limits of clients."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ class Options:
     # The gRPC metadata in which the server accepts an error that the gateway found in a request.
     # Only for servers that read it: the call has an empty message, on which others would act.
     request_error_metadata: str | None = None
+    # The origins whose web pages can call the rpcs with the option `cross_origin`, in lower case,
+    # such as https://www.example.com; "*" for any.
+    cors_origins: frozenset[str] = frozenset()
 
     # Calls at once: twice as many as a writer puts into one commit, so that the next commit is
     # full while one is being synced.

@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 
 from google.protobuf import (
+    any_pb2,
     descriptor_pb2,
     duration_pb2,
     field_mask_pb2,
@@ -37,7 +38,8 @@ HEADER = "# Generated from protos/ by `make generate`; do not edit.\n"
 def write_validate_descriptors(target: Path) -> None:
     """Writes the descriptors of buf/validate and of the google.protobuf files that are imported."""
     files = descriptor_pb2.FileDescriptorSet()
-    for module in (descriptor_pb2, duration_pb2, field_mask_pb2, struct_pb2, timestamp_pb2):
+    modules = (any_pb2, descriptor_pb2, duration_pb2, field_mask_pb2, struct_pb2, timestamp_pb2)
+    for module in modules:
         module.DESCRIPTOR.CopyToProto(files.file.add())
     files.file.add().ParseFromString(validate_pb.desc().proto.to_binary())
     target.write_bytes(files.SerializeToString())

@@ -28,6 +28,7 @@ IMPORTED = [
     "buf/validate/validate.proto",
     "google/api/annotations.proto",
     "google/api/http.proto",
+    "google/api/httpbody.proto",
     "google/rpc/code.proto",
     ERROR_DETAILS,
 ]

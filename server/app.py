@@ -9,16 +9,22 @@ import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from roster.v1 import (
+    accounts_pb2,
+    accounts_pb2_grpc,
     api_keys_pb2,
     api_keys_pb2_grpc,
     custom_fields_pb2,
     custom_fields_pb2_grpc,
+    links_pb2,
+    links_pb2_grpc,
     merge_tags_pb2,
     merge_tags_pb2_grpc,
     operations_pb2,
     operations_pb2_grpc,
     segments_pb2,
     segments_pb2_grpc,
+    signups_pb2,
+    signups_pb2_grpc,
     statistics_pb2,
     statistics_pb2_grpc,
     subscribers_pb2,
@@ -32,7 +38,7 @@ from roster.v1 import (
 )
 
 from .accounts import store as accounts
-from .accounts.service import ApiKeyService
+from .accounts.service import AccountService, ApiKeyService
 from .clock import Clock
 from .config import Network, Rate
 from .custom_fields import store as custom_fields
@@ -44,14 +50,17 @@ from .interceptors.auth_throttling import AuthThrottle
 from .interceptors.authenticate import Authenticate
 from .interceptors.authorize import Authorize
 from .interceptors.chain import InterceptorChain
+from .interceptors.client_address import AddressBuckets
 from .interceptors.concurrency_limit import ConcurrencyLimit
 from .interceptors.deadlines import Deadlines
 from .interceptors.idempotency import Idempotency
 from .interceptors.observe import Observe
 from .interceptors.other_packages import OtherPackages
 from .interceptors.rate_limit import RateLimit
+from .interceptors.signup_limit import SignupLimit
 from .interceptors.trace import Trace
 from .interceptors.validate import Validate
+from .links import Links
 from .merge_tags.service import MergeTagService
 from .messages import MAX_MESSAGE_BYTES
 from .observability.observability import Observability, disabled_observability
@@ -62,12 +71,18 @@ from .operations.store_steps import Steps
 from .reflection import service as reflection
 from .segments.service import SegmentService
 from .segments.store import SegmentFilters
+from .self_service.service import LinkService
+from .self_service.service_pages import LinkPageService
+from .self_service.store import LinkStore
+from .signups.service import SignupService
+from .signups.store import SignupStore
 from .storage.database import Database
 from .storage.transaction import Transaction
 from .subscribers import store_reading as subscribers
 from .subscribers.filters.reading import FilterExpressions
 from .subscribers.service import SubscriberService
 from .subscribers.service_statistics import StatisticService
+from .subscribers.store import SubscriberStore
 from .subscribers.store_suppressed import SuppressedSubscriberStore
 from .suppressions.service import SuppressionService
 from .suppressions.store import Suppressions
@@ -90,14 +105,19 @@ SERVICES: Sequence[ServiceDescriptor] = [
         tags_pb2,
         custom_fields_pb2,
         merge_tags_pb2,
+        links_pb2,
+        signups_pb2,
         suppressions_pb2,
         statistics_pb2,
         webhooks_pb2,
+        accounts_pb2,
         api_keys_pb2,
     )
     for service in file.DESCRIPTOR.services_by_name.values()
 ]
 MAX_METADATA_BYTES = 16 * 1024
+# Links of one client address that do not work.
+INVALID_LINKS = Rate(300, 60)
 # Minimum interval of keepalive pings on a connection without data. gRPC's default of five minutes
 # would close the connection of an import that pauses, because clients ping more often; a gateway
 # pings every ten seconds.
@@ -135,6 +155,8 @@ class App:
         egress_policy: EgressPolicy,
         client: Client,
         rate_limit: Rate | None = None,
+        signup_rate_limit: Rate | None = None,
+        public_url: str = "",
         proxies: Sequence[Network] = (),
         observability: Observability | None = None,
         nodes: Callable[[], Mapping[int, bool]] = dict,
@@ -152,6 +174,7 @@ class App:
                 Deadlines(),
                 self._concurrency_limit,
                 authenticate,
+                *([SignupLimit(signup_rate_limit)] if signup_rate_limit else []),
                 *([RateLimit(rate_limit)] if rate_limit else []),
                 Authorize(),
                 Validate(),
@@ -159,16 +182,27 @@ class App:
             ),
         )
         suppressions = Suppressions(encryption)
+        self._accounts = AccountService(idempotent)
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
         segments = SegmentFilters()
         filters = FilterExpressions(idempotent, segments)
         self._custom_fields = CustomFieldService(idempotent, segments)
-        self._merge_tags = MergeTagService(idempotent)
+        self.links = links = Links(encryption, public_url)
+        link_store = LinkStore(links, suppressions)
+        self._links = LinkService(idempotent, links, link_store, clock)
+        self._link_pages = LinkPageService(idempotent, link_store, AddressBuckets(INVALID_LINKS))
+        subscriber_store = SubscriberStore(suppressions, links)
+        self._signups = SignupService(
+            idempotent, SignupStore(subscriber_store, suppressions, links)
+        )
+        self._merge_tags = MergeTagService(idempotent, links, clock)
         self._segments = SegmentService(idempotent)
         self.operations = OperationRunner(database, Steps(suppressions))
         self._operations = OperationService(idempotent, filters, self.operations.notify)
         self._statistics = StatisticService(idempotent, filters)
-        self._subscribers = SubscriberService(idempotent, suppressions, PersonalEvents(), filters)
+        self._subscribers = SubscriberService(
+            idempotent, subscriber_store, suppressions, PersonalEvents(), filters, links, clock
+        )
         self._suppressions = SuppressionService(
             idempotent, suppressions, SuppressedSubscriberStore()
         )
@@ -180,13 +214,17 @@ class App:
 
     def register(self, server: Any) -> None:
         """Adds the services to a server or another registry of handlers."""
+        accounts_pb2_grpc.add_AccountServiceServicer_to_server(self._accounts, server)
         api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
         operations_pb2_grpc.add_OperationServiceServicer_to_server(self._operations, server)
         segments_pb2_grpc.add_SegmentServiceServicer_to_server(self._segments, server)
         statistics_pb2_grpc.add_StatisticServiceServicer_to_server(self._statistics, server)
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(self._subscribers, server)
+        links_pb2_grpc.add_LinkServiceServicer_to_server(self._links, server)
+        links_pb2_grpc.add_LinkPageServiceServicer_to_server(self._link_pages, server)
         merge_tags_pb2_grpc.add_MergeTagServiceServicer_to_server(self._merge_tags, server)
+        signups_pb2_grpc.add_SignupServiceServicer_to_server(self._signups, server)
         suppressions_pb2_grpc.add_SuppressionServiceServicer_to_server(self._suppressions, server)
         tags_pb2_grpc.add_TagServiceServicer_to_server(self._tags, server)
         webhooks_pb2_grpc.add_WebhookServiceServicer_to_server(self._webhooks, server)

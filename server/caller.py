@@ -1,4 +1,4 @@
-"""The account, key and request ID of the current call, in context variables."""
+"""The account, key, client address and request ID of the current call, in context variables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 _caller: ContextVar[Caller] = ContextVar("caller")
 _account_id: ContextVar[str | None] = ContextVar("account_id", default=None)
+_client_address: ContextVar[str] = ContextVar("client_address", default="")
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 
@@ -44,6 +45,16 @@ def enter(caller: Caller) -> None:
 def enter_account(account_id: str | None) -> None:
     """Sets the account that the current task works for."""
     _account_id.set(account_id)
+
+
+def client_address() -> str:
+    """Returns the address of the client of a public call or a sign-up; empty if it is unknown."""
+    return _client_address.get()
+
+
+def enter_client(address: str) -> None:
+    """Sets the address of the client of the current call."""
+    _client_address.set(address)
 
 
 def request_id() -> str:

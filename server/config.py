@@ -77,6 +77,33 @@ def parse_networks(text: str) -> tuple[Network, ...]:
         ) from None
 
 
+_HOST = r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
+_PUBLIC_URL = re.compile(rf"https?://{_HOST}(/[A-Za-z0-9._~%/-]*)?")
+_ORIGIN = re.compile(rf"https?://{_HOST}")
+
+
+def parse_public_url(text: str) -> str:
+    if text and _PUBLIC_URL.fullmatch(text) is None:
+        raise ValueError(
+            "must be an http or https URL without user, query and fragment, such as"
+            f" https://news.example.com, not {text!r}."
+        )
+    return text.rstrip("/")
+
+
+def parse_origins(text: str) -> frozenset[str]:
+    origins = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
+    for origin in origins - {"*"}:
+        if _ORIGIN.fullmatch(origin) is None:
+            raise ValueError(
+                "must be origins separated by commas, such as https://www.example.com, or *, not"
+                f" {origin!r}."
+            )
+        if origin.endswith({"https": ":443", "http:": ":80"}[origin[:5]]):
+            raise ValueError(f"must not contain the default port: {origin!r}.")
+    return origins
+
+
 def parse_folder(text: str) -> Path | None:
     if text and not Path(text).is_dir():
         raise ValueError(f"must be an existing folder, not {text!r}.")
@@ -273,6 +300,28 @@ class Settings:
         f" evenly over SECONDS (at most {MAX_RATE_LIMIT_SECONDS}). Empty: no limit.",
         GRPC,
     )
+    public_url = Setting(
+        "",
+        parse_public_url,
+        "URL under which people reach the HTTP port, such as https://news.example.com. It begins"
+        " the links that confirm and unsubscribe. Empty: the address of the HTTP port; without"
+        " one, links cannot be created.",
+        GRPC,
+    )
+    signup_rate_limit = Setting(
+        "20/60",
+        lambda text: None if text == OFF else parse_rate_limit(text),
+        "Token bucket per client address as CALLS/SECONDS for sign-ups with keys of scope signup."
+        f" Each key has 50 times as many. {OFF}: no limit.",
+        GRPC,
+    )
+    cors_origins = Setting(
+        "",
+        parse_origins,
+        "Origins, separated by commas, whose web pages can send sign-ups, such as"
+        " https://www.example.com, or * for any. Empty: none.",
+        HTTP,
+    )
     webhook_allow_nets = Setting(
         "",
         parse_networks,
@@ -292,7 +341,8 @@ class Settings:
         parse_networks,
         "Addresses or networks of reverse proxies, separated by commas, such as 10.0.0.0/8. Their"
         " X-Forwarded-For header determines the client address to which failed authentication"
-        " attempts are counted. Empty: the header is ignored.",
+        " attempts and sign-ups are counted, and which the history records. Empty: the header is"
+        " ignored.",
         GRPC,
     )
     log_level = Setting(

@@ -221,6 +221,27 @@ class OperationLimitReached(RosterError):
     message = "The account has the maximum number of running operations. Wait for one to end."
 
 
+class LinkNotFound(RosterError):
+    """The token of a link is invalid or does not work anymore. The message is always the same.
+
+    `page` is an HTML page with the message for the person who opened the link; empty if none.
+    """
+
+    reason = "LINK_NOT_FOUND"
+    message = "Link not found."
+
+    def __init__(self, page: bytes = b"") -> None:
+        self.page = page
+        super().__init__()
+
+
+class PublicUrlNotSet(RosterError):
+    """The server has no public URL, so it cannot create links."""
+
+    reason = "PUBLIC_URL_NOT_SET"
+    message = "The server has no public URL, so it cannot create links. Set ROSTER_PUBLIC_URL."
+
+
 class WebhookNotFound(RosterError):
     """The account has no such webhook."""
 
@@ -289,6 +310,18 @@ class TooManyFailedAttempts(RateLimited):
     """The client's address made too many calls without a valid key."""
 
     message = "Too many calls without a valid API key."
+
+
+class TooManyInvalidLinks(RateLimited):
+    """The client's address opened too many links that do not work."""
+
+    message = "Too many links that do not work."
+
+
+class TooManySignups(RateLimited):
+    """Too many sign-ups came from the client's address, or with the key."""
+
+    message = "Too many sign-ups."
 
 
 class TooManyTestDeliveries(RosterError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from ipaddress import ip_address
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
@@ -19,6 +20,8 @@ MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 MAX_STREAMED_BYTES = 1024 * 1024
 # Bytes that a repeated field adds to each of its messages: a tag and a length.
 _FRAMING_BYTES = 6
+
+HTML = "text/html; charset=utf-8"
 
 MessageType = TypeVar("MessageType", bound=Message)
 # The context of a call, for any request and response type.
@@ -70,6 +73,20 @@ def struct_to_dict(struct: Struct) -> dict[str, Any]:
         return dict(struct) if struct.fields else {}
     except ValueError:
         raise invalid("customFields", "INVALID_VALUE", "has a property without a value") from None
+
+
+def check_ip(text: str) -> str:
+    """Returns an IP address in its shortest form; empty if the text is.
+
+    Raises ValidationError for `ip`.
+    """
+    try:
+        # The zone of an IPv6 address can be any text.
+        if "%" not in text:
+            return str(ip_address(text)) if text else ""
+    except ValueError:
+        pass
+    raise invalid("ip", "INVALID_FORMAT", "must be an IP address without a zone")
 
 
 def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:

@@ -26,13 +26,16 @@ from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2_grpc
 from grpc_status import rpc_status
 from roster.v1 import (
+    accounts_pb2,
     api_keys_pb2,
     custom_fields_pb2,
     errors_pb2,
     http_pb2,
+    links_pb2,
     merge_tags_pb2,
     operations_pb2,
     segments_pb2,
+    signups_pb2,
     statistics_pb2,
     subscribers_pb2,
     suppressions_pb2,
@@ -45,11 +48,14 @@ from . import documented
 METHODS: dict[str, MethodDescriptor] = {
     name: method
     for file in (
+        accounts_pb2,
         api_keys_pb2,
         custom_fields_pb2,
+        links_pb2,
         merge_tags_pb2,
         operations_pb2,
         segments_pb2,
+        signups_pb2,
         statistics_pb2,
         subscribers_pb2,
         suppressions_pb2,
@@ -59,11 +65,12 @@ METHODS: dict[str, MethodDescriptor] = {
     for service in file.DESCRIPTOR.services_by_name.values()
     for name, method in service.methods_by_name.items()
 }
-# Unary rpcs, the only ones that a front can call.
+# Unary rpcs with JSON, the only ones that a front can call.
 UNARY = {
     name: method
     for name, method in METHODS.items()
     if not (method.client_streaming or method.server_streaming)
+    and method.output_type.full_name != "google.api.HttpBody"
 }
 
 

@@ -144,6 +144,7 @@ def start(folder: Path, *, under: Sequence[str] = (), code: str = "", **settings
         "ROSTER_DATABASE_URL": f"sqlite:///{folder / 'roster.db'}",
         "ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8,::1/128",
         "ROSTER_WEBHOOK_ALLOW_HTTP": "true",
+        "ROSTER_SIGNUP_RATE_LIMIT": "off",
         **settings,
     }
     process = run_command("serve", log=log, env=environment(**settings), under=under, code=code)

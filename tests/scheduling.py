@@ -17,7 +17,12 @@ from xdist.workermanage import WorkerController
 
 # Folders whose files stay together too, because they share a browser, a toolchain or an image
 # that takes many seconds to prepare.
-GROUPED_FOLDERS = ("tests/http_gateway/docs/", "tests/stubs/", "tests/deploy/started/")
+GROUPED_FOLDERS = (
+    "tests/http_gateway/docs/",
+    "tests/stubs/",
+    "tests/deploy/started/",
+    "tests/self_service/",
+)
 # The slowest groups, regardless of their number of tests. They start first.
 SLOWEST = (
     *GROUPED_FOLDERS,

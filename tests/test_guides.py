@@ -11,10 +11,15 @@ from typing import Any
 
 import pytest
 
+from server.config import SETTINGS
 from server.errors import InvalidStatusTransition
 from server.idempotency.store import RETENTION_MILLISECONDS
+from server.interceptors.signup_limit import KEY_LIMIT_FACTOR
+from server.links import CONFIRM_TIME, UNDO_TIME
 from server.paging import DEFAULT_LIMIT, MAX_LIMIT
+from server.self_service.pages import LANGUAGES
 from server.serving.documentation import documentation
+from server.signups.store import REPEAT_TIME
 from server.subscribers.fields import Status
 from server.subscribers.rules import check_transition
 from server.webhooks import rules
@@ -103,14 +108,14 @@ def test_javascript_and_grpcurl_samples_run(name: str, service: Service) -> None
         assert done.returncode == 0, done.stderr
 
 
-def test_receivers_are_all_tested() -> None:
-    marks = [mark for mark, _, _ in samples("webhooks") if "example:" in mark]
+def test_programs_are_all_tested() -> None:
+    marks = [mark for name in GUIDES for mark, _, _ in samples(name)]
 
-    assert re.findall(r"receiver\.\w+", " ".join(marks)) == [
-        "receiver.py",
-        "receiver.mjs",
-        "receiver.go",
-    ]
+    assert set(re.findall(r"example: ([\w.]+)", " ".join(marks))) == {
+        *("receiver.py", "receiver.mjs", "receiver.go"),  # tests/webhooks/test_verifiers.py
+        *("handler.py", "handler.mjs"),  # tests/self_service/test_handlers.py
+        "form.html",  # tests/self_service/test_form.py
+    }
 
 
 def test_diagram_shows_exactly_the_transitions() -> None:
@@ -178,6 +183,24 @@ def test_durations_of_webhooks_agree_with_the_code() -> None:
     ):
         assert statement in text
     assert f"Events are retained for {EVENT_RETENTION // DAY} days." in text_of("sync")
+
+
+def test_statements_about_links_agree_with_the_code() -> None:
+    text = text_of("double-opt-in")
+
+    assert f"`confirmUrl` works for {CONFIRM_TIME // DAY} days" in text
+    assert f"can undo that for {duration(UNDO_TIME // 1000)}." in text
+    assert LANGUAGES == ("en", "de", "fr", "es")
+    assert "Pages are in English, German, French or Spanish" in text
+
+
+def test_limits_of_signups_agree_with_the_code() -> None:
+    text = text_of("sign-up")
+
+    assert SETTINGS["signup_rate_limit"].default == "20/60"
+    assert "Each client address can send 20 sign-ups per minute" in text
+    assert f"each key {KEY_LIMIT_FACTOR} times as many" in text
+    assert f"at most one of these events in {duration(REPEAT_TIME // 1000)}." in text
 
 
 def duration(seconds: float) -> str:

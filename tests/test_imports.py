@@ -21,7 +21,7 @@ LAYERS = (
     {"tags", "custom_fields"},
     {"suppressions"},
     {"subscribers"},
-    {"merge_tags", "segments", "operations"},
+    {"merge_tags", "segments", "operations", "self_service", "signups"},
     {"webhooks"},
     {"maintenance", "health", "reflection"},
 )
@@ -36,6 +36,7 @@ GATEWAY_LAYERS = (
 )
 # Modules other than services that read or create protobuf messages.
 MESSAGE_MODULES = {
+    "server.self_service.service_pages",
     "server.subscribers.imports.pipeline",
     "server.subscribers.list_query",
     "server.subscribers.service_history",
@@ -279,7 +280,8 @@ def test_features_import_only_stores_models_and_rules_of_others() -> None:
         and subpackage(module) in FEATURES - {subpackage(name)}
         and not (
             is_store(module)
-            or last_name(module) in {"models", "rules", "fields", "history", "idempotent_database"}
+            or last_name(module)
+            in {"models", "rules", "fields", "linked", "history", "idempotent_database"}
             or is_in(module, ["server.subscribers.filters"])
         )
     }

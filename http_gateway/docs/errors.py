@@ -34,6 +34,11 @@ def all_errors() -> list[ErrorCode]:
     return sorted(errors, key=lambda error: error.status)
 
 
+def is_public(operation: dict[str, Any]) -> bool:
+    """Whether an operation needs no API key."""
+    return operation.get("security") == []
+
+
 def codes_of(document: Document, operation: dict[str, Any]) -> Iterator[str]:
     """Yields the error codes of an operation."""
     for response in operation["responses"].values():
@@ -42,6 +47,10 @@ def codes_of(document: Document, operation: dict[str, Any]) -> Iterator[str]:
 
 
 def common_codes(document: Document) -> set[str]:
-    """Returns the error codes that every operation has."""
-    codes = [set(codes_of(document, operation)) for operation in document.operations()]
+    """Returns the error codes that all operations with an API key have."""
+    codes = [
+        set(codes_of(document, operation))
+        for operation in document.operations()
+        if not is_public(operation)
+    ]
     return set.intersection(*codes) if codes else set()

@@ -30,6 +30,7 @@ _LANGUAGES = {
     "go": ("go", "Go"),
     "json": ("json", "JSON"),
     "http": ("headers", "HTTP"),
+    "html": ("", "HTML"),
 }
 _DATA = {"json", "headers", ""}
 

@@ -11,7 +11,7 @@ from ..openapi.operations import scope_requirement, words
 from .bodies import Body, bodies_of, last_member_only
 from .document import Document
 from .documentation import Documentation
-from .errors import codes_of
+from .errors import codes_of, is_public
 from .fields import Fields
 from .grpc_calls import GrpcCall, Methods, grpc_call
 from .parameters import Parameter, parameters_of
@@ -32,6 +32,7 @@ class Operation:
     path: str
     about: str
     scope: str
+    is_public: bool
     parameters: tuple[Parameter, ...]
     bodies: tuple[Body, ...]
     status: str
@@ -113,7 +114,8 @@ def _operation(
     responses = bodies_of(success, fields, is_request=False)
     in_path = [parameter for parameter in parameters if parameter.location == "path"]
     first_of_query = [parameter for parameter in parameters if parameter.location == "query"][:1]
-    body = bodies[0] if bodies else None
+    # Samples contain JSON and records, and not the optional bodies of other media types.
+    body = next((body for body in bodies if body.is_json or body.has_records), None)
     call = Call(
         method=next(iter(ids)),
         path=_url(path, in_path, first_of_query),
@@ -121,6 +123,7 @@ def _operation(
         response=responses[0] if responses else None,
         grpc=grpc,
         message=grpc.message((*in_path, *first_of_query), body) if grpc else {},
+        is_public=is_public(operation),
     )
     return Operation(
         ids=tuple(ids.values()),
@@ -130,6 +133,7 @@ def _operation(
         # The scope is shown as a badge.
         about=operation.get("description", "").replace(scope_requirement(scope), ""),
         scope=scope,
+        is_public=is_public(operation),
         parameters=parameters,
         bodies=bodies,
         status=status,

@@ -16,7 +16,10 @@ from .literals import JAVASCRIPT, JSON, PYTHON, formatted
 
 @dataclass(frozen=True)
 class Call:
-    """A call with example values; `message` is its request message on gRPC."""
+    """A call with example values; `message` is its request message on gRPC.
+
+    A public call has no API key.
+    """
 
     method: str
     path: str
@@ -24,6 +27,7 @@ class Call:
     response: Body | None
     grpc: GrpcCall | None = None
     message: Any = None
+    is_public: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ def samples_of(call: Call, documentation: Documentation) -> tuple[Sample, ...]:
         ("javascript", "JavaScript", _javascript(call, url, f"process.env.{variable}")),
     ]
     if call.grpc is not None:
-        text = _grpcurl(call.grpc, call.message, documentation.grpc_address, f"${variable}")
+        text = _grpcurl(call, call.grpc, documentation.grpc_address, f"${variable}")
         samples.append(("grpc", "gRPC", text))
     return tuple(Sample(key, name, highlight(text, key)) for key, name, text in samples)
 
@@ -54,8 +58,10 @@ def _curl(call: Call, url: str, key: str) -> str:
     body = call.body
     implied = "GET" if body is None else "POST"
     method = "" if call.method == implied else f"-X {placeholder('method', call.method)} "
-    authorization = f'-H "Authorization: Bearer {placeholder("key", key)}"'
-    words = [f'curl {method}"{url}"', authorization + placeholder("headers", "")]
+    words = [f'curl {method}"{url}"']
+    if not call.is_public:
+        words.append(f'-H "Authorization: Bearer {placeholder("key", key)}"')
+    words[-1] += placeholder("headers", "")
     if body is not None:
         words.append(f'-H "Content-Type: {placeholder("type", body.media_type)}"')
         words.append(_curl_body(body))
@@ -68,11 +74,13 @@ def _curl_body(body: Body) -> str:
     return f"-d '{placeholder('body', _in_quotes(body.text))}'"
 
 
-def _grpcurl(call: GrpcCall, message: Any, address: str, key: str) -> str:
-    words = ["grpcurl -plaintext", f'-H "authorization: Bearer {placeholder("key", key)}"']
-    if message:
-        words.append(f"-d '{placeholder('message', _in_quotes(formatted(message, JSON)))}'")
-    return " \\\n  ".join([*words, f"{address} {call.method}"])
+def _grpcurl(call: Call, grpc: GrpcCall, address: str, key: str) -> str:
+    words = ["grpcurl -plaintext"]
+    if not call.is_public:
+        words.append(f'-H "authorization: Bearer {placeholder("key", key)}"')
+    if call.message:
+        words.append(f"-d '{placeholder('message', _in_quotes(formatted(call.message, JSON)))}'")
+    return " \\\n  ".join([*words, f"{address} {grpc.method}"])
 
 
 def _in_quotes(text: str) -> str:
@@ -82,8 +90,9 @@ def _in_quotes(text: str) -> str:
 
 def _python(call: Call, url: str, key: str) -> str:
     body, response = call.body, call.response
-    authorization = f'"Authorization": "Bearer " + {placeholder("key", key)},'
-    headers = [authorization + placeholder("headers", "")]
+    headers = []
+    if not call.is_public:
+        headers.append(f'"Authorization": "Bearer " + {placeholder("key", key)},')
     more = []
     if body is not None and body.is_json:
         more.append(f"json={placeholder('body', formatted(body.example, PYTHON, 1))},")
@@ -97,21 +106,29 @@ def _python(call: Call, url: str, key: str) -> str:
     return "\n".join(
         [
             *(["import json"] if uses_json else []),
-            "import os",
-            "",
+            *([] if call.is_public else ["import os"]),
+            *([""] if uses_json or not call.is_public else []),
             "import requests",
             "",
             *_rows(body),
             f"response = requests.{placeholder('method', call.method.lower())}(",
             f'    "{url}",',
-            "    headers={",
-            *(f"        {header}" for header in headers),
-            "    },",
+            *_headers("    headers={", headers),
             *(f"    {argument}" for argument in more),
             ")",
             *_python_response(response),
         ]
     )
+
+
+def _headers(start: str, headers: list[str]) -> list[str]:
+    """Returns the lines of an object with headers. Those of the form follow the first one."""
+    if not headers:
+        return [f"{start}{placeholder('headers', '')}}},"]
+    indent = " " * (len(start) - len(start.lstrip()))
+    first, *others = headers
+    lines = [first + placeholder("headers", ""), *others]
+    return [start, *(f"{indent * 2}{line}" for line in lines), f"{indent}}},"]
 
 
 def _rows(body: Body | None) -> list[str]:
@@ -129,13 +146,15 @@ def _python_response(response: Body | None) -> list[str]:
             "    if line:",
             "        print(json.loads(line))",
         ]
-    return ["print(response.status_code, response.json())"]
+    content = "json()" if response.is_json else "text"
+    return [f"print(response.status_code, response.{content})"]
 
 
 def _javascript(call: Call, url: str, key: str) -> str:
     body = call.body
-    authorization = f'Authorization: "Bearer " + {placeholder("key", key)},'
-    headers = [authorization + placeholder("headers", "")]
+    headers = []
+    if not call.is_public:
+        headers.append(f'Authorization: "Bearer " + {placeholder("key", key)},')
     if body is not None:
         headers.append(f'"Content-Type": "{placeholder("type", body.media_type)}",')
     method = f'  method: "{placeholder("method", call.method)}",'
@@ -143,9 +162,7 @@ def _javascript(call: Call, url: str, key: str) -> str:
         [
             f'const response = await fetch("{url}", {{',
             *([] if call.method == "GET" else [method]),
-            "  headers: {",
-            *(f"    {header}" for header in headers),
-            "  },",
+            *_headers("  headers: {", headers),
             *([] if body is None else [f"  body: {_javascript_body(body)},"]),
             "});",
             *_javascript_response(call.response),
@@ -169,4 +186,5 @@ def _javascript_response(response: Body | None) -> list[str]:
             "  process.stdout.write(text);",
             "}",
         ]
-    return ["console.log(response.status, await response.json());"]
+    content = "json" if response.is_json else "text"
+    return [f"console.log(response.status, await response.{content}());"]

@@ -158,7 +158,7 @@ def _error_example(document: Document) -> str:
     """Returns an error response with details from the document; empty if it has none."""
     for response in document.components["responses"].values():
         for content in response["content"].values():
-            for example in content["examples"].values():
+            for example in content.get("examples", {}).values():
                 if example["value"]["error"]["details"]:
                     return json.dumps(example["value"], indent=2)
     return ""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from roster.v1 import errors_pb2
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
+from roster.v1 import errors_pb2, http_pb2
 
 from ..responses import JSON
 from ..routing.bindings import Binding
@@ -24,6 +24,8 @@ from .values import Schema
 
 Content = dict[str, Any]
 
+# The media type that describes bodies of any type, which mostly are submitted forms.
+FORM = "application/x-www-form-urlencoded"
 _ERROR = errors_pb2.ErrorResponse.DESCRIPTOR
 _LINES = "JSON objects, one per line."
 _LINES_DESCRIPTION = (
@@ -51,6 +53,9 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
             **_csv_content(request, binding.request_records.csv_field),
         }
         return {"content": content}
+    if binding.takes_http_body:
+        field = request.fields_by_name[binding.body]
+        return {"content": {FORM: {"schema": {"type": "object", "description": comment(field)}}}}
     if binding.read_body is None:
         return None
     if binding.body == WHOLE:
@@ -68,6 +73,8 @@ def success_content(binding: Binding, schemas: Schemas) -> Content:
     reply = binding.response_class.DESCRIPTOR
     if binding.response_records is not None:
         return _stream(reply, binding.response_records, schemas)
+    if binding.returns_http_body:
+        return {response_media_type(binding.method): {"schema": {"type": "string"}}}
     if not binding.response_body:
         example = examples.of_message(reply)
         return {JSON: {"schema": schemas.output_reference(reply), **_example(example)}}
@@ -76,6 +83,11 @@ def success_content(binding: Binding, schemas: Schemas) -> Content:
     if field.has_presence:
         schema = values.or_null(schema)
     return {JSON: {"schema": schema, **_example(examples.of_field(field))}}
+
+
+def response_media_type(method: MethodDescriptor) -> str:
+    """Returns the media type of the response of a method that returns google.api.HttpBody."""
+    return method.GetOptions().Extensions[http_pb2.response_media_type] or "*/*"
 
 
 def _stream(reply: Descriptor, fields: ResponseRecords, schemas: Schemas) -> Content:

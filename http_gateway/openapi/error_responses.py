@@ -1,7 +1,11 @@
-"""Describes error responses: one per status, with its possible codes."""
+"""Describes error responses: one per status, with its possible codes.
+
+An rpc that returns google.api.HttpBody can also fail with a body of its media type.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
@@ -53,22 +57,35 @@ class ErrorResponses:
         self.components: dict[str, Any] = {}
         self._schemas = schemas
 
-    def of(self, rpc: MethodDescriptor, reasons: Iterable[str]) -> dict[str, Any]:
-        """Returns the error responses of an rpc by status, in ascending order."""
+    def of(
+        self, rpc: MethodDescriptor, reasons: Iterable[str], other_media_type: str = ""
+    ) -> dict[str, Any]:
+        """Returns the error responses of an rpc by status, in ascending order.
+
+        Unless it is empty, `other_media_type` is an alternative to JSON.
+        """
         statuses: dict[int, list[str]] = {}
         for reason in reasons:
             statuses.setdefault(http_status(_REASON.Value(reason)), []).append(reason)
         return {
-            str(status): self._refer(rpc, status, statuses[status]) for status in sorted(statuses)
+            str(status): self._refer(rpc, status, statuses[status], other_media_type)
+            for status in sorted(statuses)
         }
 
-    def _refer(self, rpc: MethodDescriptor, status: int, reasons: list[str]) -> dict[str, str]:
+    def _refer(
+        self, rpc: MethodDescriptor, status: int, reasons: list[str], other_media_type: str
+    ) -> dict[str, str]:
         owner = (
             rpc.name if any(error_examples().is_specific(rpc, reason) for reason in reasons) else ""
         )
-        name = owner + "Or".join(map(error_code_of, reasons))
+        prefix = "".join(map(str.capitalize, re.findall(r"\w+|\*", other_media_type)))
+        prefix = prefix.replace("*", "Any")
+        name = owner + prefix + "Or".join(map(error_code_of, reasons))
         if name not in self.components:
-            self.components[name] = self._response(rpc, status, reasons)
+            response = self._response(rpc, status, reasons)
+            if other_media_type:
+                response["content"][other_media_type] = {"schema": {"type": "string"}}
+            self.components[name] = response
         return {"$ref": f"#/components/responses/{name}"}
 
     def _response(self, rpc: MethodDescriptor, status: int, reasons: list[str]) -> dict[str, Any]:

@@ -13,16 +13,18 @@ from roster.v1 import http_pb2
 from ..codec.fields import row_errors_field
 
 _TIMESTAMP = "google.protobuf.Timestamp"
-_STRING = FieldDescriptor.TYPE_STRING
+# The types whose examples are not JSON: text, and bytes in base64.
+_TEXT_TYPES = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
 
 
 def declared(field: FieldDescriptor) -> Any:
     """Returns the example that the protos declare for a field, or None."""
-    text: str = field.GetOptions().Extensions[http_pb2.example]
-    if not text:
+    options = field.GetOptions()
+    if not options.HasExtension(http_pb2.example):
         return None
+    text: str = options.Extensions[http_pb2.example]
     kind = field.message_type
-    is_text = field.type == _STRING or field.enum_type is not None
+    is_text = field.type in _TEXT_TYPES or field.enum_type is not None
     if not field.is_repeated and (is_text or (kind is not None and kind.full_name == _TIMESTAMP)):
         return text
     return orjson.loads(text)

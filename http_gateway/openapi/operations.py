@@ -47,7 +47,7 @@ class Operations:
             "responses": {
                 str(binding.success_status): self._success(binding, method),
                 **({str(other.status): self._success(binding, method)} if other else {}),
-                **self.error_responses.of(method, reasons_of(method)),
+                **self.error_responses.of(method, reasons_of(method), _error_media_type(binding)),
             },
         }
 
@@ -76,6 +76,11 @@ class Operations:
         }
 
 
+def _error_media_type(binding: Binding) -> str:
+    """Returns the media type that errors can have besides JSON; empty if there is none."""
+    return bodies.response_media_type(binding.method) if binding.returns_http_body else ""
+
+
 def tag_of(service: ServiceDescriptor) -> str:
     """Returns the tag of a service's operations, such as "API keys"."""
     return f"{words(service.name.removesuffix('Service'))}s"
@@ -88,6 +93,8 @@ def words(name: str) -> str:
 
 def _access(method: MethodDescriptor) -> str:
     access = method.GetOptions().Extensions[http_pb2.access]
+    if access.public:
+        return "No API key is required."
     if not access.scope:
         return ""
     verified = " Requires a verified email address of the account." if access.verified_email else ""
@@ -101,6 +108,8 @@ def scope_requirement(scope: str) -> str:
 
 def _security(method: MethodDescriptor) -> dict[str, Any]:
     access = method.GetOptions().Extensions[http_pb2.access]
+    if access.public:
+        return {"security": []}
     if not access.scope:
         return {}
     return {"security": [{"bearer": []}, {"apiKey": []}], "x-scope": access.scope}

@@ -15,7 +15,6 @@ from roster.v1 import errors_pb2, http_pb2
 _REASON = errors_pb2.Error.Reason
 _EVERY_CALL = (
     "VALIDATION_ERROR",
-    "UNAUTHORIZED",
     "RATE_LIMITED",
     "INTERNAL",
     "UNAVAILABLE",
@@ -25,8 +24,6 @@ _EVERY_CALL = (
     "UNSUPPORTED_MEDIA_TYPE",
 )
 _WITH_IDEMPOTENCY_KEY = ("IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED")
-# Every API key has this scope.
-_LEAST_SCOPE = "read"
 
 
 def reasons_of(method: MethodDescriptor) -> list[str]:
@@ -38,7 +35,10 @@ def _reasons(method: MethodDescriptor) -> Iterator[str]:
     options = method.GetOptions()
     access = options.Extensions[http_pb2.access]
     yield from _EVERY_CALL
-    if access.scope not in ("", _LEAST_SCOPE):
+    if not access.public:
+        yield "UNAUTHORIZED"
+    # No scope is included in all others, so every scope can be missing.
+    if access.scope:
         yield "FORBIDDEN"
     if access.verified_email:
         yield "EMAIL_NOT_VERIFIED"
@@ -53,12 +53,14 @@ def _reasons(method: MethodDescriptor) -> Iterator[str]:
 def takes_idempotency_key(method: MethodDescriptor) -> bool:
     """Whether an rpc supports idempotency keys.
 
-    It does if it is a POST with side effects and not a stream, or an update that can create the
-    resource (AIP-134).
+    It does if it is a POST that is neither idempotent nor a stream, or an update that can create
+    the resource (AIP-134). Keys belong to an account, so a public rpc does not.
     """
     options = method.GetOptions()
-    has_no_effect = options.idempotency_level == options.NO_SIDE_EFFECTS
+    is_idempotent = options.idempotency_level != options.IDEMPOTENCY_UNKNOWN
+    if is_idempotent or options.Extensions[http_pb2.access].public:
+        return False
     creates = options.Extensions[annotations_pb2.http].post or "allow_missing" in (
         method.input_type.fields_by_name
     )
-    return bool(creates) and not has_no_effect and not method.client_streaming
+    return bool(creates) and not method.client_streaming

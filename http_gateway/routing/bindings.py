@@ -11,9 +11,17 @@ from typing import Any
 
 from google.api import annotations_pb2
 from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
+from roster.v1 import http_pb2
 
 from ..codec.transcode import MessageReader, MessageWriter, message_class
-from .bodies import WHOLE, body_reader, check_body, update_mask_of
+from .bodies import (
+    WHOLE,
+    body_reader,
+    check_body,
+    is_http_body,
+    takes_http_body,
+    update_mask_of,
+)
 from .fields import Setter, check_oneofs, in_query, path_field, setter
 from .methods import METHODS
 from .query import QueryReader
@@ -69,8 +77,13 @@ class Binding:
     body: str
     # The field that is the response body; "" for the whole response.
     response_body: str
-    # None if there is no request body, or it is a stream.
+    # None if there is no request body, or it is a stream or not JSON.
     read_body: MessageReader | None
+    # Whether the request body, or the response, is a google.api.HttpBody.
+    takes_http_body: bool
+    returns_http_body: bool
+    # Whether web pages of other origins can call it.
+    cross_origin: bool
     query: QueryReader
     # Fills the field mask of an update from the keys of the body.
     update_mask: UpdateMask | None
@@ -135,13 +148,17 @@ def _build(method: MethodDescriptor, rule: Any, http_method: str, template: Temp
     replies = _replies(method, rule.response_body)
     in_url = frozenset(paths) | in_query(request)
     mask = None if requests else update_mask_of(http_method, request, body, in_url)
+    channel_method = _CHANNEL_METHODS[method.client_streaming, method.server_streaming]
+    cross_origin = method.GetOptions().Extensions[http_pb2.cross_origin]
+    if cross_origin and channel_method != UNARY:
+        raise BindingError("cross_origin is not supported for streaming methods")
     return Binding(
         http_method=http_method,
         template=template,
         variables={name: setter(fields) for name, fields in paths.items()},
         method=method,
         rpc=f"/{method.containing_service.full_name}/{method.name}",
-        channel_method=_CHANNEL_METHODS[method.client_streaming, method.server_streaming],
+        channel_method=channel_method,
         success_status=success_status(method, rule.response_body),
         conditional_status=conditional_status(method),
         request_class=message_class(request),
@@ -150,7 +167,15 @@ def _build(method: MethodDescriptor, rule: Any, http_method: str, template: Temp
         body=body,
         response_body=rule.response_body,
         read_body=None if requests else body_reader(request, body, in_url, mask),
-        query=QueryReader(request, frozenset(paths) | _in_body(request, body, requests)),
+        takes_http_body=takes_http_body(request, body),
+        returns_http_body=channel_method == UNARY and is_http_body(method.output_type),
+        cross_origin=cross_origin,
+        query=QueryReader(
+            request,
+            frozenset(paths) | _in_body(request, body, requests),
+            # Mail programs add parameters to the links of pages.
+            ignores_unknown=is_http_body(method.output_type),
+        ),
         update_mask=mask,
         read_mask=read_mask_of(method),
         next_link=next_link(method),

@@ -1,7 +1,7 @@
 """Reads request bodies.
 
 The body is the whole request without the path variables (`*`), one of its fields of any
-type, or absent.
+type, or absent. A field of the type google.api.HttpBody takes a body of any media type.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from .templates import BindingError
 from .update_masks import UpdateMask, mask_of
 
 WHOLE = "*"
+_HTTP_BODY = "google.api.HttpBody"
 # The methods for which content has no defined semantics (RFC 9110).
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "TRACE"})
 _UPDATES = frozenset({"PUT", "PATCH"})
@@ -35,15 +36,26 @@ def check_body(http_method: str, body: str, request: Descriptor, variables: froz
         field_in_json(request, body, "body")
 
 
+def is_http_body(message: Descriptor | None) -> bool:
+    """Whether a message is a body of any media type, which has no JSON form."""
+    return message is not None and message.full_name == _HTTP_BODY
+
+
+def takes_http_body(request: Descriptor, body: str) -> bool:
+    """Whether a body is one field of the type google.api.HttpBody."""
+    field = request.fields_by_name.get(body)
+    return field is not None and not field.is_repeated and is_http_body(field.message_type)
+
+
 def body_reader(
     request: Descriptor, body: str, variables: frozenset[str], mask: UpdateMask | None
 ) -> MessageReader | None:
-    """Returns a function that reads a body into a request; None if there is no body.
+    """Returns a function that reads JSON into a request; None if the body is absent or not JSON.
 
     It returns the object by JSON field names of the request. The paths of violations start at
     the request, as those of the server do.
     """
-    if not body:
+    if not body or takes_http_body(request, body):
         return None
     if body == WHOLE:
         return reader(request, variables | ({mask.name} if mask else set()))
@@ -71,7 +83,7 @@ def update_mask_of(
         return UpdateMask(name, request, variables)
     field = field_in_json(request, body, "body")
     updated = nested_type(field)
-    if updated is None:
+    if updated is None or is_http_body(updated):
         return None
     in_path = {variable.removeprefix(f"{body}.") for variable in variables}
     return UpdateMask(name, updated, frozenset(in_path), key=field.json_name)

@@ -3,7 +3,7 @@
 Every field that is set by neither the path nor the body is a parameter, by its JSON or proto
 name. Nested fields have dotted names: `filter.minSize=3`. Repeated fields are repeated
 parameters. Messages themselves, repeated messages and maps are not parameters. Unknown
-parameters are rejected.
+parameters are rejected, except those of pages.
 """
 
 from __future__ import annotations
@@ -35,12 +35,16 @@ class _Parameter(NamedTuple):
 class QueryReader:
     """Reads the query of one binding.
 
-    `excluded` has the paths of fields that are not parameters, by proto names.
+    `excluded` has the paths of fields that are not parameters, by proto names. If it
+    `ignores_unknown` parameters, they are not rejected.
     """
 
-    def __init__(self, request: Descriptor, excluded: frozenset[str]) -> None:
+    def __init__(
+        self, request: Descriptor, excluded: frozenset[str], *, ignores_unknown: bool = False
+    ) -> None:
         self._request = request
         self._excluded = excluded
+        self._ignores_unknown = ignores_unknown
         # Parameters without a dot, the most common ones, are resolved in advance.
         self._top_level = {
             name: parameter
@@ -55,6 +59,8 @@ class QueryReader:
         for name, value in _parameters(query, violations):
             parameter = self._top_level.get(name) or self._find(name)
             if parameter is None:
+                if self._ignores_unknown:
+                    continue
                 violations.add(name, "UNKNOWN_FIELD", "is not a query parameter of this operation")
                 continue
             fields, path, read, settable = parameter

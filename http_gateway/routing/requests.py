@@ -12,7 +12,7 @@ from ..codec.required import add_missing
 from ..codec.scalars import InvalidValue
 from ..codec.transcode import reader
 from ..request import Request
-from ..request_errors import RequestError, Violations, validation_error
+from ..request_errors import RequestError, Violations, single_violation, validation_error
 from .bindings import Binding
 from .bodies import WHOLE
 from .fields import json_path, path_field
@@ -36,6 +36,8 @@ async def message_of(match: Match, query: str, request: Request) -> Any:
         body_keys = binding.read_body(value, "", violations, message)
         if violations:
             raise validation_error(violations)
+    elif binding.takes_http_body:
+        await _read_http_body(getattr(message, binding.body), request)
     elif binding.request_records is None and request.body_exists:
         await _check_no_content(request)
     for name, text in match.variables.items():
@@ -50,6 +52,15 @@ async def message_of(match: Match, query: str, request: Request) -> Any:
     if binding.request_records is None:
         _check_required(message)
     return message
+
+
+async def _read_http_body(target: Any, request: Request) -> None:
+    """Reads a body of any media type into a google.api.HttpBody. Raises RequestError."""
+    target.data = await body.read_any_type(request)
+    content_type = request.headers.get("Content-Type", "")
+    if not (content_type.isascii() and content_type.isprintable()):
+        raise single_violation("INVALID_CHARACTER", "must be printable ASCII", "Content-Type")
+    target.content_type = content_type
 
 
 async def _check_no_content(request: Request) -> None:

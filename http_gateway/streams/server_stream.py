@@ -23,7 +23,7 @@ from grpc.aio import AioRpcError
 from .. import errors
 from ..channel.cancellation import cancellation_error
 from ..errors import HttpError
-from ..headers import response_headers
+from ..headers import add_vary, response_headers
 from ..request import Request
 from ..request_errors import RequestError
 from ..responses import Response
@@ -121,7 +121,8 @@ class ResponseWriter:
 
     async def _write_head(self, response_format: ResponseFormat, metadata: Any) -> None:
         if not self._response.has_started:
-            more = {"Vary": "Accept", **response_format.headers, **response_headers(metadata)}
+            more = {**response_format.headers, **response_headers(metadata)}
+            add_vary(more, "Accept")
             await self._response.start(response_format.content_type, more)
 
     async def _end(self, call: Any, error: HttpError | None) -> None:

@@ -1,12 +1,20 @@
-"""The tables of accounts and API keys.
+"""The tables of accounts, their logos and API keys.
 
-With Citus they are reference tables, which every node has, so that a key can be found before its
-account is known.
+With Citus, accounts and keys are reference tables, which every node has, so that a key can be found
+before its account is known.
 """
 
 from __future__ import annotations
 
-from peewee import BigIntegerField, BooleanField, CompositeKey, Model, TextField
+from peewee import (
+    SQL,
+    BigIntegerField,
+    BlobField,
+    BooleanField,
+    CompositeKey,
+    Model,
+    TextField,
+)
 
 
 class Account(Model):
@@ -21,9 +29,23 @@ class Account(Model):
     email_verified = BooleanField()
     created_at = BigIntegerField()
     email_key = TextField(null=True, unique=True)
+    display_name = TextField(constraints=[SQL("DEFAULT ''")])
+    color = TextField(constraints=[SQL("DEFAULT ''")])
 
     class Meta:
         table_name = "account"
+        without_rowid = True
+
+
+class AccountLogo(Model):
+    """The logo on the pages of an account."""
+
+    account_id = TextField(primary_key=True)
+    content_type = TextField()
+    data = BlobField()
+
+    class Meta:
+        table_name = "account_logo"
         without_rowid = True
 
 

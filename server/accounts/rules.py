@@ -1,4 +1,4 @@
-"""Creates, checks and hashes API keys, and compares their scopes."""
+"""Creates, checks and hashes API keys, compares their scopes, and recognizes types of images."""
 
 from __future__ import annotations
 
@@ -8,8 +8,24 @@ import secrets
 import zlib
 
 MAX_NAME_LENGTH = 100
-ADMIN = "admin"
-SCOPES = ("read", "write", ADMIN)
+READ, WRITE, ADMIN = "read", "write", "admin"
+# The scope of keys that can be published.
+SIGNUP = "signup"
+SCOPES = (READ, WRITE, ADMIN, SIGNUP)
+# The scopes that each scope includes.
+_INCLUDED = {
+    SIGNUP: {SIGNUP},
+    READ: {READ},
+    WRITE: {SIGNUP, READ, WRITE},
+    ADMIN: {SIGNUP, READ, WRITE, ADMIN},
+}
+
+# The first bytes of the types of images that browsers show and that contain no scripts.
+_IMAGE = re.compile(
+    rb"(?P<png>\x89PNG\r\n\x1a\n)|(?P<jpeg>\xff\xd8\xff)|(?P<gif>GIF8[79]a)"
+    rb"|(?P<webp>RIFF.{4}WEBP)",
+    re.DOTALL,
+)
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_LENGTH = 40
@@ -47,5 +63,11 @@ def hash_secret(secret: str) -> str:
 
 
 def allows(scope: str, needed: str) -> bool:
-    """Whether a key of a scope can make a call that needs another; each includes the previous."""
-    return scope == needed or SCOPES.index(scope) >= SCOPES.index(needed)
+    """Whether a key of a scope can make a call that needs another."""
+    return needed in _INCLUDED[scope]
+
+
+def image_type(data: bytes) -> str | None:
+    """Returns the media type of a PNG, JPEG, GIF or WebP image by its first bytes, or None."""
+    match = _IMAGE.match(data)
+    return f"image/{match.lastgroup}" if match else None

@@ -1,20 +1,58 @@
-"""Implements ApiKeyService."""
+"""Implements AccountService and ApiKeyService."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from roster.v1 import accounts_pb2
 from roster.v1 import api_keys_pb2 as pb
+from roster.v1.accounts_pb2_grpc import AccountServiceServicer
 from roster.v1.api_keys_pb2_grpc import ApiKeyServiceServicer
 
 from ..caller import account_id
-from ..errors import ApiKeyNotFound, LastAdminKey
+from ..errors import ApiKeyNotFound, LastAdminKey, invalid
 from ..ids import checked_id
-from ..messages import Context, milliseconds, timestamp
+from ..messages import Context, changed_fields, milliseconds, timestamp
 from ..paging import page_of
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from . import rules, store
+
+
+class AccountService(AccountServiceServicer):
+    """Manages the caller's account."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def GetAccount(
+        self, _request: accounts_pb2.GetAccountRequest, _context: Context
+    ) -> accounts_pb2.GetAccountResponse:
+        account = account_id()
+
+        def get(tx: Transaction) -> accounts_pb2.GetAccountResponse:
+            row = store.find_account(account, tx)
+            return accounts_pb2.GetAccountResponse(account=_account(row, tx))
+
+        return await self._database.read(get)
+
+    async def UpdateAccount(
+        self, request: accounts_pb2.UpdateAccountRequest, _context: Context
+    ) -> accounts_pb2.UpdateAccountResponse:
+        account, fields = account_id(), changed_fields(request, ("display_name", "color", "logo"))
+        logo_type = rules.image_type(request.logo)
+        if "logo" in fields and request.logo and logo_type is None:
+            raise invalid("logo", "INVALID_FORMAT", "must be a PNG, JPEG, GIF or WebP image")
+        new = {"display_name": request.display_name, "color": request.color.lower()}
+        changes = {field: value for field, value in new.items() if field in fields}
+
+        def update(tx: Transaction) -> accounts_pb2.UpdateAccountResponse:
+            row = store.update_account(account, changes, tx)
+            if "logo" in fields:
+                store.set_logo(account, logo_type or "", request.logo, tx)
+            return accounts_pb2.UpdateAccountResponse(account=_account(row, tx))
+
+        return await self._database.write(update)
 
 
 class ApiKeyService(ApiKeyServiceServicer):
@@ -83,6 +121,20 @@ class ApiKeyService(ApiKeyServiceServicer):
         await self._database.write(revoke)
         self._invalidate(key_id)
         return pb.RevokeApiKeyResponse()
+
+
+def _account(row: store.AccountRow | None, tx: Transaction) -> accounts_pb2.Account:
+    assert row is not None  # an account with a key is never deleted
+    _, logo = store.find_logo(row.id, tx)
+    return accounts_pb2.Account(
+        id=row.id,
+        email=row.email,
+        email_verified=row.email_verified,
+        display_name=row.display_name,
+        color=row.color,
+        logo=logo,
+        created_at=timestamp(row.created_at),
+    )
 
 
 def _api_key(row: store.ApiKeyRow) -> pb.ApiKey:

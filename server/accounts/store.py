@@ -1,17 +1,18 @@
-"""Accounts and their keys in the database."""
+"""Accounts, their logos and their keys in the database."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from peewee import SQL, fn
+from peewee import EXCLUDED, SQL, fn
 
 from ..emails import comparison_key
 from ..errors import ApiKeyExpired, ApiKeyNotFound
 from ..paging import Page
-from ..storage.statements import Statement, param
+from ..storage.statements import Statement, param, params
 from ..storage.transaction import Transaction
-from .models import Account, ApiKey
+from .models import Account, AccountLogo, ApiKey
 from .rules import ADMIN
 
 
@@ -22,6 +23,17 @@ class AccountRow(NamedTuple):
     email: str
     email_verified: bool
     created_at: int
+    display_name: str
+    color: str
+
+
+class Branding(NamedTuple):
+    """The name and design of an account's pages; a value that is not set is empty."""
+
+    display_name: str
+    color: str
+    logo_type: str
+    logo: bytes
 
 
 class ApiKeyRow(NamedTuple):
@@ -86,6 +98,30 @@ _VERIFY = Statement(
         Account.id == param("account_id")
     )
 )
+_UPDATE_ACCOUNT = Statement(
+    lambda _: Account.update(params(Account.display_name, Account.color)).where(
+        Account.id == param("account_id")
+    )
+)
+_LOGO_IN_ACCOUNT = AccountLogo.account_id == param("account_id")
+_FIND_LOGO = Statement(
+    lambda _: AccountLogo.select(AccountLogo.content_type, AccountLogo.data).where(
+        _LOGO_IN_ACCOUNT
+    ),
+    has_one_plan=True,
+)
+_PUT_LOGO = Statement(
+    lambda _: AccountLogo.insert(
+        params(AccountLogo.account_id, AccountLogo.content_type, AccountLogo.data)
+    ).on_conflict(
+        conflict_target=[AccountLogo.account_id],
+        update={
+            AccountLogo.content_type: EXCLUDED.content_type,
+            AccountLogo.data: EXCLUDED.data,
+        },
+    )
+)
+_DELETE_LOGO = Statement(lambda _: AccountLogo.delete().where(_LOGO_IN_ACCOUNT))
 _IDENTIFY = Statement(
     lambda _: (
         ApiKey.select(
@@ -137,9 +173,12 @@ _DELETE_KEY = Statement(lambda _: ApiKey.delete().where(_ONE_KEY))
 _NEWEST = Statement(lambda _: ApiKey.select(fn.MAX(ApiKey.id)))
 
 
-def create_account(email: str, tx: Transaction, *, verified: bool) -> AccountRow:
+def create_account(
+    email: str, tx: Transaction, *, verified: bool, display_name: str = ""
+) -> AccountRow:
     """Stores a new account. Raises AccountExists if another one has the email address."""
-    row, key = AccountRow(tx.new_id(), email, verified, tx.now), comparison_key(email)
+    row = AccountRow(tx.new_id(), email, verified, tx.now, display_name, color="")
+    key = comparison_key(email)
     if not tx.run(_INSERT_ACCOUNT, email_key=key, **row._asdict()):
         existing = tx.one(_FIND_ACCOUNT_BY_EMAIL, email_key=key)
         raise AccountExists(existing[0] if existing else "")
@@ -167,7 +206,43 @@ def verify_account(account_id: str, tx: Transaction) -> bool:
     return tx.run(_VERIFY, account_id=account_id, email_verified=True) > 0
 
 
-def _account(row: tuple[str, str, int, int]) -> AccountRow:
+def update_account(
+    account_id: str, changes: Mapping[str, Any], tx: Transaction
+) -> AccountRow | None:
+    """Changes the name or color of an account and returns it, or None if there is none."""
+    before = find_account(account_id, tx)
+    if before is None:
+        return None
+    row = before._replace(**changes)
+    if row != before:
+        tx.run(
+            _UPDATE_ACCOUNT, account_id=account_id, display_name=row.display_name, color=row.color
+        )
+    return row
+
+
+def set_logo(account_id: str, content_type: str, data: bytes, tx: Transaction) -> None:
+    """Stores the logo of an account. Empty data deletes it."""
+    if data:
+        tx.run(_PUT_LOGO, account_id=account_id, content_type=content_type, data=data)
+    else:
+        tx.run(_DELETE_LOGO, account_id=account_id)
+
+
+def find_logo(account_id: str, tx: Transaction) -> tuple[str, bytes]:
+    """Returns the content type and the data of the logo, which are empty if there is none."""
+    content_type, data = tx.one(_FIND_LOGO, account_id=account_id) or ("", b"")
+    return content_type, bytes(data)
+
+
+def branding(account_id: str, tx: Transaction) -> Branding:
+    """Returns the name and design of an account's pages. Two statements."""
+    account = find_account(account_id, tx)
+    name, color = (account.display_name, account.color) if account else ("", "")
+    return Branding(name, color, *find_logo(account_id, tx))
+
+
+def _account(row: tuple[Any, ...]) -> AccountRow:
     account = AccountRow._make(row)
     return account._replace(email_verified=bool(account.email_verified))
 

@@ -7,18 +7,21 @@ from typing import Annotated, Any
 import typer
 
 from ..accounts import store
-from ..accounts.rules import ADMIN, hash_secret, make_secret
+from ..accounts.rules import ADMIN, MAX_NAME_LENGTH, hash_secret, make_secret
 from ..accounts.store import AccountRow
 from ..clock import iso8601
 from ..console import CommandError, ExitCode, console
 from ..emails import parse_email
 from ..storage.databases import reading, unit_of_work
+from ..texts import has_control_characters, trim
 from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
 from .output import print_json, print_table
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Create, list and verify accounts."
+    no_args_is_help=True, add_completion=False, help="Create, list, update and verify accounts."
 )
+
+_AccountId = Annotated[str, typer.Argument(metavar="ID", help="ID of the account.")]
 
 
 @app.command()
@@ -27,6 +30,9 @@ def create(
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Create the account with an unverified address.")
     ] = False,
+    display_name: Annotated[
+        str, typer.Option(help="Name of the sender on the account's pages.")
+    ] = "",
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
 ) -> None:
@@ -38,10 +44,13 @@ def create(
     parsed = parse_email(email)
     if parsed is None:
         raise CommandError(f"{email!r} is not a valid email address.", ExitCode.USAGE)
+    name = _checked_name(display_name)
     secret = make_secret()
     try:
         with unit_of_work(database_url) as tx:
-            account = store.create_account(parsed.address, tx, verified=not unverified)
+            account = store.create_account(
+                parsed.address, tx, verified=not unverified, display_name=name
+            )
             store.create_key(account.id, "first key", ADMIN, hash_secret(secret), tx)
     except store.AccountExists as error:
         raise CommandError(
@@ -74,8 +83,24 @@ def list_(database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False) 
 
 
 @app.command()
+def update(
+    account_id: _AccountId,
+    display_name: Annotated[
+        str, typer.Option(help="New name of the sender on the account's pages. Empty clears it.")
+    ],
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
+    json: Json = False,
+) -> None:
+    """Update the display name of an account. Works while the service runs."""
+    name = _checked_name(display_name)
+    with unit_of_work(database_url, must_exist=True) as tx:
+        account = store.update_account(account_id, {"display_name": name}, tx)
+    _print_changed("Updated", account_id, account, json=json)
+
+
+@app.command()
 def verify(
-    account_id: Annotated[str, typer.Argument(metavar="ID", help="ID of the account.")],
+    account_id: _AccountId,
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
 ) -> None:
@@ -83,12 +108,27 @@ def verify(
     with unit_of_work(database_url, must_exist=True) as tx:
         store.verify_account(account_id, tx)
         account = store.find_account(account_id, tx)
+    _print_changed("Verified", account_id, account, json=json)
+
+
+def _checked_name(display_name: str) -> str:
+    name = trim(display_name)
+    if len(name) > MAX_NAME_LENGTH or has_control_characters(name):
+        raise CommandError(
+            f"A display name must have at most {MAX_NAME_LENGTH} characters and no control"
+            " characters.",
+            ExitCode.USAGE,
+        )
+    return name
+
+
+def _print_changed(verb: str, account_id: str, account: AccountRow | None, *, json: bool) -> None:
     if account is None:
         raise CommandError(f"Account {account_id} does not exist.", ExitCode.NOT_FOUND)
     if json:
         print_json({"account": _as_json(account)})
     else:
-        console.print(f"Verified {account.email}.")
+        console.print(f"{verb} {account.email}.")
 
 
 def _as_json(row: AccountRow) -> dict[str, Any]:
@@ -96,5 +136,6 @@ def _as_json(row: AccountRow) -> dict[str, Any]:
         "id": row.id,
         "email": row.email,
         "emailVerified": row.email_verified,
+        "displayName": row.display_name,
         "createdAt": iso8601(row.created_at),
     }

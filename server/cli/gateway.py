@@ -21,7 +21,7 @@ def gateway(settings: Settings, worker: Worker = Role.ALONE) -> None:
     def service(observability: ObservabilityOptions) -> Service:
         from ..serving.services import HttpOnly  # noqa: PLC0415 - a supervisor needs no gRPC
 
-        return HttpOnly(http, upstream, observability, worker)
+        return HttpOnly(http, upstream, observability, worker, settings.cors_origins)
 
     addresses = {"http_address": http.address}
     launch("gateway", settings, worker, addresses, service, (http.identity,))

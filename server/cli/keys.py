@@ -30,7 +30,7 @@ _Account = Annotated[str, typer.Option(metavar="ID", help="ID of the account.")]
 class Scope(StrEnum):
     """The scopes as an enumeration, which Typer requires for choices."""
 
-    READ, WRITE, ADMIN = SCOPES
+    READ, WRITE, ADMIN, SIGNUP = SCOPES
 
 
 @app.command()

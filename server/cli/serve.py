@@ -27,7 +27,8 @@ def serve(settings: Settings, worker: Worker = Role.ALONE) -> None:
     def service(observability: ObservabilityOptions) -> Service:
         from ..serving.services import GrpcService  # noqa: PLC0415 - a supervisor needs no gRPC
 
-        return GrpcService(grpc, core, observability, worker, http, in_process)
+        origins = settings.cors_origins
+        return GrpcService(grpc, core, observability, worker, http, in_process, origins)
 
     addresses = {"http_address": http.address, "grpc_address": grpc.address}
     launch("serve", settings, worker, addresses, service, (http.identity, grpc.identity))

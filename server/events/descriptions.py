@@ -9,7 +9,8 @@ from .rules import EventType
 EVENT_DESCRIPTIONS: Mapping[str, str] = {
     EventType.SUBSCRIBER_CREATED: (
         "A subscriber was created, individually, in bulk or by an import. Failed rows and rows of"
-        " existing subscribers cause no event."
+        " existing subscribers cause no event. If the server has a public URL, the event contains"
+        " unsubscribeUrl, and confirmUrl if the status is UNCONFIRMED."
     ),
     EventType.SUBSCRIBER_UPDATED: (
         "The email address, names, tags or custom field values of a subscriber changed, or its"
@@ -17,6 +18,12 @@ EVENT_DESCRIPTIONS: Mapping[str, str] = {
         " both changes are in this one event."
     ),
     EventType.SUBSCRIBER_DELETED: "A subscriber was deleted. The event contains its last state.",
+    EventType.SUBSCRIBER_SIGNUP_REPEATED: (
+        "An existing subscriber with the status UNCONFIRMED or UNSUBSCRIBED signed up again. The"
+        " subscriber is unchanged. If the server has a public URL, the event contains confirmUrl"
+        " and unsubscribeUrl. It does not occur within 10 minutes of the creation of the"
+        " subscriber or of another such event."
+    ),
     EventType.SUBSCRIBER_CONFIRMED: "A subscriber's status became CONFIRMED.",
     EventType.SUBSCRIBER_UNSUBSCRIBED: "A subscriber's status became UNSUBSCRIBED.",
     EventType.SUBSCRIBER_BOUNCED: "A subscriber's status became BOUNCED.",

@@ -15,11 +15,13 @@ from typing import Any
 import orjson
 
 from ..clock import iso8601
-from .rules import Change, data_key
+from .rules import LINKS, Change, data_key
 
 PREFIX = "evt_"
 # The members of a subscriber that do not identify the person.
 _NOT_PERSONAL = frozenset({"id", "status", "createdAt"})
+# Members that are absent if they are empty.
+_OPTIONAL = LINKS | {"customFields"}
 
 
 def envelope(event_id: str, sequence: int, milliseconds: int, change: Change) -> str:
@@ -47,7 +49,7 @@ def without_person(text: str) -> str:
     message["data"]["subscriber"] = {
         name: value if name in _NOT_PERSONAL else type(value)()
         for name, value in subscriber.items()
-        if name != "customFields"
+        if name not in _OPTIONAL
     }
     if "previous" in message:
         previous = message["previous"].items()

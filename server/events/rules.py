@@ -15,6 +15,7 @@ class EventType(StrEnum):
     SUBSCRIBER_CREATED = "subscriber.created"
     SUBSCRIBER_UPDATED = "subscriber.updated"
     SUBSCRIBER_DELETED = "subscriber.deleted"
+    SUBSCRIBER_SIGNUP_REPEATED = "subscriber.signup_repeated"
     SUBSCRIBER_CONFIRMED = "subscriber.confirmed"
     SUBSCRIBER_UNSUBSCRIBED = "subscriber.unsubscribed"
     SUBSCRIBER_BOUNCED = "subscriber.bounced"
@@ -28,6 +29,10 @@ class EventType(StrEnum):
     OPERATION_COMPLETED = "operation.completed"
     WEBHOOK_DISABLED = "webhook.disabled"
     WEBHOOK_TEST = "webhook.test"
+
+
+# The members of a subscriber with which a person can act.
+LINKS = frozenset({"confirmUrl", "unsubscribeUrl"})
 
 
 class Resource(Protocol):

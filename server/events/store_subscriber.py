@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from peewee import SQL
 
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
@@ -25,6 +27,19 @@ _EVENTS = Statement(
         .limit(param("limit"))
     )
 )
+_NEWEST_OF_TYPES = Statement(
+    lambda dialect: (
+        Event.select(Event.sequence)
+        .where(
+            (Event.account_id == param("account_id"))
+            & (Event.subscriber_id == param("subscriber_id"))
+            & dialect.any_of(Event.kind, "event_types")
+            & (Event.created_at >= param("since"))
+        )
+        .order_by(Event.sequence.desc())
+        .limit(SQL("1"))
+    )
+)
 _REPLACE = Statement(
     lambda _: Event.update({Event.envelope: param("envelope")}).where(
         (Event.account_id == param("account_id")) & (Event.sequence == param("sequence"))
@@ -44,6 +59,20 @@ def events_about(
         if len(rows) < _BATCH:
             return
         first = rows[-1][0] + 1
+
+
+def has_recent_event(
+    account_id: str, subscriber_id: str, event_types: Sequence[str], since: int, tx: Transaction
+) -> bool:
+    """Returns whether a subscriber has an event of these types since a time in milliseconds."""
+    row = tx.one(
+        _NEWEST_OF_TYPES,
+        account_id=account_id,
+        subscriber_id=subscriber_id,
+        event_types=event_types,
+        since=since,
+    )
+    return row is not None
 
 
 def remove_person(account_id: str, event: EventRow, tx: Transaction) -> None:

@@ -3,6 +3,8 @@
 A key with a valid checksum is looked up by its hash. The result is cached for at most five
 seconds, so a key that another process revokes stops working here within that time; a key that
 this process revokes stops working at once. The error is the same for every cause.
+
+A public rpc has no key: a token in the request authorizes it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any, NamedTuple
 
 from .. import caller
 from ..accounts import store
-from ..accounts.rules import hash_secret, is_well_formed
+from ..accounts.rules import SIGNUP, hash_secret, is_well_formed
 from ..caller import Caller
 from ..clock import Clock
 from ..errors import Unauthorized
@@ -53,6 +55,11 @@ class Authenticate(Interceptor):
                 del self._cache[secret_hash]
 
     async def intercept(self, call: Call) -> None:
+        if call.method.is_public:
+            # An earlier call in this task may have set an account.
+            caller.enter_account(None)
+            caller.enter_client(self._auth_throttle.address(call))
+            return
         try:
             secret = api_key(call.metadata)
             now, secret_hash = self._clock(), hash_secret(secret)
@@ -69,6 +76,11 @@ class Authenticate(Interceptor):
         except Unauthorized:
             raise self._auth_throttle.record_failure(call) from None
         caller.enter(entry.caller)
+        if call.method.scope == SIGNUP:
+            caller.enter_client(self._auth_throttle.address(call))
+        if entry.caller.scope == SIGNUP:
+            # Web pages contain these keys. They must not use up the calls of the account.
+            call.rate_limit_key = entry.caller.key_id
         call.account_id = entry.caller.account_id
 
     async def _look_up(self, secret_hash: str, now: int) -> CacheEntry:

@@ -20,6 +20,10 @@ class Authorize(Interceptor):
         fault = request_fault(call.metadata)
         if fault is not None and fault.reason != ValidationError.reason:
             raise fault
+        if call.method.is_public:
+            if fault is not None:
+                raise fault
+            return
         caller = current()
         if not allows(caller.scope, call.method.scope):
             raise Forbidden

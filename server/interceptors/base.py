@@ -28,13 +28,14 @@ _VARIABLE = re.compile(r"\{([a-z_]+)")
 class Method:
     """The declaration of an rpc in the protobuf files.
 
-    `name` is Service.Method. `path_fields` are the request fields in the HTTP path.
-    `stored_response_type` is the response type of an rpc that takes an idempotency key, and
-    None for other rpcs.
+    `name` is Service.Method. An `is_public` rpc needs no API key. `path_fields` are the request
+    fields in the HTTP path. `stored_response_type` is the response type of an rpc that takes an
+    idempotency key, and None for other rpcs.
     """
 
     name: str
     scope: str
+    is_public: bool
     needs_verified_email: bool
     client_streaming: bool
     server_streaming: bool
@@ -46,16 +47,17 @@ class Method:
 def method_of(path: str) -> Method:
     """Returns the declaration of the rpc at a path such as /roster.v1.TagService/GetTag.
 
-    Raises TypeError if no scope is declared, so that no rpc is public by mistake.
+    Raises TypeError if it declares neither a scope nor that it is public.
     """
     service, _, name = path[1:].partition("/")
     descriptor = descriptor_pool.Default().FindServiceByName(service).methods_by_name[name]
     access = descriptor.GetOptions().Extensions[http_pb2.access]
-    if not access.scope:
-        raise TypeError(f"{path} does not declare the scope that it needs")
+    if bool(access.scope) is access.public:
+        raise TypeError(f"{path} must declare either a scope or that it is public")
     return Method(
         name=f"{service.removeprefix(PACKAGE)}.{name}",
         scope=access.scope,
+        is_public=access.public,
         needs_verified_email=access.verified_email,
         client_streaming=descriptor.client_streaming,
         server_streaming=descriptor.server_streaming,
@@ -71,12 +73,14 @@ def _path_fields(method: MethodDescriptor) -> frozenset[str]:
 
 def _stored_response_type(method: MethodDescriptor) -> type[Message] | None:
     options = method.GetOptions()
+    if options.Extensions[http_pb2.access].public:
+        return None  # Responses are stored per account.
     # An update can create the resource (AIP-134).
     creates = options.Extensions[annotations_pb2.http].post or "allow_missing" in (
         method.input_type.fields_by_name
     )
-    has_effect = options.idempotency_level != options.NO_SIDE_EFFECTS
-    if creates and has_effect and not method.client_streaming:
+    is_idempotent = options.idempotency_level != options.IDEMPOTENCY_UNKNOWN
+    if creates and not is_idempotent and not method.client_streaming:
         return message_factory.GetMessageClass(method.output_type)
     return None
 
@@ -87,8 +91,9 @@ class Call:
     `request` is a message, or an async iterator of messages if the client streams.
     """
 
-    # Set by Authenticate.
+    # Set by Authenticate. The key of the rate limit is empty for that of the account.
     account_id = ""
+    rate_limit_key = ""
     was_cancelled = False
     _error: RosterError | None = None
 

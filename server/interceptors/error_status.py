@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 from math import ceil
 
+from google.api.httpbody_pb2 import HttpBody
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
@@ -17,8 +18,8 @@ from grpc_status import rpc_status
 from roster.v1 import errors_pb2
 
 from .. import caller
-from ..errors import RosterError
-from ..messages import Context
+from ..errors import LinkNotFound, RosterError
+from ..messages import HTML, Context
 from .base import add_trailing_metadata
 
 DOMAIN = "roster"
@@ -46,7 +47,8 @@ async def abort(context: Context, error: RosterError) -> None:
 def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
     """Returns an error as google.rpc.Status with ErrorInfo and RequestInfo.
 
-    It also has BadRequest if the error has details, and RetryInfo if it has `retry_after`.
+    It also has BadRequest if the error has details, RetryInfo if it has `retry_after`, and
+    HttpBody if it has a page.
     """
     details: list[Message] = [error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN)]
     if error.details:
@@ -66,6 +68,8 @@ def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
         delay = Duration()
         delay.FromMilliseconds(ceil(error.retry_after * 1000))
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+    if isinstance(error, LinkNotFound) and error.page:
+        details.append(HttpBody(content_type=HTML, data=error.page))
     details.append(error_details_pb2.RequestInfo(request_id=request_id))
     packed = []
     for detail in details:

@@ -1,8 +1,8 @@
 """Gives a request with an idempotency key at most one effect.
 
-Every operation that is a POST over HTTP and has an effect, and an update that can create the
-resource, accepts `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), except imports,
-which can be repeated with on_conflict SKIP. When the first request succeeds, its response is
+Every POST that the proto does not declare idempotent, and an update that can create the resource,
+accepts `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), except imports, which can be
+repeated with on_conflict SKIP. When the first request succeeds, its response is
 stored for 24 hours per account, in the transaction of the write. The same key and request then
 return that response, marked by `idempotency-replayed`. The key with another request is
 IDEMPOTENCY_KEY_REUSED, and
@@ -16,6 +16,8 @@ import hashlib
 from functools import partial
 from typing import Any
 
+from .. import caller
+from ..accounts.rules import SIGNUP
 from ..errors import invalid
 from ..idempotency.idempotent_database import IdempotentDatabase, Request
 from .base import Call, Interceptor, add_trailing_metadata
@@ -36,6 +38,9 @@ class Idempotency(Interceptor):
         key = None if response_type is None else idempotency_key(call.metadata)
         if key is None or response_type is None:
             return
+        if caller.current().scope == SIGNUP:
+            # Web pages contain keys of this scope. They must not use, or find out, other keys.
+            key = f"{caller.current().key_id} {key}"
         request = Request(call.account_id, key, _fingerprint(call), response_type.FromString)
         self._database.enter(request)
         call.add_done_callback(partial(self._leave, request))

@@ -108,7 +108,9 @@ class RateLimit(Interceptor):
         self._policy = ("ratelimit-policy", f'"default";q={rate.calls};w={rate.seconds}')
 
     def intercept(self, call: Call) -> None:
-        decision = self._buckets.take(call.account_id)
+        if call.method.is_public:
+            return
+        decision = self._buckets.take(call.rate_limit_key or call.account_id)
         limit = ("ratelimit", f'"default";r={decision.remaining};t={decision.seconds}')
         add_trailing_metadata(call.context, self._policy, limit)
         if not decision.allowed:

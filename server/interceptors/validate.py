@@ -24,6 +24,7 @@ _CODES = {
     "max_len": "TOO_LONG",
     "min_items": "TOO_FEW",
     "max_items": "TOO_MANY",
+    "pattern": "INVALID_FORMAT",
     "gte": "OUT_OF_RANGE",
     "gte_lte": "OUT_OF_RANGE",
     "gt_now": "OUT_OF_RANGE",

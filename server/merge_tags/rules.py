@@ -1,7 +1,8 @@
 """Renders the merge tags of a template for one subscriber.
 
-A tag is `{{email}}`, `{{firstName}}`, `{{lastName}}` or `{{customFields.key}}`. Each can have a
-fallback: `{{firstName | fallback: "friend"}}`. All other text, in braces or not, is unchanged.
+A tag is `{{email}}`, `{{firstName}}`, `{{lastName}}`, `{{customFields.key}}`, `{{confirmUrl}}`
+or `{{unsubscribeUrl}}`. Each can have a fallback: `{{firstName | fallback: "friend"}}`. All other
+text, in braces or not, is unchanged.
 
 A regular expression matches a whole tag, so a template is scanned once and inserted values are
 not scanned. Templates are untrusted input: the time is linear in the length of the template,
@@ -16,7 +17,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
-from ..errors import invalid
+from ..errors import PublicUrlNotSet, invalid
 
 # The maximum bytes of all values inserted into a subject and a body: half of the default limit of
 # a response in gRPC clients.
@@ -24,7 +25,8 @@ MAX_INSERTED = 2_000_000
 # The mandatory line breaks of Unicode (UAX #14: BK, CR, LF, NL).
 _BREAKS = r"\n\v\f\r\x85\u2028\u2029"
 # A key is limited to the maximum length of custom field keys.
-_NAME = r"(?:(?P<word>email|firstName|lastName)|customFields\.(?P<key>[a-z0-9_]{1,64}+))"
+_WORD = "email|firstName|lastName|confirmUrl|unsubscribeUrl"
+_NAME = rf"(?:(?P<word>{_WORD})|customFields\.(?P<key>[a-z0-9_]{{1,64}}+))"
 _SPACES = r"[ \t]*+"
 # A character reference of HTML: &amp; or &#38; or &#x26;. Longer numbers are not characters, and
 # int() raises for more than 4,300 digits.
@@ -36,7 +38,7 @@ class Values(NamedTuple):
     """The values of a subscriber.
 
     `custom` are its custom field values by key. `fallbacks` are the fallbacks of all custom
-    fields of the account by key; "" is none.
+    fields of the account by key; "" is none. The URLs are "" if links cannot be created.
     """
 
     email: str
@@ -44,6 +46,8 @@ class Values(NamedTuple):
     last_name: str
     custom: Mapping[str, str | float | bool]
     fallbacks: Mapping[str, str]
+    confirm_url: str = ""
+    unsubscribe_url: str = ""
 
 
 class Rendered(NamedTuple):
@@ -65,7 +69,8 @@ def render(subject: str, body: str, values: Values) -> Rendered:
     Values in the body are HTML-escaped. In the subject, each run of line breaks and other
     control characters becomes one space, so that a value cannot start another header line.
 
-    Raises ValidationError if the inserted values are larger than `MAX_INSERTED`.
+    Raises ValidationError if the inserted values are larger than `MAX_INSERTED`, or
+    PublicUrlNotSet for the tag of a URL without one.
     """
     unknown: dict[str, None] = {}
     insertion = _Insertion()
@@ -81,6 +86,14 @@ def render(subject: str, body: str, values: Values) -> Rendered:
         ),
         list(unknown),
     )
+
+
+def link_tags(subject: str, body: str) -> set[str]:
+    """Returns the tags of URLs in a template: confirmUrl, unsubscribeUrl."""
+    if "Url" not in subject and "Url" not in body:
+        return set()
+    tags = (*_IN_SUBJECT.finditer(subject), *_IN_BODY.finditer(body))
+    return {tag["word"] for tag in tags if (tag["word"] or "").endswith("Url")}
 
 
 class _Insertion:
@@ -139,6 +152,11 @@ def _text(tag: re.Match[str], values: Values, unknown: dict[str, None]) -> str:
 
 
 def _built_in(word: str, values: Values) -> str:
+    if word.endswith("Url"):
+        url = values.confirm_url if word == "confirmUrl" else values.unsubscribe_url
+        if not url:
+            raise PublicUrlNotSet
+        return url
     if word == "email":
         return values.email
     return values.first_name if word == "firstName" else values.last_name

@@ -5,33 +5,53 @@ from __future__ import annotations
 from roster.v1 import merge_tags_pb2 as pb
 from roster.v1.merge_tags_pb2_grpc import MergeTagServiceServicer
 
-from ..caller import account_id
+from ..accounts.rules import WRITE, allows
+from ..caller import account_id, current
+from ..clock import Clock
 from ..custom_fields import store as custom_fields
+from ..errors import Forbidden
+from ..links import Links, unsubscribe_headers
 from ..messages import Context
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..subscribers.store_reading import Reference, check_reference, find
-from .rules import Values, render
+from .rules import Values, link_tags, render
 
 
 class MergeTagService(MergeTagServiceServicer):
     """Renders templates for subscribers of the caller's account."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, links: Links, clock: Clock) -> None:
         self._database = database
+        self._links = links
+        self._clock = clock
 
     async def RenderMergeTags(
         self, request: pb.RenderMergeTagsRequest, _context: Context
     ) -> pb.RenderMergeTagsResponse:
         account, reference = account_id(), check_reference(request.subscriber_id)
-        values = await self._database.read(lambda tx: _values(account, reference, tx))
+        links = link_tags(request.subject, request.body)
+        # A link can be followed without a key.
+        if links and not allows(current().scope, WRITE):
+            raise Forbidden
+        values = await self._database.read(lambda tx: self._values(account, reference, tx))
         rendered = render(request.subject, request.body, values)
+        can_unsubscribe = "unsubscribeUrl" in links
         return pb.RenderMergeTagsResponse(
-            subject=rendered.subject, body=rendered.body, unknown=rendered.unknown
+            subject=rendered.subject,
+            body=rendered.body,
+            unknown=rendered.unknown,
+            headers=unsubscribe_headers(values.unsubscribe_url) if can_unsubscribe else None,
         )
 
-
-def _values(account: str, reference: Reference, tx: Transaction) -> Values:
-    row = find(account, reference, tx)
-    fallbacks = custom_fields.fallbacks(account, tx)
-    return Values(row.email, row.first_name, row.last_name, row.values, fallbacks)
+    def _values(self, account: str, reference: Reference, tx: Transaction) -> Values:
+        row = find(account, reference, tx)
+        fallbacks = custom_fields.fallbacks(account, tx)
+        values = Values(row.email, row.first_name, row.last_name, row.values, fallbacks)
+        if not self._links.has_url:
+            return values
+        of_row = (account, row.id, row.email_key)
+        return values._replace(
+            confirm_url=self._links.confirm_url(*of_row, self._clock()),
+            unsubscribe_url=self._links.unsubscribe_url(*of_row),
+        )

@@ -72,6 +72,8 @@ class Core:
             egress_policy=options.egress_policy,
             client=self._client,
             rate_limit=options.rate_limit,
+            signup_rate_limit=options.signup_rate_limit,
+            public_url=options.public_url,
             proxies=options.proxies,
             observability=observability,
             nodes=self.database.nodes,

@@ -16,7 +16,10 @@ _FOLDER = files("server") / "guides"
 _GUIDES = {
     "Get started": ("quick-start", "authentication"),
     "Concepts": ("statuses", "consent", "pagination", "errors", "idempotency"),
-    "Guides": ("import", "filters", "segments", "sync", "webhooks", "grpc"),
+    "Guides": (
+        *("import", "sign-up", "double-opt-in", "filters", "segments"),
+        *("sync", "webhooks", "grpc"),
+    ),
 }
 
 
@@ -32,10 +35,10 @@ def documentation() -> Documentation:
             EVENT_DESCRIPTIONS,
         ),
         guides=tuple(
-            Guide(name, group, (_FOLDER / f"{name}.md").read_text())
+            Guide(name, group, (_FOLDER / f"{name}.md").read_text("utf-8"))
             for group, names in _GUIDES.items()
             for name in names
         ),
-        images={image.name: image.read_text() for image in images},
+        images={image.name: image.read_text("utf-8") for image in images},
         key_variable=API_KEY,
     )

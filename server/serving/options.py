@@ -58,6 +58,8 @@ class CoreOptions:
     secret_key: str = field(repr=False)
     backups: BackupSchedule | None
     rate_limit: Rate | None
+    signup_rate_limit: Rate | None
+    public_url: str
     egress_policy: EgressPolicy
     proxies: tuple[Network, ...]
 
@@ -149,6 +151,8 @@ def core_options(settings: Settings) -> CoreOptions:
         secret_key=check_secret_key(settings.secret_key),
         backups=_schedule(settings, database),
         rate_limit=settings.rate_limit,
+        signup_rate_limit=settings.signup_rate_limit,
+        public_url=settings.public_url,
         egress_policy=egress_policy(settings),
         proxies=settings.trusted_proxies,
     )

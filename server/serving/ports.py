@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import cast
 
 import grpc
@@ -77,10 +78,12 @@ async def listen_http(
     observability: Observability,
     stack: AsyncExitStack,
     role: Role,
+    cors_origins: frozenset[str],
 ) -> tuple[Address, Gateway]:
     """Serves a gateway over a channel until the stack is closed. Raises PortInUse."""
     await stack.enter_async_context(channel)
-    gateway = Gateway(channel, SERVICES, GATEWAY_OPTIONS, observability.requests, documentation())
+    gateway_options = replace(GATEWAY_OPTIONS, cors_origins=cors_origins)
+    gateway = Gateway(channel, SERVICES, gateway_options, observability.requests, documentation())
     server = gateway.server()
     observability.exposition.add(observability.stats.http_samples)
     observability.exposition.add(of_http(server))

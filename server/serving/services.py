@@ -37,7 +37,8 @@ from .role import Role
 class GrpcService:
     """The gRPC server, and unless `http` is None the gateway.
 
-    The gateway calls the server without a socket if `in_process`.
+    The gateway calls the server without a socket if `in_process`. Web pages of the
+    `cors_origins` can call it.
     """
 
     grpc: PortOptions
@@ -46,6 +47,7 @@ class GrpcService:
     role: Role
     http: PortOptions | None = None
     in_process: bool = True
+    cors_origins: frozenset[str] = frozenset()
 
     async def __call__(self, life: Lifecycle) -> None:
         http_url, drain_gateway = "", None
@@ -59,9 +61,10 @@ class GrpcService:
                 if self.http is not None:
                     channel = self._channel(services.app, grpc)
                     http, gateway = await listen_http(
-                        channel, self.http, observability, stack, self.role
+                        channel, self.http, observability, stack, self.role, self.cors_origins
                     )
                     http_url, drain_gateway = url(http, self.http), gateway.drain
+                    services.app.links.set_default_url(http_url)
                 await services.open()
             # Last, when nothing can fail anymore, because the key is shown only once.
             key = await create_first_account(self.core, services.database)
@@ -89,18 +92,24 @@ class GrpcService:
 
 @dataclass(frozen=True)
 class HttpOnly:
-    """The gateway, in front of servers elsewhere. It starts even if they are not available."""
+    """The gateway, in front of servers elsewhere. It starts even if they are not available.
+
+    Web pages of the `cors_origins` can call it.
+    """
 
     http: PortOptions
     upstream: UpstreamOptions
     observability: ObservabilityOptions
     role: Role
+    cors_origins: frozenset[str]
 
     async def __call__(self, life: Lifecycle) -> None:
         async with AsyncExitStack() as stack:
             observability, metrics_url = await start_observability(self.observability, stack)
             channel = UpstreamChannel(self.upstream.target, SERVICES, self._credentials())
-            http, gateway = await listen_http(channel, self.http, observability, stack, self.role)
+            http, gateway = await listen_http(
+                channel, self.http, observability, stack, self.role, self.cors_origins
+            )
             await life.serving(
                 Ready(url(http, self.http), upstream=self.upstream.target, metrics=metrics_url)
             )

@@ -15,15 +15,26 @@ CUSTOM_FIELDS = "customFields."
 TAG_SEPARATORS = re.compile(r"[,;|]")
 
 
-def header_cells(keys: Iterable[str], *, full: bool = False) -> list[str]:
-    """Returns the header of a file with a column for each of these custom fields."""
+def header_cells(keys: Iterable[str], *, full: bool = False, more: Sequence[str] = ()) -> list[str]:
+    """Returns the header of a file with a column for each of these custom fields.
+
+    `more` are other columns, before those of the custom fields.
+    """
     fields = _written_fields(full=full)
-    return [*(field.json_name for field in fields), *(CUSTOM_FIELDS + key for key in keys)]
+    names = (field.json_name for field in fields)
+    return [*names, *more, *(CUSTOM_FIELDS + key for key in keys)]
 
 
-def row_cells(row: SubscriberRow, keys: Iterable[str], *, full: bool = False) -> list[str]:
-    """Returns the cells of a subscriber, with a cell for each of these custom fields."""
+def row_cells(
+    row: SubscriberRow,
+    keys: Iterable[str],
+    *,
+    full: bool = False,
+    more: Iterable[str | None] = (),
+) -> list[str]:
+    """Returns the cells of a subscriber in the order of `header_cells`; `more` is not escaped."""
     cells = [_field_cell(field, row) for field in _written_fields(full=full)]
+    cells += [text or "" for text in more]
     return cells + [_value_cell(row.values.get(key)) for key in keys]
 
 

@@ -10,10 +10,15 @@ from roster.v1 import subscribers_pb2 as pb
 from ..errors import Detail, ValidationError
 from ..messages import timestamp
 from .fields import FIELDS, SubscriberRow
+from .linked import SubscriberUrls
 from .row_writer import Result
 from .rules import MAX_REPEATED
 
-_NAMES = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields)
+# The fields that a read mask can contain. Only exports have the URLs.
+_NAMES = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields) - {
+    "confirm_url",
+    "unsubscribe_url",
+}
 _ONLY_FULL = {"updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at", "consent"}
 # The fields of the message that are copied from a row as they are.
 _COPIED = [field.name for field in FIELDS if field.name not in ("tags", "created_at")]
@@ -72,6 +77,13 @@ def fill(message: pb.Subscriber, row: SubscriberRow, *, full: bool) -> None:
         message.custom_fields.update(cast("dict[str, Any]", row.values))
     if full:
         _fill_full(message, row)
+
+
+def fill_urls(message: pb.Subscriber, urls: SubscriberUrls) -> None:
+    """Fills the URLs of the subscriber's links."""
+    if urls.confirm_url is not None:
+        message.confirm_url = urls.confirm_url
+    message.unsubscribe_url = urls.unsubscribe_url
 
 
 def bulk_response(

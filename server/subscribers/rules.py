@@ -136,8 +136,13 @@ _TRANSITIONS = {
 # If a subscriber with one of these statuses is deleted, its address is suppressed.
 OPTED_OUT = frozenset({Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED})
 # Decisions of the person, which a change of the address does not reset.
-_DECIDED = frozenset({Status.UNSUBSCRIBED, Status.COMPLAINED})
+DECIDED = frozenset({Status.UNSUBSCRIBED, Status.COMPLAINED})
 
+
+# With a link, a person can also opt out after a bounce.
+_BY_PERSON = {Status.BOUNCED: {Status.UNSUBSCRIBED}}
+# The statuses at which a person who signs up again can confirm.
+CONFIRMABLE = frozenset({Status.UNCONFIRMED, Status.UNSUBSCRIBED})
 
 # The event type of a change to each status. A change to any other status is an update.
 STATUS_EVENT_TYPES = {
@@ -148,9 +153,16 @@ STATUS_EVENT_TYPES = {
 }
 
 
-def check_transition(before: Status, after: Status, *, by_admin: bool) -> None:
-    """Raises InvalidStatusTransition if the transition is not allowed."""
+def check_transition(
+    before: Status, after: Status, *, by_admin: bool, by_person: bool = False
+) -> None:
+    """Raises InvalidStatusTransition if the transition is not allowed.
+
+    `by_person`: whether the person makes the change with a link.
+    """
     if after is before or after in _TRANSITIONS[before]:
+        return
+    if by_person and after in _BY_PERSON.get(before, ()):
         return
     if before is not Status.COMPLAINED:
         raise InvalidStatusTransition(before.name, after.name)
@@ -170,7 +182,7 @@ def status_at_new_address(before: Status) -> Status:
     A confirmation and a bounce belong to the address and are reset. An opt-out and a complaint
     are decisions of the person and stay.
     """
-    return before if before in _DECIDED else Status.UNCONFIRMED
+    return before if before in DECIDED else Status.UNCONFIRMED
 
 
 def status_times(
@@ -191,7 +203,7 @@ def status_times(
     if after is Status.UNCONFIRMED:
         times["confirmed_at"] = None
     if after is Status.CONFIRMED:
-        times["confirmed_at"] = changed_at
+        times["confirmed_at"] = _first(stated.confirmed_at, changed_at)
     if is_opt_out:
         times["unsubscribed_at"] = _first(stated.unsubscribed_at, changed_at)
     return times

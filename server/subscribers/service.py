@@ -11,11 +11,14 @@ from roster.v1 import http_pb2 as pb_http
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
+from ..accounts.rules import WRITE, allows
 from ..caller import account_id, current
+from ..clock import Clock
 from ..custom_fields.store import column_fields
 from ..emails import Email, parse_email
-from ..errors import SubscriberNotFound, invalid
+from ..errors import Forbidden, PublicUrlNotSet, SubscriberNotFound, invalid
 from ..ids import is_id
+from ..links import Links
 from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict
 from ..paging import MAX_LIMIT
 from ..storage.database import Database
@@ -25,16 +28,18 @@ from ..streams import accept, accept_with_first, prefetch
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct
 from ..texts import caseless_key
-from . import rules, store, store_changes
+from . import linked, rules, store_changes
 from .csv_format import header_cells, row_cells
 from .fields import PROFILE, Status, SubscriberRow
 from .filters.reading import FilterExpressions
 from .history import Actor, Source
 from .imports.pipeline import ImportPipeline
+from .linked import SubscriberUrls
 from .list_query import export_filter, list_query, next_page_token
-from .messages import bulk_response, fill, fill_all, selected_fields
+from .messages import bulk_response, fill, fill_all, fill_urls, selected_fields
 from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalEvents
+from .store import Changes, SubscriberStore
 from .store_paging import PagePosition, has_one_statement, page, page_without_total
 from .store_reading import Reference, check_reference, find, find_each
 
@@ -58,14 +63,19 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     def __init__(
         self,
         database: Database,
+        store: SubscriberStore,
         suppressions: Suppressions,
         events: PersonalEvents,
         filters: FilterExpressions,
+        links: Links,
+        clock: Clock,
     ) -> None:
         super().__init__(database, events)
         self._suppressions = suppressions
         self._filters = filters
-        self._store = store.SubscriberStore(suppressions)
+        self._links = links
+        self._clock = clock
+        self._store = store
 
     async def CreateSubscriber(
         self, request: pb.CreateSubscriberRequest, _context: Context
@@ -167,7 +177,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         ):
             raise invalid("isConfirmed", "UNKNOWN_FIELD", "is accepted only with allowMissing")
         account, by, fields = account_id(), _caller(), changed_fields(request, UPDATABLE)
-        changes = store.Changes(
+        changes = Changes(
             email=rules.check_email(request.email) if "email" in fields else None,
             profile={name: getattr(request, name) for name in PROFILE if name in fields},
             tags=distinct(list(request.tags)) if "tags" in fields else None,
@@ -188,7 +198,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         )
 
     async def _upsert(
-        self, request: pb.UpdateSubscriberRequest, changes: store.Changes, by: Actor
+        self, request: pb.UpdateSubscriberRequest, changes: Changes, by: Actor
     ) -> pb.UpdateSubscriberResponse:
         account, reference = account_id(), parse_email(request.id)
         if reference is None:
@@ -275,12 +285,19 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         after = request.after_id or None
         if after is not None and not is_id(after):
             raise invalid("afterId", "INVALID_FORMAT", "must be a subscriber ID")
+        with_links = bool(request.include)
+        if with_links and not allows(current().scope, WRITE):
+            raise Forbidden
+        if with_links and not self._links.has_url:
+            raise PublicUrlNotSet
         await accept(context)
         keys: list[str] = []
         if request.format == pb.ExportSubscribersRequest.CSV:
             fields = await self._database.read(lambda tx: column_fields(account, tx))
             keys = [field.key for field in fields]
-            header = pb_http.CsvLine(cells=header_cells(keys, full=_is_full(request)))
+            more = linked.COLUMNS if with_links else ()
+            cells = header_cells(keys, full=_is_full(request), more=more)
+            header = pb_http.CsvLine(cells=cells)
             yield pb.ExportSubscribersResponse(lines=[header])
         limit = EXPORT_BATCH
         while True:
@@ -290,7 +307,8 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             )
             pieces = 0
             if rows:
-                for piece in split_message(_exported(rows, request, keys)):
+                urls = self._urls(account, rows) if with_links else None
+                for piece in split_message(_exported(rows, request, keys, urls)):
                     pieces += 1
                     yield piece
             if len(rows) < limit:
@@ -298,6 +316,10 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             after = rows[-1].id
             # At most one message of large subscribers is read at once.
             limit = min(limit * 2, EXPORT_BATCH) if pieces == 1 else max(limit // pieces, 1)
+
+    def _urls(self, account: str, rows: Sequence[SubscriberRow]) -> list[SubscriberUrls]:
+        now = self._clock()
+        return [linked.urls_of(account, row, self._links, now) for row in rows]
 
     async def DeleteSubscriber(
         self, request: pb.DeleteSubscriberRequest, _context: Context
@@ -355,14 +377,20 @@ def _is_full(request: pb.BatchGetSubscribersRequest | pb.ExportSubscribersReques
 
 
 def _exported(
-    rows: Sequence[SubscriberRow], request: pb.ExportSubscribersRequest, keys: Sequence[str]
+    rows: Sequence[SubscriberRow],
+    request: pb.ExportSubscribersRequest,
+    keys: Sequence[str],
+    urls: Sequence[SubscriberUrls] | None,
 ) -> pb.ExportSubscribersResponse:
     reply, full = pb.ExportSubscribersResponse(), _is_full(request)
     if request.format == pb.ExportSubscribersRequest.CSV:
-        for row in rows:
-            reply.lines.add(cells=row_cells(row, keys, full=full))
+        for index, row in enumerate(rows):
+            more = urls[index] if urls else ()
+            reply.lines.add(cells=row_cells(row, keys, full=full, more=more))
     else:
         fill_all(reply.subscribers, rows, full=full)
+        for message, each in zip(reply.subscribers, urls or (), strict=False):
+            fill_urls(message, each)
     return reply
 
 

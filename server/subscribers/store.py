@@ -22,6 +22,7 @@ from ..errors import (
 from ..events.rules import EventType, created, deleted
 from ..events.store import has_webhooks, record
 from ..ids import ids_at, timestamp_of
+from ..links import Links
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..suppressions.rules import NewSuppression, Reason
@@ -30,6 +31,7 @@ from .counters.store_counting import add_to_counters, remove_from_counters
 from .counters.store_statistics import StatisticChanges
 from .fields import PROFILE, Status, SubscriberRow
 from .history import API, Actor, Source, origin
+from .linked import LinkedSubscriber, urls_of
 from .models import Subscriber
 from .rules import (
     NO_CONSENT_RECORD,
@@ -121,10 +123,14 @@ class Upserted(NamedTuple):
 
 
 class SubscriberStore:
-    """Writes the subscribers of all accounts and enforces suppressions."""
+    """Writes the subscribers of all accounts and enforces suppressions.
 
-    def __init__(self, suppressions: Suppressions) -> None:
+    With `links`, the events of creations contain the links of the subscribers.
+    """
+
+    def __init__(self, suppressions: Suppressions, links: Links | None = None) -> None:
         self._suppressions = suppressions
+        self._links = links
 
     def create(
         self, account_id: str, new: NewSubscriber, tx: Transaction, by: Actor = API
@@ -158,7 +164,7 @@ class SubscriberStore:
             else:
                 candidates.setdefault(each.email.key, index)
         rows = {index: new[index] for index in candidates.values()}
-        inserted = _insert(account_id, rows, tx, by)
+        inserted = self._insert(account_id, rows, tx, by)
         for index, subscriber_id in inserted.ids.items():
             outcomes[index] = inserted.row(subscriber_id, new[index], by)
         return [outcomes.get(index) or SubscriberAlreadyExists() for index in range(len(new))]
@@ -184,7 +190,7 @@ class SubscriberStore:
             if index not in row_errors:
                 first.setdefault(new.email.key, index)
         candidates = {index: rows[index] for index in first.values()}
-        created = _insert(account_id, candidates, tx, by).ids
+        created = self._insert(account_id, candidates, tx, by).ids
         existing = RowError(Failure.ALREADY_EXISTS, "email")
         row_errors |= {index: existing for index in candidates if index not in created}
         duplicate = RowError(Failure.DUPLICATE_IN_REQUEST, "email")
@@ -223,7 +229,7 @@ class SubscriberStore:
         the errors of `change`.
         """
         before = find(account_id, reference, tx)
-        _check_values(account_id, changes.values or {}, tx, before.values)
+        self.check_values(account_id, changes.values or {}, tx, before.values)
         return self.change(account_id, before, changes, tx, by)
 
     def upsert(
@@ -308,6 +314,48 @@ class SubscriberStore:
         record(account_id, [deleted(EventType.SUBSCRIBER_DELETED, row)], tx)
         return row.id
 
+    @staticmethod
+    def check_values(
+        account_id: str,
+        values: Mapping[str, Any],
+        tx: Transaction,
+        stored: Mapping[str, Any] = NO_VALUES,
+    ) -> None:
+        """Raises ValidationError for values that no custom field of the account accepts.
+
+        Also raises it if the values, merged into the stored ones, are too large.
+        """
+        if values:
+            faults: Sequence[Detail] = check_values(values, custom_fields.types(account_id, tx))
+            faults = faults or check_size(merged(stored, values), stored)
+            if faults:
+                raise ValidationError(faults)
+
+    def _insert(
+        self, account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, by: Actor
+    ) -> _Inserted:
+        """Stores valid subscribers with different addresses, except those that exist already.
+
+        Records their events.
+        """
+        inserted = _insert(account_id, new, tx, by)
+        if inserted.ids and has_webhooks(account_id, tx):
+            rows = [inserted.row(id_, new[index], by) for index, id_ in inserted.ids.items()]
+            changes = [
+                created(EventType.SUBSCRIBER_CREATED, self._linked(account_id, row, tx))
+                for row in rows
+            ]
+            record(account_id, changes, tx)
+        return inserted
+
+    def _linked(
+        self, account_id: str, row: SubscriberRow, tx: Transaction
+    ) -> LinkedSubscriber | SubscriberRow:
+        """Returns a subscriber as the resource of the event of its creation."""
+        if self._links is None or not self._links.has_url:
+            return row
+        return LinkedSubscriber(row, urls_of(account_id, row, self._links, tx.now))
+
     def _suppress_if_opted_out(self, account_id: str, row: SubscriberRow, tx: Transaction) -> None:
         if row.status in OPTED_OUT:
             suppression = NewSuppression(row.email_key, Reason(row.status))
@@ -357,11 +405,7 @@ def _insert(
     for index in stored:
         statistics.created(new[index].status)
     statistics.store(account_id, tx)
-    inserted = _Inserted(stored, revision, names)
-    if has_webhooks(account_id, tx):
-        created_rows = [inserted.row(id_, new[index], by) for index, id_ in stored.items()]
-        record(account_id, [created(EventType.SUBSCRIBER_CREATED, row) for row in created_rows], tx)
-    return inserted
+    return _Inserted(stored, revision, names)
 
 
 def _invalid_values(
@@ -374,23 +418,6 @@ def _invalid_values(
         faults: Sequence[Detail] = check_values(values, types) or check_size(values)
         if faults:
             yield index, faults
-
-
-def _check_values(
-    account_id: str,
-    values: Mapping[str, Any],
-    tx: Transaction,
-    stored: Mapping[str, Any] = NO_VALUES,
-) -> None:
-    """Raises ValidationError for values that no custom field of the account accepts.
-
-    Also raises it if the values, merged into the stored ones, are too large.
-    """
-    if values:
-        faults: Sequence[Detail] = check_values(values, custom_fields.types(account_id, tx))
-        faults = faults or check_size(merged(stored, values), stored)
-        if faults:
-            raise ValidationError(faults)
 
 
 def row_error_for(fault: Detail) -> RowError:

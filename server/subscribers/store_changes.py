@@ -21,7 +21,7 @@ from ..suppressions.store import Suppressions
 from ..texts import caseless_key
 from .counters.store_statistics import StatisticChanges
 from .fields import PROFILE, Status, SubscriberRow
-from .history import API, Actor, entries
+from .history import API, Actor, Source, entries
 from .models import Subscriber
 from .rules import (
     NO_CONSENT_RECORD,
@@ -112,9 +112,10 @@ def change_statuses(
         suppressed = suppressions.suppressed_among(account_id, keys, tx) if keys else ()
     outcomes: dict[int, Outcome] = {}
     changes = {}
+    by_person = by.source is Source.SELF_SERVICE
     for index, row in enumerate(rows):
         try:
-            check_transition(Status(row.status), status, by_admin=by_admin)
+            check_transition(Status(row.status), status, by_admin=by_admin, by_person=by_person)
         except RosterError as error:
             outcomes[index] = error
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -66,6 +66,21 @@ _PAGE = Statement(
         .offset(param("offset"))
     )
 )
+_LAST_OF_TYPES = Statement(
+    lambda dialect: (
+        SubscriberHistory.select(
+            SubscriberHistory.id,
+            SubscriberHistory.type,
+            SubscriberHistory.source,
+            SubscriberHistory.actor,
+            SubscriberHistory.changes,
+        )
+        .where(_OF_ONE & dialect.any_of(SubscriberHistory.type, "types"))
+        .order_by(SubscriberHistory.id.desc())
+        .limit(SQL("1"))
+    ),
+    has_one_plan=True,
+)
 _COUNT = Statement(
     lambda _: SubscriberHistory.select(fn.COUNT(SQL("1"))).where(_OF_ONE), has_one_plan=True
 )
@@ -113,6 +128,14 @@ def page(
     if origin is not None and len(found) <= limit and offset < total:
         found.append(_created(subscriber_id, origin))
     return HistoryPage(found[:limit], total, len(found) > limit)
+
+
+def last_change(
+    account_id: str, subscriber_id: str, types: Sequence[EntryType], tx: Transaction
+) -> HistoryEntry | None:
+    """Returns the last entry of one of these types, or None."""
+    row = tx.one(_LAST_OF_TYPES, account_id=account_id, subscriber_id=subscriber_id, types=types)
+    return _entry(*row) if row else None
 
 
 def _entry(id_: str, entry_type: str, source: str, actor: str, changes: str) -> HistoryEntry:

@@ -183,7 +183,7 @@ def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[s
     """
     if not names:
         return {}
-    existing = _by_keys(account_id, names, tx)
+    existing = by_keys(account_id, names, tx)
     missing = [key for key in names if key not in existing]
     if not missing:
         return existing
@@ -191,9 +191,9 @@ def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[s
     rows = [(row.id, row.name, key, row.description, row.created_at) for key, row in new.items()]
     tx.run(_INSERT_ALL, account_id=account_id, rows=rows)
     record(account_id, [created(EventType.TAG_CREATED, row) for row in new.values()], tx)
-    return _by_keys(account_id, names, tx)
+    return by_keys(account_id, names, tx)
 
 
-def _by_keys(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, TagRef]:
+def by_keys(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, TagRef]:
     rows = tx.all(_BY_KEYS, account_id=account_id, keys=list(names))
     return {key: TagRef(tag_id, name) for key, tag_id, name in rows}

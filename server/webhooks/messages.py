@@ -6,6 +6,7 @@ import orjson
 from google.protobuf.json_format import ParseDict
 from roster.v1 import webhooks_pb2 as pb
 
+from ..events.rules import LINKS
 from ..messages import timestamp
 from .delivery.store_deliveries import AttemptRow, DeliveryRow
 from .endpoints.store_reading import WebhookRow
@@ -59,6 +60,11 @@ def attempt(row: AttemptRow) -> pb.WebhookAttempt:
     )
 
 
-def event(envelope: str) -> pb.Event:
-    """Parses an envelope."""
-    return ParseDict(orjson.loads(envelope), pb.Event(), ignore_unknown_fields=True)
+def event(envelope: str, *, with_links: bool) -> pb.Event:
+    """Parses an envelope. Without links, a reader cannot act for the subscriber."""
+    content = orjson.loads(envelope)
+    if not with_links:
+        for resource in content["data"].values():
+            for name in LINKS:
+                resource.pop(name, None)
+    return ParseDict(content, pb.Event(), ignore_unknown_fields=True)

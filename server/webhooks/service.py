@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from roster.v1 import webhooks_pb2 as pb
 from roster.v1.webhooks_pb2_grpc import WebhookServiceServicer
 
-from ..caller import account_id
+from ..accounts.rules import WRITE, allows
+from ..caller import account_id, current
 from ..clock import Clock
 from ..errors import WebhookNotFound, invalid
 from ..events import store_reading as events
@@ -154,12 +155,13 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         self, request: pb.ListEventsRequest, _context: Context
     ) -> pb.ListEventsResponse:
         account, page, filters = account_id(), page_of(request), _filter(request)
+        with_links = allows(current().scope, WRITE)
         descending = request.order == "desc"
         rows, total = await self._idempotent.read(
             lambda tx: events.page(account, filters, page, tx, descending=descending)
         )
         response = pb.ListEventsResponse(
-            events=[messages.event(row.envelope) for row in rows],
+            events=[messages.event(row.envelope, with_links=with_links) for row in rows],
             total=total,
             page=page.number,
             limit=page.limit,

@@ -75,6 +75,18 @@ def tag_names(account: Account) -> list[str]:
     return [tag["name"] for tag in account.ok("ListTags", limit=100)["tags"]]
 
 
+def confirm_token(account: Account, subscriber: str) -> str:
+    """Returns the token of a link that confirms a subscriber, given by ID or address."""
+    url: str = account.ok("CreateSubscriberLinks", id=subscriber)["confirmUrl"]
+    return url.rpartition("/")[2]
+
+
+def unsubscribe_token(account: Account, subscriber: str) -> str:
+    """Returns the token of a link that unsubscribes a subscriber, given by ID or address."""
+    url: str = account.ok("CreateSubscriberLinks", id=subscriber)["unsubscribeUrl"]
+    return url.rpartition("/")[2]
+
+
 def create_subscriber(
     account: Account, email: str = "ada@example.com", **fields: Any
 ) -> dict[str, Any]:

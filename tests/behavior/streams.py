@@ -107,7 +107,7 @@ def export_table(account: Account, rpc: Rpc = EXPORT, **options: Any) -> list[li
 def send_export(account: Account, rpc: Rpc = EXPORT, **options: Any) -> StreamResult:
     """Exports subscribers or suppressions as rows, or as the cells of a table."""
     if isinstance(account.front, HttpFront):
-        path = f"{rpc.path}?{urlencode(options)}"
+        path = f"{rpc.path}?{urlencode(options, doseq=True)}"
         status, headers, body = account.front.exchange("GET", path, account.key)
         if headers["content-type"].startswith("text/csv"):
             return StreamResult(list(csv.reader(io.StringIO(body.decode(), newline=""))))

@@ -16,7 +16,7 @@ from ..conftest import Account
 from ..fronts import UNARY, GrpcFront, HttpFront, binding, path_variables
 from .helpers import MISSING_ID, error_of, over_http, send
 
-SCOPES = ("read", "write", "admin")
+SCOPES = ("signup", "read", "write", "admin")
 SCOPE_OF = {
     rpc: method.GetOptions().Extensions[http_pb2.access].scope for rpc, method in UNARY.items()
 }
@@ -24,7 +24,7 @@ SCOPE_AND_FORBIDDEN_RPC = [
     (scope, rpc)
     for scope in SCOPES
     for rpc, needed in SCOPE_OF.items()
-    if SCOPES.index(needed) > SCOPES.index(scope)
+    if SCOPES.index(needed) > SCOPES.index(scope) or (scope, needed) == ("read", "signup")
 ]
 
 

@@ -13,7 +13,7 @@ import pytest
 from ..conftest import Account, new_account
 from ..fronts import UNARY, Front, path_variables
 from ..processes import Service
-from .helpers import MISSING_ID, emails, error_of, suppress
+from .helpers import MISSING_ID, emails, error_of, suppress, unsubscribe_token
 
 LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List") and not path_variables(rpc))
 CREATES = sorted(
@@ -31,6 +31,7 @@ REFERENCES = {
 # The resource type of an rpc, if it differs from that of its service.
 RESOURCE_TYPES = {
     "RenderMergeTags": "SubscriberService",
+    "CreateSubscriberLinks": "SubscriberService",
     "GetWebhookDelivery": "delivery",
     "RetryWebhookDelivery": "delivery",
 }
@@ -60,7 +61,14 @@ REQUESTS: dict[str, dict[str, Any]] = {
 }
 
 # Their tests use one account; the store tests compare the accounts.
-OTHERS = {"BatchChangeSubscribers", "GetStatistics", "GetDailyStatistics"}
+OTHERS = {
+    "BatchChangeSubscribers",
+    "GetStatistics",
+    "GetDailyStatistics",
+    "GetAccount",
+    "UpdateAccount",
+    "SignUp",
+}
 COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
 
 
@@ -83,6 +91,7 @@ def create_all(account: Account) -> dict[str, str]:
     ]
     operation = account.ok("BatchChangeSubscribers", **COUNT)["operation"]
     references["OperationService"] = operation["id"]
+    references["LinkService"] = unsubscribe_token(account, references["SubscriberService"])
     references["SuppressionService"] = suppress(account, "gone@example.com")
     return references
 

@@ -22,6 +22,7 @@ from ..processes import start
 from . import codec, compared_with_aiohttp, compared_with_apsw, gateway, webhooks, workers
 from .measurement import Comparison
 from .memory import export_memory_mib, seconds_to_ready
+from .transfers import exports_with_links
 
 # Lower bounds of ratios, and upper bounds of other results.
 AT_LEAST = {
@@ -32,6 +33,7 @@ AT_LEAST = {
     "import": 0.50,
     # With status, time and tag.
     "import_csv": 0.50,
+    "export_links": 0.50,
     "create_with_a_webhook": 0.70,
     "create_with_20_webhooks": 0.90,
     "gateway_over_grpc": 0.85,
@@ -61,6 +63,7 @@ def stats(measurements: dict[str, float]) -> Iterator[Comparison]:
         try:
             yield from compared_with_aiohttp.stats(service)
             yield from compared_with_apsw.stats(service)
+            yield exports_with_links(service)
             yield from webhooks.stats(service)
             delays = webhooks.delays(service)
             measurements |= {

@@ -5,6 +5,7 @@ It runs as a program of its own, so that it does not share an interpreter with t
     python -m tests.bench.streams import HOST:PORT KEY ROWS FIRST
     python -m tests.bench.streams import-csv HOST:PORT KEY ROWS FIRST
     python -m tests.bench.streams export HOST:PORT KEY
+    python -m tests.bench.streams export-links HOST:PORT KEY
 
 Prints one JSON object: the number of lines in the response, the seconds, and the number of lines
 that report a failure.
@@ -84,7 +85,8 @@ async def main(what: str, address: str, key: str, *more: str) -> None:
             url = f"http://{address}/api/subscribers/import{query}"
             call = session.post(url, data=send(chunks), headers={"Content-Type": media_type})
         else:
-            call = session.get(f"http://{address}/api/subscribers/export")
+            query = "?include=links" if what == "export-links" else ""
+            call = session.get(f"http://{address}/api/subscribers/export{query}")
         async with call as response:
             response.raise_for_status()
             lines, failures = await lines_of(response)

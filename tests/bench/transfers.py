@@ -8,7 +8,7 @@ import sys
 from itertools import count
 
 from ..processes import Service
-from .measurement import SHORT
+from .measurement import SHORT, Comparison, in_turns
 
 # Rows of a timed import, and of the export whose memory is measured.
 IMPORT_ROWS = 6_000 if SHORT else 60_000
@@ -31,6 +31,17 @@ def outcome(client: subprocess.Popen[str]) -> dict[str, float]:
     if client.returncode or result["failures"]:
         raise SystemExit(f"a stream failed: {result}")
     return result
+
+
+def exports_with_links(service: Service) -> Comparison:
+    """Compares exports with links with plain ones, in turns."""
+
+    def rows_per_second(what: str) -> float:
+        result = outcome(stream(what, service))
+        return result["lines"] / result["seconds"]
+
+    measured = in_turns(lambda: rows_per_second("export-links"), lambda: rows_per_second("export"))
+    return Comparison("export_links", *measured, unit="rows/s", versus="without links")
 
 
 def import_rows(service: Service, count: int, what: str = "import") -> float:

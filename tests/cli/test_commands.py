@@ -87,8 +87,9 @@ def test_accounts_create_prints_account_and_key(url: str, flags: list[str], veri
 
     assert set(created) == {"account", "apiKey"}
     account = created["account"]
-    assert set(account) == {"id", "email", "emailVerified", "createdAt"}
+    assert set(account) == {"id", "email", "emailVerified", "displayName", "createdAt"}
     assert (account["email"], account["emailVerified"]) == ("Ada@Example.com", verified)
+    assert account["displayName"] == ""
     assert len(account["id"]) == 26
     assert TIMESTAMP.fullmatch(account["createdAt"])
     assert is_well_formed(created["apiKey"])
@@ -129,6 +130,40 @@ def test_accounts_verify_shows_in_the_list(url: str, account: str) -> None:
     assert set(verified) == {"account"}
     assert (verified["account"]["id"], verified["account"]["emailVerified"]) == (account, True)
     assert json_output(url, "accounts", "list") == {"accounts": [verified["account"]]}
+
+
+def test_accounts_have_a_display_name(url: str) -> None:
+    name = ("--display-name", " Analytical Letters ")
+    created = json_output(url, "accounts", "create", "--email", "ada@example.com", *name)["account"]
+
+    assert created["displayName"] == "Analytical Letters"
+    for given, stored in ((" New ", "New"), ("", "")):
+        updated = json_output(url, "accounts", "update", created["id"], "--display-name", given)
+        assert updated == {"account": {**created, "displayName": stored}}
+        assert json_output(url, "accounts", "list") == {"accounts": [updated["account"]]}
+
+
+@pytest.mark.parametrize("name", ["x" * 101, "a\x1bb", "a\nb"], ids=ascii)
+def test_display_name_that_the_api_rejects_is_not_stored(url: str, account: str, name: str) -> None:
+    create = ("create", "--email", "bob@example.com")
+
+    for command in (create, ("update", account)):
+        done = roster("accounts", *command, "--display-name", name, ROSTER_DATABASE_URL=url)
+        assert "at most 100 characters" in error_line(done, ExitCode.USAGE)
+
+    (listed,) = json_output(url, "accounts", "list")["accounts"]
+    assert (listed["id"], listed["displayName"]) == (account, "")
+
+
+def test_accounts_update_takes_effect_in_a_running_service(service: Service) -> None:
+    created = json_output(service.database_url, "accounts", "create", "--email", "eve@example.com")
+    account = created["account"]["id"]
+    name = ("--display-name", "Letters")
+
+    json_output(service.database_url, "accounts", "update", account, *name)
+
+    response = HttpFront("http", service.http).send("GET", "/api/account", created["apiKey"])
+    assert response.body["account"]["displayName"] == "Letters"
 
 
 def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
@@ -198,11 +233,19 @@ def test_migrate_prints_the_applied_migrations(url: str) -> None:
     [
         (("accounts", "create", "--email", "nope"), ExitCode.USAGE),
         (("accounts", "verify", "nope"), ExitCode.NOT_FOUND),
+        (("accounts", "update", "nope", "--display-name", "x"), ExitCode.NOT_FOUND),
         (("keys", "create", "--account", "nope", "--scope", "read"), ExitCode.NOT_FOUND),
         (("keys", "list", "--account", "nope"), ExitCode.NOT_FOUND),
         (("keys", "revoke", "nope"), ExitCode.NOT_FOUND),
     ],
-    ids=["create account", "verify account", "create key", "list keys", "revoke key"],
+    ids=[
+        "create account",
+        "verify account",
+        "update account",
+        "create key",
+        "list keys",
+        "revoke key",
+    ],
 )
 def test_error_names_the_missing_resource(
     url: str, account: str, arguments: tuple[str, ...], code: ExitCode
@@ -216,6 +259,7 @@ def test_error_names_the_missing_resource(
 EXISTING = [
     ("accounts", "list"),
     ("accounts", "verify", "0" * 26),
+    ("accounts", "update", "0" * 26, "--display-name", "x"),
     ("keys", "list", "--account", "0" * 26),
     ("keys", "create", "--account", "0" * 26, "--scope", "read"),
     ("keys", "revoke", "0" * 26),

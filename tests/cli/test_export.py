@@ -203,6 +203,17 @@ def test_filters_are_applied(http_account: Account) -> None:
     assert "b" not in exported("--created-before", second)
 
 
+def test_links_are_included_on_request(http_account: Account) -> None:
+    http_account.ok("CreateSubscriber", email="a@example.com")
+
+    rows = [
+        json.loads(transfer(http_account, "export", *flags).stdout)
+        for flags in ((), ("--include", "links"))
+    ]
+
+    assert rows[1].keys() - rows[0].keys() == {"confirmUrl", "unsubscribeUrl"}
+
+
 @pytest.mark.parametrize("filter_", ["after", "before"])
 def test_rejected_filter_is_named_and_leaves_no_file(
     http_account: Account, tmp_path: Path, filter_: str

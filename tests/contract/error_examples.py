@@ -33,7 +33,13 @@ from server import errors
 from server.app import SERVICES
 from server.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
 
-from ..behavior.helpers import create_field, create_subscriber, create_subscriber_in, suppress
+from ..behavior.helpers import (
+    confirm_token,
+    create_field,
+    create_subscriber,
+    create_subscriber_in,
+    suppress,
+)
 from ..conftest import Account, new_account
 from ..fronts import METHODS, HttpFront, Response, binding
 from ..processes import Service, start
@@ -46,11 +52,14 @@ MISSING_EMAIL = "missing@example.com"
 # An idempotency key that another request used.
 USED_KEY = "used"
 LONG_AGO = 1
+# The media type of the pages' bodies. They accept any other one too.
+FORM = "application/x-www-form-urlencoded"
 DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
 # Errors that need time, load or a fault of the service.
 NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "REQUEST_TIMEOUT": body.timeout_error(Options().body_seconds),
     "OPERATION_LIMIT_REACHED": errors.OperationLimitReached(),
+    "PUBLIC_URL_NOT_SET": errors.PublicUrlNotSet(),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
     "RATE_LIMITED": errors.RateLimited(1),
     "INTERNAL": errors.Internal(),
@@ -59,6 +68,13 @@ NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "ImportSubscribers REQUEST_TIMEOUT": client_stream.timeout_error(Options().stream_idle_seconds),
     "TestWebhook RATE_LIMITED": errors.TooManyTestDeliveries(RETRY_AFTER_SECONDS),
     "ReplayWebhook WEBHOOK_LIMIT_REACHED": errors.ReplayLimitReached(),
+    "SignUp RATE_LIMITED": errors.TooManySignups(1),
+    # Over HTTP it is an HTML page.
+    **{
+        f"{rpc} LINK_NOT_FOUND": errors.LinkNotFound()
+        for rpc, method in METHODS.items()
+        if method.containing_service.name == "LinkPageService"
+    },
 }
 
 Example = dict[str, Any]
@@ -140,6 +156,7 @@ class Recorder:
     account: Account
     unverified: Account
     read_key: str
+    signup_key: str
 
     def error(self, operation: Operation, reason: str) -> Example:
         """Returns the error that the operation returns for a reason."""
@@ -166,17 +183,23 @@ class Recorder:
             case "UNAUTHORIZED":
                 return send(account, None)
             case "FORBIDDEN":
-                return send(account, self.read_key)
+                return send(
+                    account, self.read_key if operation.rpc == "SignUp" else self.signup_key
+                )
             case "EMAIL_NOT_VERIFIED" if operation.rpc == "ImportSubscribers":
                 return _import_with_a_new_field(self.unverified)
             case "EMAIL_NOT_VERIFIED":
                 return send(self.unverified, self.unverified.key)
             case "PAYLOAD_TOO_LARGE":
                 return send(account, account.key, body=b"x" * (body.MAX_BODY_BYTES + 1))
+            case "UNSUPPORTED_MEDIA_TYPE" if operation.media_type == FORM:
+                return send(account, None, body=b"x", Content_Encoding="gzip")
             case "UNSUPPORTED_MEDIA_TYPE":
                 return send(account, account.key, body=b"x", Content_Type="text/plain")
             case "IDEMPOTENCY_KEY_REUSED":
                 return send(account, account.key, Idempotency_Key=USED_KEY)
+            case "VALIDATION_ERROR" if operation.rpc.endswith("Page"):
+                return send(account, None, query="?%ff")
             case "VALIDATION_ERROR" if operation.required:
                 return send(account, account.key, body=b"{}")
             case "VALIDATION_ERROR":
@@ -203,7 +226,8 @@ def recorded(service: Service) -> bytes:
     account, unverified = create_account(), new_account(service, front, verified=False)
     headers = {"Idempotency-Key": USED_KEY}
     front.send("POST", "/api/tags", account.key, body=b'{"name": "used"}', headers=headers)
-    recorder = Recorder(create_account, account, unverified, account.new_key("read"))
+    keys = account.new_key("read"), account.new_key("signup")
+    recorder = Recorder(create_account, account, unverified, *keys)
     return _serialized(
         {
             METHODS[operation.rpc].full_name: {
@@ -245,6 +269,10 @@ def _suppressed(account: Account, rpc: str) -> Any:
         person = create_subscriber_in(account, "UNSUBSCRIBED")
         account.ok("AddSuppressions", emails=[person["email"]])
         return account.call(rpc, id=person["id"], status="CONFIRMED")
+    if rpc == "FollowLink":
+        person = create_subscriber_in(account, "UNSUBSCRIBED")
+        account.ok("AddSuppressions", emails=[person["email"]])
+        return account.call(rpc, token=confirm_token(account, person["id"]))
     email = suppress(account)
     if rpc == "CreateSubscriber":
         return account.call(rpc, email=email)
@@ -253,6 +281,9 @@ def _suppressed(account: Account, rpc: str) -> Any:
 
 
 def _transition(account: Account, rpc: str) -> Any:
+    if rpc == "FollowLink":
+        person = create_subscriber_in(account, "COMPLAINED")
+        return account.call(rpc, token=confirm_token(account, person["id"]))
     person = create_subscriber_in(account, "UNSUBSCRIBED")
     return account.call(rpc, id=person["id"], status="BOUNCED")
 

@@ -28,6 +28,7 @@ from server.accounts import rules as accounts
 from server.custom_fields import rules as custom_fields
 from server.events.rules import EventType
 from server.interceptors import error_status
+from server.subscribers import linked
 from server.subscribers import rules as subscribers
 from server.subscribers.fields import ADDED_BY_FULL, FIELDS, PROFILE, Status
 from server.tags import rules as tags
@@ -64,7 +65,8 @@ def bounds(path: str) -> Any:
         ("UpdateCustomFieldRequest.label", 80),
         ("CreateCustomFieldRequest.fallback", 1000),
         ("UpdateCustomFieldRequest.fallback", 1000),
-        ("CreateApiKeyRequest.name", 100),
+        ("CreateApiKeyRequest.name", accounts.MAX_NAME_LENGTH),
+        ("UpdateAccountRequest.display_name", accounts.MAX_NAME_LENGTH),
         ("CreateWebhookRequest.url", urls.MAX_LENGTH),
         ("UpdateWebhookRequest.url", urls.MAX_LENGTH),
         ("CreateWebhookRequest.description", 500),
@@ -80,6 +82,8 @@ def test_declared_fields_of_a_subscriber_are_those_of_the_message() -> None:
     names = {field.name: field.json_name for field in message.fields}
 
     assert names.pop("custom_fields")
+    # Only in exports and events.
+    assert [names.pop("confirm_url"), names.pop("unsubscribe_url")] == [*linked.COLUMNS]
     consent = message.fields_by_name[names.pop("consent")].message_type
     names |= {f"consent_{field.name}": f"consent{field.name.title()}" for field in consent.fields}
     assert names.pop("updated_at") == "updatedAt"
@@ -180,7 +184,8 @@ def test_every_rpc_declares_its_http_binding(method: MethodDescriptor) -> None:
     assert bool(rule.body) == (verb in ("post", "put", "patch") and bool(others))
     assert success in {"get": (200,), "delete": (204,)}.get(verb, (200, 201, 202))
     additional = [(b.WhichOneof("pattern"), b.patch) for b in rule.additional_bindings]
-    assert additional == ([("patch", path)] if method.name.startswith("Update") else [])
+    is_update = verb == "put" and method.name.startswith("Update")
+    assert additional == ([("patch", path)] if is_update else [])
 
 
 @each("method", METHODS.values())
@@ -191,9 +196,13 @@ def test_every_rpc_declares_its_scope(method: MethodDescriptor) -> None:
     reads = options.Extensions[annotations_pb2.http].WhichOneof("pattern") == "get" or has_no_effect
     service = method.containing_service.name
 
-    is_risky = service == "ApiKeyService" or method.name == "DeleteSuppression"
+    needs_admin = ("DeleteSuppression", "UpdateAccount")
+    is_risky = service == "ApiKeyService" or method.name in needs_admin
     scope = "admin" if is_risky else "read" if reads else "write"
-    assert access.scope == scope
+    # Links change the status of a subscriber.
+    scope = {"CreateSubscriberLinks": "write", "SignUp": "signup"}.get(method.name, scope)
+    assert access.public == (service == "LinkPageService")
+    assert access.scope == ("" if access.public else scope)
     assert access.verified_email == (service == "CustomFieldService" and not reads)
 
 

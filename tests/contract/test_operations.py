@@ -38,6 +38,15 @@ STATUS, ADD, REMOVE = f"{PERSON}/status", f"{PERSON}/tags", f"{PERSON}/tags/remo
 RENDER, RENDERED = "/api/merge-tags/render", {"subject": string, "body": string, "unknown": []}
 ALL_SUPPRESSED, SUPPRESSED = "/api/suppressions", "/api/suppressions/{suppressed}"
 KEYS, KEY = "/api/keys", "/api/keys/{key}"
+ACCOUNT_FIELDS: dict[str, Any] = {
+    "id": identifier,
+    "email": string,
+    "emailVerified": True,
+    "displayName": string,
+    "color": string,
+    "logo": string,
+    "createdAt": timestamp,
+}
 VALUES = {"customFields": {"favorite_color": "blue"}}
 
 SUPPRESSION_FIELDS: dict[str, Any] = {
@@ -106,6 +115,14 @@ OPERATIONS: dict[str, tuple[str, str, Any, int, Any]] = {
         {"subject": "Dear {{firstName}}", "body": "{{email}}", "subscriberId": "{subscriber}"},
         200,
         RENDERED,
+    ),
+    "get the account": ("GET", "/api/account", None, 200, {"account": ACCOUNT_FIELDS}),
+    "update the account": (
+        "PATCH",
+        "/api/account",
+        {"displayName": "Letters"},
+        200,
+        {"account": {**ACCOUNT_FIELDS, "displayName": "Letters"}},
     ),
     "create a key": ("POST", KEYS, {"name": "ci", "scope": "write"}, 201, SECRET),
     "list keys": ("GET", KEYS, None, 200, {"apiKeys": [KEY_FIELDS] * 2, **PAGE}),

@@ -19,7 +19,7 @@ from http_gateway.request_errors import RequestError
 
 from ..cases import each
 from ..conftest import Account
-from ..fronts import UNARY, HttpFront, Response, binding
+from ..fronts import UNARY, HttpFront, Response, binding, path_variables
 from .test_http import address_of, both_http, send_raw
 
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -31,7 +31,7 @@ FIELDS = {
     f"{rpc}.{field.json_name}": (rpc, field)
     for rpc in WITH_BODY
     for field in UNARY[rpc].input_type.fields
-    if field.name not in ("id", "update_mask")
+    if field.name not in ("id", "token", "update_mask")
 }
 ROW_FIELDS = {
     field.json_name: field
@@ -68,6 +68,8 @@ def wrong_values(field: FieldDescriptor) -> list[Any]:
         return [7, True, "x", {}]
     if field.type == FieldDescriptor.TYPE_STRING:
         return [7, 1.5, True, {}, []]
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return [7, True, "=", {}, []]
     if field.type == FieldDescriptor.TYPE_BOOL:
         return [2, -1, 1.5, "maybe", "", {}, []]
     if field.type == FieldDescriptor.TYPE_ENUM:
@@ -249,7 +251,7 @@ def test_text_that_is_not_unicode_is_rejected_without_effect(account: Account, s
 def test_wrong_json_type_is_reported_by_its_path(
     account: Account, rpc: str, field: FieldDescriptor
 ) -> None:
-    key = {"id": MISSING_ID} if "id" in UNARY[rpc].input_type.fields_by_name else {}
+    key = dict.fromkeys(path_variables(rpc), MISSING_ID)
     for value in wrong_values(field):
         response = account.fails("ValidationError", rpc, **key, **{field.json_name: value})
         assert [path for path, _ in response.violations] == [field.json_name], value
@@ -272,7 +274,7 @@ def test_all_fields_of_a_wrong_json_type_are_reported(account: Account, rpc: str
         for owner, field in FIELDS.values()
         if owner == rpc and not field.GetOptions().Extensions[in_query]
     ]
-    key = {"id": MISSING_ID} if "id" in UNARY[rpc].input_type.fields_by_name else {}
+    key = dict.fromkeys(path_variables(rpc), MISSING_ID)
     wrong = {field.json_name: wrong_values(field)[-1] for field in fields}
 
     response = account.fails("ValidationError", rpc, **key, **wrong)

@@ -240,6 +240,7 @@ INVALID_IDS = {
 }
 # Resources whose name differs from that of their service.
 OTHER_RESOURCES = {
+    "CreateSubscriberLinks": "Subscriber",
     "GetWebhookDelivery": "WebhookDelivery",
     "RetryWebhookDelivery": "WebhookDelivery",
 }

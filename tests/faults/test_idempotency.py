@@ -17,7 +17,7 @@ from google.api import annotations_pb2
 from google.protobuf import json_format
 
 from ..behavior.deliveries import create_webhook, deliveries, replays_left
-from ..behavior.helpers import MISSING_ID, call_concurrently
+from ..behavior.helpers import MISSING_ID, call_concurrently, unsubscribe_token
 from ..components import wait_until
 from ..conftest import Account, new_account
 from ..fronts import (
@@ -93,16 +93,27 @@ def requests_with(id: str, **given: Any) -> Pair:
 
 
 EVE = {"email": "eve@example.com"}
+ADA_WITHOUT_TAGS = {"email": "ada@example.com"}
 BULK = {"subscribers": [ADA, {"email": "no"}, ADA]}
 COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
 SEGMENT = {"name": "all", "filter": "email:*"}
 KEY = {"name": "second", "scope": "read"}
+
+
+def links(account: Account) -> Pair:
+    """Returns a request that follows a link, and one with another signature."""
+    token = unsubscribe_token(account, new_subscriber_id(account))
+    return {"token": token}, {"token": token[:-32] + 32 * "0"}
+
+
 POSTS: dict[str, Callable[[Account], Pair]] = {
     "CreateSubscriber": lambda _: (ADA, EVE),
     "BulkCreateSubscribers": lambda _: (BULK, {"subscribers": [EVE]}),
     "AddSuppressions": lambda _: ({"emails": ["x@example.com"]}, {"emails": ["y@example.com"]}),
     "BatchChangeSubscribers": lambda _: (COUNT, {**COUNT, "filter": "tags:vip"}),
     "CancelOperation": lambda account: requests_with(new_operation_id(account)),
+    "FollowLink": links,
+    "SignUp": lambda _: (ADA_WITHOUT_TAGS, EVE),
     "CreateSegment": lambda _: (SEGMENT, {**SEGMENT, "name": "other"}),
     "CreateTag": lambda _: ({"name": "vip"}, {"name": "other"}),
     "CreateCustomField": lambda _: ({"label": "City"}, {"label": "Town"}),
@@ -118,6 +129,7 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
 }
 # Error codes of requests with an id that does not exist. Other rpcs reject an empty request.
 NOT_FOUND = {
+    "FollowLink": "LinkNotFound",
     "CancelOperation": "OperationNotFound",
     "RotateApiKey": "ApiKeyNotFound",
     "AddSubscriberTags": "SubscriberNotFound",
@@ -156,8 +168,9 @@ def call_with_key(
         return IdempotentResponse("", is_replay, reply.SerializeToString())
     _, path, _ = binding(rpc)
     body = dict(request)
-    if "{id}" in path:
-        path = path.replace("{id}", body.pop("id"))
+    for name in ("id", "token"):
+        if f"{{{name}}}" in path:
+            path = path.replace(f"{{{name}}}", body.pop(name))
     status, headers, content = post(account, path, key, body)
     error = json.loads(content)["error"]["code"] if status >= 400 else ""
     return IdempotentResponse(error, headers.get("idempotency-replayed") == "true", content)
@@ -218,7 +231,7 @@ def test_every_post_with_an_effect_is_tested() -> None:
         rpc
         for rpc, method in UNARY.items()
         if _post_path(method) is not None
-        and method.GetOptions().idempotency_level != 1  # NO_SIDE_EFFECTS
+        and method.GetOptions().idempotency_level == 0  # IDEMPOTENCY_UNKNOWN
     }
 
     assert POSTS.keys() == posts

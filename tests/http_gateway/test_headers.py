@@ -18,7 +18,7 @@ from roster.v1 import errors_pb2, tags_pb2_grpc
 from roster.v1 import tags_pb2 as pb
 
 from http_gateway.app import Gateway
-from http_gateway.headers import response_headers
+from http_gateway.headers import add_vary, response_headers
 from http_gateway.request_errors import Code, Reason
 from http_gateway.responses import Response
 
@@ -110,6 +110,45 @@ def test_trailing_metadata_becomes_response_headers(
     assert response.headers == {**OWN, **LIMIT_HEADERS, **replayed}
 
 
+PAGE_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Language": "de",
+    "Content-Security-Policy": "default-src 'none'; style-src 'sha256-AAAA='",
+    "Referrer-Policy": "no-referrer",
+    "Vary": "Accept-Language",
+    "X-Robots-Tag": "noindex",
+}
+
+
+@each_channel
+@pytest.mark.parametrize("path", ["/api/tags/x", "/api/tags/missing"])
+def test_headers_of_pages_are_returned(kind: str, path: str) -> None:
+    tags = Tags([(name.lower(), value) for name, value in PAGE_HEADERS.items()])
+
+    assert send_request(kind, tags, "GET", path).headers == {**OWN, **PAGE_HEADERS}
+
+
+@each_channel
+@pytest.mark.parametrize(
+    ("sent", "received"),
+    [
+        ([], []),
+        (["de-CH, de;q=0.9, *;q=0.1"], ["de-CH, de;q=0.9, *;q=0.1"]),
+        (["de", "en"], ["de,en"]),
+        (["é"], []),
+    ],
+    ids=["none", "one", "two", "not ASCII"],
+)
+def test_accept_language_is_forwarded_if_it_is_printable(
+    kind: str, sent: list[str], received: list[str]
+) -> None:
+    tags = Tags()
+
+    send_request(kind, tags, "GET", "/api/tags/x", *[("Accept-Language", text) for text in sent])
+
+    assert [value for name, value in tags.received if name == "accept-language"] == received
+
+
 @each_channel
 def test_response_to_an_invalid_body_has_the_headers_of_its_call(kind: str) -> None:
     response = send_request(kind, Tags(LIMIT), "POST", "/api/tags", body=b"{")
@@ -131,6 +170,15 @@ def test_other_metadata_is_not_returned(kind: str) -> None:
 @pytest.mark.parametrize("value", ["7\r\nSet-Cookie: a=b", "7\n", "é", b"7", "\x7f"])
 def test_invalid_header_values_are_dropped(value: str | bytes) -> None:
     assert response_headers([("retry-after", value), *LIMIT]) == LIMIT_HEADERS
+
+
+def test_vary_keeps_the_names_that_it_has() -> None:
+    headers: dict[str, str] = {}
+
+    add_vary(headers, "Origin")
+    assert headers == {"Vary": "Origin"}
+    add_vary(headers, "Accept-Encoding")
+    assert headers == {"Vary": "Origin, Accept-Encoding"}
 
 
 @each_channel

@@ -10,7 +10,8 @@ import pytest
 
 from server.config import Rate, SettingError, Settings
 from server.errors import TooManyFailedAttempts, Unauthorized
-from server.interceptors.auth_throttling import AuthThrottle, client_address
+from server.interceptors.auth_throttling import AuthThrottle
+from server.interceptors.client_address import client_address, network
 from server.interceptors.rate_limit import NANOSECONDS
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
@@ -50,8 +51,10 @@ def failures(throttle: AuthThrottle, call: Any, count: int) -> list[type]:
         ([""], ""),
     ],
 )
-def test_client_address_is_the_last_hop_that_is_not_a_proxy(hops: list[str], address: str) -> None:
-    assert client_address(hops, PROXIES) == address
+def test_client_network_is_that_of_the_last_hop_that_is_not_a_proxy(
+    hops: list[str], address: str
+) -> None:
+    assert network(client_address(hops, PROXIES)) == address
 
 
 @pytest.mark.parametrize(

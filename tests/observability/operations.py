@@ -33,8 +33,25 @@ def call_segment_operations(account: Account) -> None:
     account.ok("DeleteSegment", id=segment_id)
 
 
+def call_link_operations(account: Account, subscriber_id: str) -> None:
+    """Calls the operations of links and sign-ups, and over HTTP their pages."""
+    links = account.ok("CreateSubscriberLinks", id=subscriber_id)
+    token = links["unsubscribeUrl"].rpartition("/")[2]
+    account.ok("GetLink", token=token)
+    account.ok("FollowLink", token=token)
+    account.fails("LinkNotFound", "GetLink", token=token[:-1])
+    account.ok("SignUp", email="grace@example.com", lastName="Lovelace")
+    if isinstance(account.front, HttpFront):
+        for url in (links["confirmUrl"], links["unsubscribeUrl"]):
+            path = url.partition(account.front.address)[2]
+            account.front.exchange("GET", path)
+            account.front.exchange("POST", path)
+
+
 def call_every_operation(account: Account) -> set[str]:
     """Calls every unary operation, with and without success, and returns the secrets."""
+    account.ok("UpdateAccount", displayName="Lovelace of ada@example.com")
+    account.ok("GetAccount")
     created = account.ok("CreateApiKey", name="another", scope="read")
     rotated = account.ok("RotateApiKey", id=created["apiKey"]["id"])
     account.ok("ListApiKeys")
@@ -68,6 +85,7 @@ def call_every_operation(account: Account) -> set[str]:
     account.ok("UpdateCustomField", id=label["id"], label="Color")
     account.ok("DeleteCustomField", id=label["id"])
     call_segment_operations(account)
+    call_link_operations(account, ada["id"])
     account.ok("DeleteSubscriber", id=ada["id"])
     account.with_key(created["secret"]).fails("Unauthorized", "ListTags")
     secrets = {created["secret"], rotated["secret"], *call_webhook_operations(account)}

@@ -19,6 +19,8 @@ from .operations import URL_TOKEN, call_every_operation
 _ADDRESS = re.compile(rb"[^\s\"@]+@[^\s\"@]+")
 # The shape of API keys and webhook secrets.
 _SECRET = re.compile(rb"rk_[0-9A-Za-z]{46}|whsec_[0-9A-Za-z+/]{40}")
+# The start of the token of a link.
+_TOKEN = re.compile(rb"[cu][0-7][0-9A-Z]{25}[0-7][0-9A-Z]{25}")
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ def test_every_operation_was_called_and_returned_secrets(output: Output) -> None
 
 def test_log_has_no_key_secret_or_address(output: Output) -> None:
     assert secrets_in(output.log, output.secrets) == set()
+    assert not _TOKEN.search(output.log)
     assert not _ADDRESS.search(output.log)
     assert b"Lovelace" not in output.log
     assert URL_TOKEN.encode() not in output.log

@@ -115,7 +115,7 @@ def test_tag_is_replaced(template: str, text: str) -> None:
         "{{first_name}}",
         "{{firstname}}",
         "{{emails}}",
-        "{{unsubscribeUrl}}",
+        "{{unsubscribeurl}}",
         "{{email.x}}",
         "{{first Name}}",
         "{{\u200bemail}}",

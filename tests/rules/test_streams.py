@@ -101,7 +101,7 @@ def test_failed_import_leaves_no_reader_running() -> None:
 
     async def scenario() -> None:
         caller.enter(Caller("an account", "a key", "admin", email_verified=True))
-        service: Any = SubscriberService(*[cast("Any", None)] * 4)
+        service: Any = SubscriberService(*[cast("Any", None)] * 7)
         with pytest.raises(ValidationError):
             await anext(service.ImportSubscribers(requests(), None))
         assert ended == [True]

@@ -76,6 +76,23 @@ def test_verifying_a_missing_account_does_nothing(tx: Transaction) -> None:
     assert accounts.find_account(OURS, tx) is None
 
 
+def test_branding_is_that_of_one_account(tx: Transaction) -> None:
+    owner = accounts.create_account("a@x.de", tx, verified=True, display_name="Letters").id
+    other = accounts.create_account("b@x.de", tx, verified=True).id
+
+    updated = accounts.update_account(owner, {"color": "#1a5fb4"}, tx)
+    accounts.set_logo(owner, "image/png", b"\x89PNG", tx)
+    accounts.set_logo(owner, "image/gif", b"GIF89a\x00", tx)
+
+    assert updated == accounts.find_account(owner, tx)
+    assert accounts.branding(owner, tx) == ("Letters", "#1a5fb4", "image/gif", b"GIF89a\x00")
+    assert accounts.branding(other, tx) == accounts.branding(OURS, tx) == ("", "", "", b"")
+    accounts.set_logo(other, "", b"", tx)
+    accounts.set_logo(owner, "", b"", tx)
+    assert accounts.branding(owner, tx) == ("Letters", "#1a5fb4", "", b"")
+    assert accounts.update_account(OURS, {"color": ""}, tx) is None
+
+
 def test_stored_response_belongs_to_one_account(tx: Transaction) -> None:
     answers.put(OURS, "key", StoredResponseRow("ours", b"1"), tx)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from google.api.httpbody_pb2 import HttpBody
 from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -60,10 +61,14 @@ def values() -> dict[str, Struct]:
 
 
 STRUCTS = values()
+BODIES = {
+    case: HttpBody(content_type="text/plain", data=text.encode()) for case, text in WORDS.items()
+}
 WELL_KNOWN: dict[str, dict[str, Any]] = {
     "google.protobuf.Timestamp": TIMESTAMPS,
     "google.protobuf.FieldMask": MASKS,
     "google.protobuf.Struct": STRUCTS,
+    "google.api.HttpBody": BODIES,
 }
 
 
@@ -138,6 +143,7 @@ def enum_value(field: FieldDescriptor, case: str) -> int:
 
 SCALARS: dict[int, Callable[[FieldDescriptor, str], Any]] = {
     FieldDescriptor.TYPE_STRING: lambda _, case: WORDS[case],
+    FieldDescriptor.TYPE_BYTES: lambda _, case: WORDS[case].encode(),
     FieldDescriptor.TYPE_DOUBLE: lambda _, case: DOUBLES[case],
     FieldDescriptor.TYPE_INT32: lambda _, case: NUMBERS[case],
     FieldDescriptor.TYPE_BOOL: lambda _, case: case != "lowest",

@@ -26,12 +26,15 @@ from server.events import store_reading as events
 from server.events.envelope import PREFIX
 from server.events.rules import EventType
 from server.ids import first_id_at, timestamp_of
+from server.links import Links
 from server.operations import store as operations
 from server.operations.rules import ActionKind, BatchRequest, State
 from server.paging import Page
+from server.signups.store import REPEAT_TIME, SignupStore
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
+from server.subscribers.history import API
 from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import Changes, SubscriberStore
 from server.subscribers.store_changes import change_status
@@ -51,7 +54,9 @@ ACCOUNT_ID = "0" * 26
 SEGMENT_ID = "01M7Y2MPAQ036JVMBN3RCKGA5K"
 # 2026-11-21T03:33:16.247Z, as in the examples of the protos.
 START = 1_795_231_996_247
-SUBSCRIBERS = SubscriberStore(Suppressions(Encryption(bytes(32))))
+ENCRYPTION = Encryption(bytes(32))
+LINKS = Links(ENCRYPTION, "https://news.example.com")
+SUBSCRIBERS = SubscriberStore(Suppressions(ENCRYPTION), LINKS)
 ALL = Page(number=1, limit=100)
 # The secret in the examples of the protos.
 SECRET = f"whsec_{'A' * 43}="
@@ -87,6 +92,10 @@ class Scenario:
         self._database = database
         self._clock = clock
         self._random = random.Random(0)
+
+    def wait(self, milliseconds: int) -> None:
+        """Advances the clock."""
+        self._clock.advance(milliseconds)
 
     async def step(self, work: Callable[[Transaction], T]) -> T:
         """Advances the clock and makes a change."""
@@ -138,6 +147,9 @@ async def _run(scenario: Scenario) -> None:
         await scenario.step(
             lambda tx, to=status: change_status(ACCOUNT_ID, ada, to, tx, by_admin=False)
         )
+        if status is Status.UNSUBSCRIBED:
+            scenario.wait(REPEAT_TIME)
+            await scenario.step(_sign_up)
     batch = BatchRequest(
         ActionKind.CHANGE_STATUS, "COMPLAINED", "", SEGMENT_ID, ["tags:vip"], False, "", False
     )
@@ -151,6 +163,11 @@ async def _run(scenario: Scenario) -> None:
     await scenario.step(lambda tx: _respond_gone(other, tx))
     gone = rules.DisabledReason.GONE
     await scenario.step(lambda tx: store_disabling.disable(ACCOUNT_ID, other, gone, tx))
+
+
+def _sign_up(tx: Transaction) -> None:
+    store = SignupStore(SUBSCRIBERS, Suppressions(ENCRYPTION), LINKS)
+    store.sign_up(ACCOUNT_ID, _ada(), tx, API)
 
 
 def _respond_gone(webhook_id: str, tx: Transaction) -> None:

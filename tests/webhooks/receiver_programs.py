@@ -40,10 +40,10 @@ class Language:
     receive: list[str]
 
 
-def write_receiver(name: str, folder: Path) -> Path:
-    """Writes a receiver of the guide to a file and returns its path."""
+def write_receiver(name: str, folder: Path, guide: str = GUIDE) -> Path:
+    """Writes a receiver of a guide to a file and returns its path."""
     path = folder / name
-    path.write_text(code(GUIDE, f"example: {name}"))
+    path.write_text(code(guide, f"example: {name}"))
     return path
 
 
@@ -97,13 +97,16 @@ class Running:
 
 
 @contextmanager
-def running(language: Language, secret: str, folder: Path) -> Iterator[Running]:
-    port = free_port()
+def running(
+    language: Language, secret: str, folder: Path, port: int = 0, **variables: str
+) -> Iterator[Running]:
+    """Runs a receiver, by default on a free port; `variables` are for its environment."""
+    port = port or free_port()
     output = folder / "output.txt"
     with output.open("w") as out:
         running_worker = subprocess.Popen(
             language.receive,
-            env={**os.environ, "WEBHOOK_SECRET": secret, "PORT": str(port)},
+            env={**os.environ, "WEBHOOK_SECRET": secret, "PORT": str(port), **variables},
             stdout=out,
             stderr=subprocess.DEVNULL,
         )

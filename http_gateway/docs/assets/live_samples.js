@@ -82,6 +82,11 @@ function inQuotes(text) {
   return text.replaceAll("'", "'\\''").replaceAll("\n", "\n  ");
 }
 
+// Whether samples contain bodies of a media type.
+function isInSamples(type) {
+  return /json$/.test(type) || type === "text/csv";
+}
+
 // Returns the request message on gRPC; undefined if the body cannot be parsed.
 function messageOf(form) {
   const message = {};
@@ -89,7 +94,7 @@ function messageOf(form) {
     const value = field.value || field.dataset.example;
     if (value) message[field.name] = valueOfKind(field.dataset.kind, value);
   }
-  if (!form.elements.namedItem("body")) return message;
+  if (!form.elements.namedItem("body") || !isInSamples(valueOf(form, "type"))) return message;
   const body = valueOfBody(form);
   if (body === undefined || valueOf(form, "type") === "text/csv") return undefined;
   const { bodyField, mask } = form.dataset;

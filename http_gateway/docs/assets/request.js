@@ -25,7 +25,7 @@ function customHeadersOf(form) {
 
 function requestOf(form) {
   const headers = new Headers(customHeadersOf(form));
-  if (apiKey()) headers.set("Authorization", `Bearer ${apiKey()}`);
+  if (apiKey() && !form.dataset.public) headers.set("Authorization", `Bearer ${apiKey()}`);
   if (form.elements.namedItem("body")) headers.set("Content-Type", valueOf(form, "type"));
   return new Request(targetOf(form), {
     method: valueOf(form, "method"),

@@ -21,6 +21,12 @@ class StatusName(StrEnum):
     UNCONFIRMED, CONFIRMED, UNSUBSCRIBED, BOUNCED, COMPLAINED = (status.name for status in Status)
 
 
+class Include(StrEnum):
+    """What an export can also contain."""
+
+    LINKS = "links"
+
+
 def export(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="File to write; - is standard output.")
@@ -64,6 +70,13 @@ def export(
     full: Annotated[
         bool, typer.Option("--full", help="Also export the times of changes and the consent.")
     ] = False,
+    include: Annotated[
+        Include | None,
+        typer.Option(
+            case_sensitive=False,
+            help="links also exports the URLs that confirm and unsubscribe.",
+        ),
+    ] = None,
     no_resume: Annotated[
         bool, typer.Option("--no-resume", help="Start over instead of resuming.")
     ] = False,
@@ -87,6 +100,7 @@ def export(
         "filter": filter_expression,
         "segment": segment,
         "view": "FULL" if full else "",
+        "include": include or "",
     }
     filters = {name: value for name, value in filters.items() if value}
     rows = run(file, file_format, filters, url=url, key=api_key, resume=not no_resume)

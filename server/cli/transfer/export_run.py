@@ -63,7 +63,8 @@ async def _export(
     resume: bool,
 ) -> int:
     async with client:
-        total = await client.count_subscribers(**filters)
+        counted = {name: value for name, value in filters.items() if name != "include"}
+        total = await client.count_subscribers(**counted)
         partial = target.open(resume=resume)
         if partial.rows:
             rows = pluralized(partial.rows, "subscriber")

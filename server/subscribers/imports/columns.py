@@ -22,7 +22,7 @@ from .presets import Preset, detect
 # limited.
 MAX_LISTED = 2_000
 # Fields that clients do not set are ignored, so that an export can be imported.
-_READ_ONLY = ("id", "updatedAt")
+_READ_ONLY = ("id", "updatedAt", "confirmUrl", "unsubscribeUrl")
 _NAMES = (
     {column_key(name): name for name in FIELD_NAMES}
     | {"emailaddress": "email"}

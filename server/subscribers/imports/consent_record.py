@@ -19,4 +19,5 @@ def is_valid_ip(text: str) -> bool:
         ip_address(text)
     except ValueError:
         return False
-    return True
+    # The zone of an IPv6 address can be any text.
+    return "%" not in text

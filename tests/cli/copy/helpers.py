@@ -90,7 +90,8 @@ def create_everything(
     """
     save_key_fingerprint(ENCRYPTION.fingerprint(), tx)
     account_id = accounts.create_account("ada@example.com", tx, verified=True).id
-    other = accounts.create_account("bob@example.com", tx, verified=False).id
+    other = accounts.create_account("bob@example.com", tx, verified=False, display_name="Bob").id
+    accounts.set_logo(account_id, "image/png", bytes(range(256)), tx)
     accounts.create_key(account_id, "permanent", "admin", "hash", tx)
     accounts.create_key(account_id, "temporary", "read", "other hash", tx, expires_at=2**41)
     for key in ("city", "note"):

@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import reduce
 from itertools import permutations
 from pathlib import Path
@@ -63,7 +64,7 @@ CONCURRENT = 0.15
 # The service is killed each time that so many sequences have ended, within so many seconds.
 SEQUENCES_PER_KILL, SECONDS = 20, 0.1
 # Statuses of requests that changed everything or nothing.
-DEFINITE = (200, 201, 204, 404, 409)
+DEFINITE = (200, 201, 202, 204, 404, 409)
 UNKNOWN = (0, 500, 503, 504)
 
 
@@ -85,7 +86,24 @@ class Calls:
     def close(self) -> None:
         self._client.close()
 
+    def _with_token(self, operation: Operation) -> Operation:
+        """Returns an operation that follows a link with the token of a new link."""
+        if not operation.link:
+            return operation
+        path = f"/api/subscribers/{quote(operation.request['id'], safe='')}/links"
+        end = time.monotonic() + TIMEOUT
+        while True:
+            exchange = self._client.send("POST", path, {"purposes": [operation.link]})
+            if exchange.status in (200, 404):
+                break
+            assert exchange.status in UNKNOWN, exchange
+            assert time.monotonic() < end, exchange
+            time.sleep(0.02)
+        url = exchange.body[f"{operation.link.lower()}Url"] if exchange.status == 200 else "/none"
+        return replace(operation, request={"token": url.rpartition("/")[2]}, link="")
+
     def over_http(self, operation: Operation) -> Reply:
+        operation = self._with_token(operation)
         method, path, has_body = binding(operation.rpc)
         rest = dict(operation.request)
         for name in path_variables(operation.rpc):
@@ -111,6 +129,7 @@ class Calls:
 
     def begin_over_grpc(self, operation: Operation) -> Callable[[], Reply]:
         """Sends an operation, and returns a function that waits for its response."""
+        operation = self._with_token(operation)
         method = METHODS[operation.rpc]
         metadata = [("authorization", f"Bearer {self._keys[operation.by_admin]}")]
         if operation.idempotency_key:
@@ -270,7 +289,7 @@ def is_explained(entry: Mapping[str, Any]) -> bool:
         return True
     # A bounce belongs to the address, and ends with it.
     is_moved = entry["source"] == "EMAIL_CHANGED" and (before, after) == ("BOUNCED", UNCONFIRMED)
-    return is_moved or entry["source"] == "API"
+    return is_moved or entry["source"] in ("API", "SELF_SERVICE")
 
 
 class Sequences:

@@ -108,6 +108,21 @@ def changed(address: str, status: str, *, by_admin: bool) -> Change:
     return after
 
 
+def confirmed(address: str) -> Change:
+    """The person confirms, with a link that was created for the current state."""
+    return changed(address, CONFIRMED, by_admin=False)
+
+
+def unsubscribed(address: str) -> Change:
+    """The person unsubscribes, which is also possible after a bounce."""
+
+    def after(state: State) -> State:
+        is_known = state.status(address) not in (None, "COMPLAINED")
+        return state.put(address, "UNSUBSCRIBED") if is_known else state
+
+    return after
+
+
 def deleted(address: str) -> Change:
     def after(state: State) -> State:
         if state.status(address) in OPT_OUTS:

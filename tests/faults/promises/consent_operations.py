@@ -15,12 +15,14 @@ from .consent_model import (
     Change,
     Row,
     changed,
+    confirmed,
     deleted,
     lifted,
     moved,
     stored,
     suppressed,
     unchanged,
+    unsubscribed,
 )
 
 CONFLICTS = ("FAIL", "SKIP", "UPDATE", "UPDATE")
@@ -39,7 +41,8 @@ WORDS = {
 class Operation:
     """A request, and its change unless the request is rejected.
 
-    An import has a table or rows. They are lines of text, and the request has its options.
+    An import has a table or rows. They are lines of text, and the request has its options. A
+    `link` is the purpose of a link that is created for the address `id` and followed.
     """
 
     rpc: str
@@ -49,6 +52,7 @@ class Operation:
     rows: Sequence[Mapping[str, Any]] = ()
     by_admin: bool = False
     idempotency_key: str = ""
+    link: str = ""
 
     def __str__(self) -> str:
         return f"{self.rpc} {self.request} {list(self.rows or self.table)}"
@@ -77,6 +81,8 @@ class Operations:
             *[self._update] * 2,
             self._tag,
             *[self._change_status] * 3,
+            *[self._follow_link] * 2,
+            self._sign_up,
             self._delete,
             self._lift,
             self._suppress,
@@ -155,6 +161,16 @@ class Operations:
         after = changed(address, status, by_admin=by_admin)
         request = {"id": address, "status": status}
         return Operation("ChangeSubscriberStatus", request, after, by_admin=by_admin)
+
+    def _follow_link(self) -> Operation:
+        address, purpose = self._address(), self._rng.choice(["CONFIRM", "UNSUBSCRIBE"])
+        after = confirmed(address) if purpose == "CONFIRM" else unsubscribed(address)
+        return Operation("FollowLink", {"id": address}, after, link=purpose)
+
+    def _sign_up(self) -> Operation:
+        address = self._address()
+        request = {"email": self._spelled(address)}
+        return self._with_key(Operation("SignUp", request, stored([Row(address)])))
 
     def _delete(self) -> Operation:
         address = self._address()

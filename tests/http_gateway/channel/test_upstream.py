@@ -57,6 +57,8 @@ def test_reads_updates_and_calls_with_an_idempotency_key_are_retried() -> None:
         "TestWebhook",
         "ReplayWebhook",
         "RetryWebhookDelivery",
+        "FollowLink",
+        "SignUp",
     }
     once = {"DeleteTag", "DeleteWebhook", "RevokeApiKey", "ImportSubscribers", "ImportSuppressions"}
     assert not once & with_key

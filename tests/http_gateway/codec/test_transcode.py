@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+from google.api.httpbody_pb2 import HttpBody
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -14,13 +15,16 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from roster.v1 import (
+    accounts_pb2,
     api_keys_pb2,
     custom_fields_pb2,
     errors_pb2,
     http_pb2,
+    links_pb2,
     merge_tags_pb2,
     operations_pb2,
     segments_pb2,
+    signups_pb2,
     statistics_pb2,
     subscribers_pb2,
     suppressions_pb2,
@@ -38,11 +42,14 @@ MASK = frozenset({"update_mask"})
 MESSAGES = [
     message
     for file in (
+        accounts_pb2,
         api_keys_pb2,
         custom_fields_pb2,
+        links_pb2,
         merge_tags_pb2,
         operations_pb2,
         segments_pb2,
+        signups_pb2,
         statistics_pb2,
         subscribers_pb2,
         suppressions_pb2,
@@ -94,6 +101,7 @@ TIMESTAMPS = st.builds(
 )
 SCALARS = {
     F.TYPE_STRING: st.text(max_size=5),
+    F.TYPE_BYTES: st.binary(max_size=5),
     F.TYPE_BOOL: st.booleans(),
     F.TYPE_INT32: st.integers(-(2**31), 2**31 - 1),
     F.TYPE_INT64: st.integers(-(2**63), 2**63 - 1),
@@ -116,6 +124,9 @@ WELL_KNOWN = {
         FieldMask, paths=st.lists(st.sampled_from(["id", "first_name"]), max_size=2)
     ),
     "google.protobuf.Timestamp": TIMESTAMPS,
+    "google.api.HttpBody": st.builds(
+        HttpBody, content_type=st.text(max_size=5), data=st.binary(max_size=5)
+    ),
     "google.protobuf.Struct": st.dictionaries(st.text(max_size=1), JSON, max_size=2).map(
         lambda value: json_format.ParseDict(value, Struct())
     ),

@@ -7,27 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page
 
-from ... import tools
+from ...browser import TIMEOUT, chromium
 from ...conftest import new_account
 from ...fronts import HttpFront
 from ...processes import Service
 from .html import SITE
-
-# Disables background requests, the GPU and the sandbox, which containers do not support.
-CHROMIUM = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-# In milliseconds.
-TIMEOUT = 60_000
-expect.set_options(timeout=TIMEOUT)
 
 
 @pytest.fixture(scope="session")
@@ -48,11 +34,8 @@ def rendered() -> str:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Chromium of the system."""
-    path = tools.program("chromium", "chromium")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM))
+    with chromium() as launched:
         yield launched
-        launched.close()
 
 
 @dataclass

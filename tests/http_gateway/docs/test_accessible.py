@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ... import tools
+from ...browser import violations
 from .conftest import Reader
 
 pytestmark = pytest.mark.verify
@@ -12,23 +12,7 @@ pytestmark = pytest.mark.verify
 # Checking every operation takes long, and all have the same structure.
 PAGE = (".bar", ".key", ".navigation", "#introduction", "#errors", "#headers")
 OPERATIONS = ("#CreateSubscriber", "#UpdateTag", "#ListTags", "#DeleteTag", "#ImportSubscribers")
-RUN = """
-async ([selectors, ...tags]) => {
-  const options = { runOnly: tags, resultTypes: ["violations"] };
-  const found = await axe.run({ include: selectors }, options);
-  return found.violations.map((each) => [each.id, ...each.nodes.map((node) => node.html)]);
-}
-"""
-LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 SCHEMES = [{"color_scheme": "light"}, {"color_scheme": "dark"}]
-
-
-def violations(reader: Reader, *selectors: str) -> list[object]:
-    reader.page.evaluate(tools.file("axe/axe.js", "axe").read_text())
-    found: list[object] = reader.page.evaluate(
-        RUN, [[[selector] for selector in selectors], *LEVELS]
-    )
-    return found
 
 
 @pytest.mark.parametrize("reader", SCHEMES, indirect=True, ids=str)
@@ -40,7 +24,7 @@ def test_reference_has_no_accessibility_violation(reader: Reader) -> None:
     for operation, status in (("CreateSubscriber", "201 Created"), ("ListTags", "400 Bad Request")):
         assert reader.send(reader.page.locator(f"#{operation} .try")) == status
 
-    assert violations(reader, *PAGE, *OPERATIONS) == []
+    assert violations(reader.page, *PAGE, *OPERATIONS) == []
 
 
 @pytest.mark.parametrize("guide_reader", SCHEMES, indirect=True, ids=str)
@@ -49,7 +33,7 @@ def test_guides_have_no_accessibility_violation(guide_reader: Reader, path: str)
     guide_reader.url = guide_reader.url.replace("/docs/guides/webhooks", path)
     guide_reader.open()
 
-    assert violations(guide_reader, "body") == []
+    assert violations(guide_reader.page, "body") == []
 
 
 @pytest.mark.parametrize("guide_reader", SCHEMES, indirect=True, ids=str)
@@ -59,7 +43,7 @@ def test_search_has_no_accessibility_violation(guide_reader: Reader) -> None:
     guide_reader.page.keyboard.type("tag")
     guide_reader.page.locator("#results li").first.wait_for()
 
-    assert violations(guide_reader, "dialog.search") == []
+    assert violations(guide_reader.page, "dialog.search") == []
 
 
 @pytest.mark.parametrize("guide_reader", SCHEMES, indirect=True, ids=str)
@@ -69,4 +53,4 @@ def test_event_types_have_no_accessibility_violation(guide_reader: Reader) -> No
 
     # Event types have the same structure.
     selectors = (".bar", ".navigation", ".topic", "[id='subscriber.updated']")
-    assert violations(guide_reader, *selectors) == []
+    assert violations(guide_reader.page, *selectors) == []

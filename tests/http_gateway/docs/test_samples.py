@@ -30,6 +30,7 @@ EMAIL = "ada@example.com"
 GONE = "gone@example.com"
 # The IDs in samples. The path determines the resource.
 EXAMPLE_ID = re.compile("01M7Y2MPAQ036JVMBN3RCKGA5[JK]")
+EXAMPLE_TOKEN = re.compile(f"[cu]{EXAMPLE_ID.pattern}")
 CREATE = {
     "subscribers": ("CreateSubscriber", {"email": EMAIL}),
     "merge-tags": ("CreateSubscriber", {"email": EMAIL}),
@@ -57,9 +58,21 @@ def created_id(account: Account, resource: str) -> str:
     return str(created["id"])
 
 
+def created_token(account: Account, path: str) -> str:
+    """Creates a subscriber and returns the token of a link for a path."""
+    account.ok("CreateSubscriber", email=EMAIL)
+    links = account.ok("CreateSubscriberLinks", id=EMAIL)
+    url: str = links["confirmUrl" if path.startswith("/c/") else "unsubscribeUrl"]
+    return url.rpartition("/")[2]
+
+
 def prepared(account: Account, name: str, text: str) -> str:
     """Creates the resources that a sample refers to, and returns the sample with their IDs."""
     path, _ = OPERATIONS[name]
+    if name == "SignUp":
+        account.ok("CreateTag", name="vip")
+    if "{token}" in path:
+        text = EXAMPLE_TOKEN.sub(created_token(account, path), text)
     if EXAMPLE_ID.search(text):
         text = EXAMPLE_ID.sub(created_id(account, path.split("/")[2]), text)
     if GONE in text or quote(GONE, safe="") in text:

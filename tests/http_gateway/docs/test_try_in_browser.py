@@ -133,3 +133,20 @@ def test_form_links_to_the_key_field_and_enter_returns_to_it(reader: Reader) -> 
 
     expect(form.get_by_role("button", name="Send")).to_be_focused()
     expect(form.get_by_text("Requests require an API key.")).to_be_hidden()
+
+
+def test_public_operation_is_sent_without_the_api_key(user: Reader) -> None:
+    form = user.form("SubmitUnsubscribePage")
+    form.get_by_label("token").fill("x")
+    form.get_by_label("Body").fill("action=undo")
+
+    with user.page.expect_request("**/u/x") as sent:
+        assert user.send(form) == "404 Not Found"
+
+    assert sent.value.post_data == "action=undo"
+    assert sent.value.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert "authorization" not in sent.value.headers
+    expect(form.locator(".needs-key")).to_have_count(0)
+    sample = user.page.locator('#SubmitUnsubscribePage .sample[data-language="grpc"]')
+    assert "undo" not in (sample.text_content() or "")
+    assert '"token": "x"' in (sample.text_content() or "")

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from jsonschema import Draft202012Validator
 
+from http_gateway.openapi.bodies import FORM
 from http_gateway.openapi.document import document
 from server.app import SERVICES
 
@@ -51,6 +52,8 @@ def test_every_content_has_examples_that_match_its_schema(name: str) -> None:
     for media_type, content in contents(OPERATIONS[name][2]):
         values = [example["value"] for example in content.get("examples", {}).values()]
         values += [content["example"]] if "example" in content else []
+        if media_type in (FORM, "text/html"):
+            continue
 
         assert values, media_type
         for value in values:
@@ -150,15 +153,23 @@ def send(
     query |= {name: ids["segments"] for name in query if name in ("segment", "segments")}
     body, headers = None, {}
     for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
-        example = content["example"]
+        example = content.get("example", "")
         text = example if isinstance(example, str) else json.dumps(example)
         body = text.replace("01M7Y2MPAQ036JVMBN3RCKGA5K", id_).encode()
         headers = {"Content-Type": media_type}
-    path = path.format(id=id_, webhookId=id_, email=quote(SUPPRESSED))
+    token = token_of(account, path) if "{token}" in path else ""
+    path = path.format(id=id_, webhookId=id_, email=quote(SUPPRESSED), token=token)
     target = f"{path}?{urlencode(query, doseq=True)}"
     assert isinstance(account.front, HttpFront)
     status, _, _ = account.front.exchange(method, target, account.key, body=body, headers=headers)
     return status
+
+
+def token_of(account: Account, path: str) -> str:
+    """Returns a token for the path of a link."""
+    links = account.ok("CreateSubscriberLinks", id="ada@example.com")
+    url: str = links["confirmUrl" if path.startswith("/c/") else "unsubscribeUrl"]
+    return url.rpartition("/")[2]
 
 
 def as_text(value: Any) -> Any:
@@ -179,7 +190,7 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 def test_response_example_is_consistent(name: str) -> None:
     _, _, operation = OPERATIONS[name]
     contents = [response.get("content", {}) for response in operation["responses"].values()]
-    examples = [media["example"] for content in contents for media in content.values()]
+    examples = [media.get("example") for content in contents for media in content.values()]
 
     for value in (value for example in examples for value in objects(example)):
         if value.get("enabled"):

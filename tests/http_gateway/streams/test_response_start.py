@@ -42,6 +42,19 @@ def test_head_is_sent_when_the_server_accepts_the_call(kind: str, accept: str) -
     assert b'{"text":"a"}' in record
 
 
+def test_vary_has_the_names_of_the_server_and_accept() -> None:
+    async def tail(_request: Any, context: Any) -> AsyncIterator[Any]:
+        await context.send_initial_metadata((("vary", "Accept-Language"),))
+        yield message("Note", text="a")
+
+    async def body(runner: web.ServerRunner) -> str:
+        client = await Client.to(runner)
+        await client.begin("GET", "/tail")
+        return (await client.head())[1]["vary"]
+
+    assert with_gateway("in-process", body, Tail=tail) == "Accept-Language, Accept"
+
+
 @each_channel
 def test_head_is_sent_before_the_request_body_is_complete(kind: str) -> None:
     async def exchange(requests: Any, context: Any) -> AsyncIterator[Any]:

@@ -33,7 +33,8 @@ type ApiKey struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Display name that describes what the key is used for.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Scope of the key: "read", "write" or "admin". Each scope includes the previous one.
+	// Scope of the key: "read", "write" or "admin", each of which includes the previous one,
+	// or "signup", which only permits SignUp and can be published.
 	Scope string `protobuf:"bytes,3,opt,name=scope,proto3" json:"scope,omitempty"`
 	// Time of creation.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
@@ -114,7 +115,8 @@ type CreateApiKeyRequest struct {
 	// Display name that describes what the key is used for: 1 to 100 characters after
 	// trimming.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Scope of the key: "read", "write" or "admin". Each scope includes the previous one.
+	// Scope of the key: "read", "write" or "admin", each of which includes the previous one,
+	// or "signup", which only permits SignUp and can be published.
 	Scope string `protobuf:"bytes,2,opt,name=scope,proto3" json:"scope,omitempty"`
 	// Time at which the key expires, in the future and before the end of the year 9999. If
 	// absent, the key does not expire.
@@ -555,10 +557,10 @@ const file_roster_v1_api_keys_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12W\n" +
 	"\n" +
-	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\texpiresAt\"\xf2\x01\n" +
+	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\texpiresAt\"\xfa\x01\n" +
 	"\x13CreateApiKeyRequest\x124\n" +
-	"\x04name\x18\x01 \x01(\tB \xbaH\a\xc8\x01\x01r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x0enightly importR\x04name\x12;\n" +
-	"\x05scope\x18\x02 \x01(\tB%\xbaH\x19\xc8\x01\x01r\x14R\x04readR\x05writeR\x05admin\xaa\xb5\x18\x05writeR\x05scope\x12h\n" +
+	"\x04name\x18\x01 \x01(\tB \xbaH\a\xc8\x01\x01r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x0enightly importR\x04name\x12C\n" +
+	"\x05scope\x18\x02 \x01(\tB-\xbaH!\xc8\x01\x01r\x1cR\x04readR\x05writeR\x05adminR\x06signup\xaa\xb5\x18\x05writeR\x05scope\x12h\n" +
 	"\n" +
 	"expires_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB-\xbaH\x0e\xb2\x01\v\x1a\a\b\xff\x82\xd1\xff\xaf\a@\x01\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\texpiresAt\"\x9c\x01\n" +
 	"\x14CreateApiKeyResponse\x122\n" +

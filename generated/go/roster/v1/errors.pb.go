@@ -101,9 +101,9 @@ const (
 	Error_IDEMPOTENCY_KEY_REUSED Error_Reason = 24
 	// A request with this idempotency key is still running.
 	Error_IDEMPOTENCY_KEY_IN_USE Error_Reason = 25
-	// The account exceeded its rate limit, too many calls with an invalid key came from
-	// one address, or a webhook has the maximum number of running tests. Retry-After
-	// states when to retry.
+	// The account exceeded its rate limit, too many calls with an invalid key or link came
+	// from one address, too many sign-ups came from one address or with one key, or a webhook
+	// has the maximum number of running tests. Retry-After states when to retry.
 	Error_RATE_LIMITED Error_Reason = 26
 	// The account has no such webhook.
 	Error_WEBHOOK_NOT_FOUND Error_Reason = 27
@@ -135,6 +135,11 @@ const (
 	Error_OPERATION_NOT_FOUND Error_Reason = 39
 	// The account has the maximum number of operations that have not ended.
 	Error_OPERATION_LIMIT_REACHED Error_Reason = 40
+	// The token of the link is invalid, or does not work anymore. The response does not
+	// distinguish these cases.
+	Error_LINK_NOT_FOUND Error_Reason = 41
+	// The server cannot create links, because ROSTER_PUBLIC_URL is not set.
+	Error_PUBLIC_URL_NOT_SET Error_Reason = 42
 )
 
 // Enum value maps for Error_Reason.
@@ -181,6 +186,8 @@ var (
 		38: "USED_BY_SEGMENTS",
 		39: "OPERATION_NOT_FOUND",
 		40: "OPERATION_LIMIT_REACHED",
+		41: "LINK_NOT_FOUND",
+		42: "PUBLIC_URL_NOT_SET",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -224,6 +231,8 @@ var (
 		"USED_BY_SEGMENTS":            38,
 		"OPERATION_NOT_FOUND":         39,
 		"OPERATION_LIMIT_REACHED":     40,
+		"LINK_NOT_FOUND":              41,
+		"PUBLIC_URL_NOT_SET":          42,
 	}
 )
 
@@ -632,7 +641,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\xe5\x0f\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xa7\x10\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -662,7 +671,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\bRESERVED\x10\x0e\x12\t\n" +
 	"\x05TAKEN\x10\x0f\x12\n" +
 	"\n" +
-	"\x06IN_USE\x10\x10\"\xad\v\n" +
+	"\x06IN_USE\x10\x10\"\xef\v\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -706,7 +715,9 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16SEGMENT_WITHOUT_FILTER\x10%\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\x1f\n" +
 	"\x10USED_BY_SEGMENTS\x10&\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\"\n" +
 	"\x13OPERATION_NOT_FOUND\x10'\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12&\n" +
-	"\x17OPERATION_LIMIT_REACHED\x10(\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"?\n" +
+	"\x17OPERATION_LIMIT_REACHED\x10(\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\x1d\n" +
+	"\x0eLINK_NOT_FOUND\x10)\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12!\n" +
+	"\x12PUBLIC_URL_NOT_SET\x10*\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

@@ -28,11 +28,13 @@ const (
 // Which API keys are authorized to call an rpc.
 type Access struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Scope required of the API key: "read", "write" or "admin". Each includes the previous
-	// one.
+	// Scope required of the API key: "signup", "read", "write" or "admin". "write" includes
+	// "signup" and "read", and "admin" includes all. Empty if the rpc is public.
 	Scope string `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
 	// Whether the email address of the account must be verified.
 	VerifiedEmail bool `protobuf:"varint,2,opt,name=verified_email,json=verifiedEmail,proto3" json:"verified_email,omitempty"`
+	// Whether the rpc needs no API key, because a token in the request authorizes it.
+	Public        bool `protobuf:"varint,3,opt,name=public,proto3" json:"public,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -77,6 +79,13 @@ func (x *Access) GetScope() string {
 func (x *Access) GetVerifiedEmail() bool {
 	if x != nil {
 		return x.VerifiedEmail
+	}
+	return false
+}
+
+func (x *Access) GetPublic() bool {
+	if x != nil {
+		return x.Public
 	}
 	return false
 }
@@ -256,6 +265,22 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Field:         50003,
 		Name:          "roster.v1.fails_with",
 		Tag:           "varint,50003,rep,packed,name=fails_with,enum=roster.v1.Error_Reason",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50004,
+		Name:          "roster.v1.cross_origin",
+		Tag:           "varint,50004,opt,name=cross_origin",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: (*string)(nil),
+		Field:         50005,
+		Name:          "roster.v1.response_media_type",
+		Tag:           "bytes,50005,opt,name=response_media_type",
 		Filename:      "roster/v1/http.proto",
 	},
 	{
@@ -439,6 +464,14 @@ var (
 	//
 	// repeated roster.v1.Error.Reason fails_with = 50003;
 	E_FailsWith = &file_roster_v1_http_proto_extTypes[3]
+	// Whether web pages of the origins in ROSTER_CORS_ORIGINS can call the rpc over HTTP.
+	//
+	// optional bool cross_origin = 50004;
+	E_CrossOrigin = &file_roster_v1_http_proto_extTypes[4]
+	// For an rpc that returns google.api.HttpBody: the media type of the response.
+	//
+	// optional string response_media_type = 50005;
+	E_ResponseMediaType = &file_roster_v1_http_proto_extTypes[5]
 )
 
 // Extension fields to descriptorpb.MessageOptions.
@@ -448,7 +481,7 @@ var (
 	// unchanged.
 	//
 	// repeated string ignored_keys = 50001;
-	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[4]
+	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[6]
 )
 
 // Extension fields to descriptorpb.FieldOptions.
@@ -457,87 +490,87 @@ var (
 	// case-insensitively.
 	//
 	// optional bool boolean_like = 50001;
-	E_BooleanLike = &file_roster_v1_http_proto_extTypes[5]
+	E_BooleanLike = &file_roster_v1_http_proto_extTypes[7]
 	// For text: the server removes surrounding whitespace before it checks the bounds. Text
 	// of only whitespace and invisible characters, such as U+200B and U+FEFF, is treated as
 	// empty.
 	//
 	// optional bool trimmed = 50002;
-	E_Trimmed = &file_roster_v1_http_proto_extTypes[6]
+	E_Trimmed = &file_roster_v1_http_proto_extTypes[8]
 	// For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
 	// 8288) instead of in the body.
 	//
 	// optional bool next_link = 50004;
-	E_NextLink = &file_roster_v1_http_proto_extTypes[7]
+	E_NextLink = &file_roster_v1_http_proto_extTypes[9]
 	// For a repeated Row.Fault: the message is a row that is validated individually. If its
 	// JSON cannot be parsed, the gateway records that here and continues, so that only this
 	// row fails. The field has no JSON name.
 	//
 	// optional bool row_faults = 50003;
-	E_RowFaults = &file_roster_v1_http_proto_extTypes[8]
+	E_RowFaults = &file_roster_v1_http_proto_extTypes[10]
 	// An example value: text, enum names and timestamps are written literally, other values
 	// as JSON. The examples in the API reference are composed of them.
 	//
 	// optional string example = 50005;
-	E_Example = &file_roster_v1_http_proto_extTypes[9]
+	E_Example = &file_roster_v1_http_proto_extTypes[11]
 	// For text with rules beyond its bounds: the JSON Schema format that describes it, such
 	// as "email".
 	//
 	// optional string text_format = 50006;
-	E_TextFormat = &file_roster_v1_http_proto_extTypes[10]
+	E_TextFormat = &file_roster_v1_http_proto_extTypes[12]
 	// For text that an update can omit but not clear.
 	//
 	// optional bool never_empty = 50007;
-	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[11]
+	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[13]
 	// For a field of an update request: null in JSON clears the field. Without this option,
 	// null is treated as an absent key, and the stored value is kept.
 	//
 	// optional bool null_clears = 50008;
-	E_NullClears = &file_roster_v1_http_proto_extTypes[12]
+	E_NullClears = &file_roster_v1_http_proto_extTypes[14]
 	// For a double that is always an integer: OpenAPI describes it as an integer. An int64
 	// would be a string in JSON.
 	//
 	// optional bool whole = 50009;
-	E_Whole = &file_roster_v1_http_proto_extTypes[13]
+	E_Whole = &file_roster_v1_http_proto_extTypes[15]
 	// For text that can have several lines: it can contain tabs, line feeds and carriage
 	// returns.
 	//
 	// optional bool multiline = 50010;
-	E_Multiline = &file_roster_v1_http_proto_extTypes[14]
+	E_Multiline = &file_roster_v1_http_proto_extTypes[16]
 	// For text that names a character encoding, such as "windows-1252": HTTP converts the
 	// body of the stream from it to UTF-8. It is set from the charset parameter of the
 	// Content-Type header if it is empty. A body that starts with the byte order mark of
 	// UTF-16 is always converted.
 	//
 	// optional bool body_charset = 50011;
-	E_BodyCharset = &file_roster_v1_http_proto_extTypes[15]
+	E_BodyCharset = &file_roster_v1_http_proto_extTypes[17]
 	// For an enum: JSON ignores the letter case of its names.
 	//
 	// optional bool any_case = 50012;
-	E_AnyCase = &file_roster_v1_http_proto_extTypes[16]
+	E_AnyCase = &file_roster_v1_http_proto_extTypes[18]
 	// For a Timestamp: JSON also accepts a date, which means midnight UTC.
 	//
 	// optional bool date_like = 50013;
-	E_DateLike = &file_roster_v1_http_proto_extTypes[17]
+	E_DateLike = &file_roster_v1_http_proto_extTypes[19]
 	// For a field of a request: HTTP reads it from the query, also if the body is the whole
 	// request.
 	//
 	// optional bool in_query = 50014;
-	E_InQuery = &file_roster_v1_http_proto_extTypes[18]
+	E_InQuery = &file_roster_v1_http_proto_extTypes[20]
 	// For a bool of a response: the HTTP status of the response if it is true. The body does
 	// not contain the field.
 	//
 	// optional int32 status_if_true = 50015;
-	E_StatusIfTrue = &file_roster_v1_http_proto_extTypes[19]
+	E_StatusIfTrue = &file_roster_v1_http_proto_extTypes[21]
 	// For a repeated field of a response: JSON does not contain it if it is empty.
 	//
 	// optional bool omit_empty = 50016;
-	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[20]
+	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[22]
 	// For a FieldMask of a request (AIP-157): the name of a field of the response. If the
 	// mask is set, JSON contains only the fields of the mask in it.
 	//
 	// optional string selects = 50017;
-	E_Selects = &file_roster_v1_http_proto_extTypes[21]
+	E_Selects = &file_roster_v1_http_proto_extTypes[23]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -548,17 +581,18 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[22]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[24]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
 
 const file_roster_v1_http_proto_rawDesc = "" +
 	"\n" +
-	"\x14roster/v1/http.proto\x12\troster.v1\x1a google/protobuf/descriptor.proto\x1a\x16roster/v1/errors.proto\"E\n" +
+	"\x14roster/v1/http.proto\x12\troster.v1\x1a google/protobuf/descriptor.proto\x1a\x16roster/v1/errors.proto\"]\n" +
 	"\x06Access\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12%\n" +
-	"\x0everified_email\x18\x02 \x01(\bR\rverifiedEmail\"7\n" +
+	"\x0everified_email\x18\x02 \x01(\bR\rverifiedEmail\x12\x16\n" +
+	"\x06public\x18\x03 \x01(\bR\x06public\"7\n" +
 	"\aCsvLine\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05cells\x18\x02 \x03(\tR\x05cells\"$\n" +
@@ -569,7 +603,9 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x0esuccess_status\x12\x1e.google.protobuf.MethodOptions\x18ц\x03 \x01(\x05R\rsuccessStatus:K\n" +
 	"\x06access\x12\x1e.google.protobuf.MethodOptions\x18҆\x03 \x01(\v2\x11.roster.v1.AccessR\x06access:X\n" +
 	"\n" +
-	"fails_with\x12\x1e.google.protobuf.MethodOptions\x18ӆ\x03 \x03(\x0e2\x17.roster.v1.Error.ReasonR\tfailsWith:D\n" +
+	"fails_with\x12\x1e.google.protobuf.MethodOptions\x18ӆ\x03 \x03(\x0e2\x17.roster.v1.Error.ReasonR\tfailsWith:C\n" +
+	"\fcross_origin\x12\x1e.google.protobuf.MethodOptions\x18Ԇ\x03 \x01(\bR\vcrossOrigin:P\n" +
+	"\x13response_media_type\x12\x1e.google.protobuf.MethodOptions\x18Ն\x03 \x01(\tR\x11responseMediaType:D\n" +
 	"\fignored_keys\x12\x1f.google.protobuf.MessageOptions\x18ц\x03 \x03(\tR\vignoredKeys:B\n" +
 	"\fboolean_like\x12\x1d.google.protobuf.FieldOptions\x18ц\x03 \x01(\bR\vbooleanLike:9\n" +
 	"\atrimmed\x12\x1d.google.protobuf.FieldOptions\x18҆\x03 \x01(\bR\atrimmed:<\n" +
@@ -626,31 +662,33 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	5,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
 	5,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
 	5,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
-	6,  // 4: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
-	7,  // 5: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
-	7,  // 6: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
-	7,  // 7: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
-	7,  // 8: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
-	7,  // 9: roster.v1.example:extendee -> google.protobuf.FieldOptions
-	7,  // 10: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
-	7,  // 11: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
-	7,  // 12: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
-	7,  // 13: roster.v1.whole:extendee -> google.protobuf.FieldOptions
-	7,  // 14: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
-	7,  // 15: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
-	7,  // 16: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
-	7,  // 17: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
-	7,  // 18: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
-	7,  // 19: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
-	7,  // 20: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
-	7,  // 21: roster.v1.selects:extendee -> google.protobuf.FieldOptions
-	8,  // 22: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 23: roster.v1.access:type_name -> roster.v1.Access
-	9,  // 24: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	23, // [23:25] is the sub-list for extension type_name
-	0,  // [0:23] is the sub-list for extension extendee
+	5,  // 4: roster.v1.cross_origin:extendee -> google.protobuf.MethodOptions
+	5,  // 5: roster.v1.response_media_type:extendee -> google.protobuf.MethodOptions
+	6,  // 6: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
+	7,  // 7: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
+	7,  // 8: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
+	7,  // 9: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
+	7,  // 10: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
+	7,  // 11: roster.v1.example:extendee -> google.protobuf.FieldOptions
+	7,  // 12: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
+	7,  // 13: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
+	7,  // 14: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
+	7,  // 15: roster.v1.whole:extendee -> google.protobuf.FieldOptions
+	7,  // 16: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
+	7,  // 17: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
+	7,  // 18: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
+	7,  // 19: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
+	7,  // 20: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
+	7,  // 21: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
+	7,  // 22: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
+	7,  // 23: roster.v1.selects:extendee -> google.protobuf.FieldOptions
+	8,  // 24: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 25: roster.v1.access:type_name -> roster.v1.Access
+	9,  // 26: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	25, // [25:27] is the sub-list for extension type_name
+	0,  // [0:25] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -667,7 +705,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
-			NumExtensions: 23,
+			NumExtensions: 25,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

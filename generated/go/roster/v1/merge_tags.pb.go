@@ -99,7 +99,11 @@ type RenderMergeTagsResponse struct {
 	Body string `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
 	// Keys in merge tags that are not custom fields of the account, in order of appearance.
 	// These merge tags are rendered as empty strings.
-	Unknown       []string `protobuf:"bytes,3,rep,name=unknown,proto3" json:"unknown,omitempty"`
+	Unknown []string `protobuf:"bytes,3,rep,name=unknown,proto3" json:"unknown,omitempty"`
+	// Header fields of the mail by name: List-Unsubscribe and List-Unsubscribe-Post, with
+	// which mailbox providers offer to unsubscribe (RFC 8058). Absent unless the template
+	// contains {{unsubscribeUrl}}.
+	Headers       map[string]string `protobuf:"bytes,4,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -155,6 +159,13 @@ func (x *RenderMergeTagsResponse) GetUnknown() []string {
 	return nil
 }
 
+func (x *RenderMergeTagsResponse) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
 var File_roster_v1_merge_tags_proto protoreflect.FileDescriptor
 
 const file_roster_v1_merge_tags_proto_rawDesc = "" +
@@ -163,14 +174,18 @@ const file_roster_v1_merge_tags_proto_rawDesc = "" +
 	"\x16RenderMergeTagsRequest\x12N\n" +
 	"\asubject\x18\x01 \x01(\tB4\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18(Hello {{firstName | fallback: \"friend\"}}R\asubject\x12U\n" +
 	"\x04body\x18\x02 \x01(\tBA\xbaH\x06r\x04\x18\xa0\xc2\x1e\xaa\xb5\x180<p>You like {{customFields.favorite_color}}.</p>е\x18\x01R\x04body\x12I\n" +
-	"\rsubscriber_id\x18\x03 \x01(\tB$\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\"\x93\x01\n" +
+	"\rsubscriber_id\x18\x03 \x01(\tB$\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\"\xae\x03\n" +
 	"\x17RenderMergeTagsResponse\x12'\n" +
 	"\asubject\x18\x01 \x01(\tB\r\xaa\xb5\x18\tHello AdaR\asubject\x12-\n" +
 	"\x04body\x18\x02 \x01(\tB\x19\xaa\xb5\x18\x15<p>You like blue.</p>R\x04body\x12 \n" +
-	"\aunknown\x18\x03 \x03(\tB\x06\xaa\xb5\x18\x02[]R\aunknown2\xa1\x01\n" +
-	"\x0fMergeTagService\x12\x8d\x01\n" +
-	"\x0fRenderMergeTags\x12!.roster.v1.RenderMergeTagsRequest\x1a\".roster.v1.RenderMergeTagsResponse\"3\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/merge-tags/render\x90\x02\x01B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
+	"\aunknown\x18\x03 \x03(\tB\x06\xaa\xb5\x18\x02[]R\aunknown\x12\xdc\x01\n" +
+	"\aheaders\x18\x04 \x03(\v2/.roster.v1.RenderMergeTagsResponse.HeadersEntryB\x90\x01\xaa\xb5\x18\x87\x01{\"List-Unsubscribe\": \"<https://news.example.com/u/u01M7Y2MPAQ036JVMBN3RCKGA5K>\", \"List-Unsubscribe-Post\": \"List-Unsubscribe=One-Click\"}\x80\xb6\x18\x01R\aheaders\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x012\xa2\x01\n" +
+	"\x0fMergeTagService\x12\x8e\x01\n" +
+	"\x0fRenderMergeTags\x12!.roster.v1.RenderMergeTagsRequest\x1a\".roster.v1.RenderMergeTagsResponse\"4\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x02\x05*\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/merge-tags/render\x90\x02\x01B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_merge_tags_proto_rawDescOnce sync.Once
@@ -184,19 +199,21 @@ func file_roster_v1_merge_tags_proto_rawDescGZIP() []byte {
 	return file_roster_v1_merge_tags_proto_rawDescData
 }
 
-var file_roster_v1_merge_tags_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_roster_v1_merge_tags_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_roster_v1_merge_tags_proto_goTypes = []any{
 	(*RenderMergeTagsRequest)(nil),  // 0: roster.v1.RenderMergeTagsRequest
 	(*RenderMergeTagsResponse)(nil), // 1: roster.v1.RenderMergeTagsResponse
+	nil,                             // 2: roster.v1.RenderMergeTagsResponse.HeadersEntry
 }
 var file_roster_v1_merge_tags_proto_depIdxs = []int32{
-	0, // 0: roster.v1.MergeTagService.RenderMergeTags:input_type -> roster.v1.RenderMergeTagsRequest
-	1, // 1: roster.v1.MergeTagService.RenderMergeTags:output_type -> roster.v1.RenderMergeTagsResponse
-	1, // [1:2] is the sub-list for method output_type
-	0, // [0:1] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	2, // 0: roster.v1.RenderMergeTagsResponse.headers:type_name -> roster.v1.RenderMergeTagsResponse.HeadersEntry
+	0, // 1: roster.v1.MergeTagService.RenderMergeTags:input_type -> roster.v1.RenderMergeTagsRequest
+	1, // 2: roster.v1.MergeTagService.RenderMergeTags:output_type -> roster.v1.RenderMergeTagsResponse
+	2, // [2:3] is the sub-list for method output_type
+	1, // [1:2] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_merge_tags_proto_init() }
@@ -211,7 +228,7 @@ func file_roster_v1_merge_tags_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_merge_tags_proto_rawDesc), len(file_roster_v1_merge_tags_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -31,10 +31,12 @@ const (
 // Renders templates with the data of a subscriber.
 type MergeTagServiceClient interface {
 	// Renders a subject and a body with the data of a subscriber. Fails with
-	// SUBSCRIBER_NOT_FOUND.
+	// SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET for a merge tag of a link.
 	//
-	// Merge tags are {{email}}, {{firstName}}, {{lastName}} and {{customFields.<key>}}.
-	// Each accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
+	// Merge tags are {{email}}, {{firstName}}, {{lastName}}, {{customFields.<key>}},
+	// {{confirmUrl}} and {{unsubscribeUrl}}. The last two are links, see LinkService: they
+	// require a key of scope "write", are rendered for every status, and have no fallback.
+	// Each of the others accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
 	// is missing, the fallback of the merge tag is rendered, then the fallback of the
 	// custom field, then an empty string. 0 and false are values. Values in the body are
 	// HTML-escaped. In values in the subject, line breaks and other control characters
@@ -67,10 +69,12 @@ func (c *mergeTagServiceClient) RenderMergeTags(ctx context.Context, in *RenderM
 // Renders templates with the data of a subscriber.
 type MergeTagServiceServer interface {
 	// Renders a subject and a body with the data of a subscriber. Fails with
-	// SUBSCRIBER_NOT_FOUND.
+	// SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET for a merge tag of a link.
 	//
-	// Merge tags are {{email}}, {{firstName}}, {{lastName}} and {{customFields.<key>}}.
-	// Each accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
+	// Merge tags are {{email}}, {{firstName}}, {{lastName}}, {{customFields.<key>}},
+	// {{confirmUrl}} and {{unsubscribeUrl}}. The last two are links, see LinkService: they
+	// require a key of scope "write", are rendered for every status, and have no fallback.
+	// Each of the others accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
 	// is missing, the fallback of the merge tag is rendered, then the fallback of the
 	// custom field, then an empty string. 0 and false are values. Values in the body are
 	// HTML-escaped. In values in the subject, line breaks and other control characters

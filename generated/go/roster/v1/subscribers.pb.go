@@ -674,6 +674,56 @@ func (ExportSubscribersRequest_Format) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34, 0}
 }
 
+// What the records of an export can contain in addition to the fields of the view.
+type ExportSubscribersRequest_Include int32
+
+const (
+	// Nothing.
+	ExportSubscribersRequest_INCLUDE_UNSPECIFIED ExportSubscribersRequest_Include = 0
+	// confirm_url and unsubscribe_url. Requires a key of scope "write". In CSV, it adds the
+	// columns confirmUrl and unsubscribeUrl.
+	ExportSubscribersRequest_LINKS ExportSubscribersRequest_Include = 1
+)
+
+// Enum value maps for ExportSubscribersRequest_Include.
+var (
+	ExportSubscribersRequest_Include_name = map[int32]string{
+		0: "INCLUDE_UNSPECIFIED",
+		1: "LINKS",
+	}
+	ExportSubscribersRequest_Include_value = map[string]int32{
+		"INCLUDE_UNSPECIFIED": 0,
+		"LINKS":               1,
+	}
+)
+
+func (x ExportSubscribersRequest_Include) Enum() *ExportSubscribersRequest_Include {
+	p := new(ExportSubscribersRequest_Include)
+	*p = x
+	return p
+}
+
+func (x ExportSubscribersRequest_Include) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ExportSubscribersRequest_Include) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_subscribers_proto_enumTypes[10].Descriptor()
+}
+
+func (ExportSubscribersRequest_Include) Type() protoreflect.EnumType {
+	return &file_roster_v1_subscribers_proto_enumTypes[10]
+}
+
+func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ExportSubscribersRequest_Include.Descriptor instead.
+func (ExportSubscribersRequest_Include) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34, 1}
+}
+
 // A recipient of the account's email.
 type Subscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -706,9 +756,16 @@ type Subscriber struct {
 	// Time of the last opt-out; only in view FULL. Kept if the person opts in again.
 	UnsubscribedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=unsubscribed_at,json=unsubscribedAt,proto3" json:"unsubscribed_at,omitempty"`
 	// Consent of the person to receive mail; only in view FULL.
-	Consent       *Subscriber_Consent `protobuf:"bytes,13,opt,name=consent,proto3" json:"consent,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Consent *Subscriber_Consent `protobuf:"bytes,13,opt,name=consent,proto3" json:"consent,omitempty"`
+	// URL of the page that confirms the subscription, see LinkService; only in exports that
+	// include links, and in the events subscriber.created and subscriber.signup_repeated.
+	// Absent if the status is not UNCONFIRMED, except in subscriber.signup_repeated, and if
+	// the server has no public URL.
+	ConfirmUrl *string `protobuf:"bytes,14,opt,name=confirm_url,json=confirmUrl,proto3,oneof" json:"confirm_url,omitempty"`
+	// URL of the page that unsubscribes; in the same exports and events.
+	UnsubscribeUrl *string `protobuf:"bytes,15,opt,name=unsubscribe_url,json=unsubscribeUrl,proto3,oneof" json:"unsubscribe_url,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Subscriber) Reset() {
@@ -830,6 +887,20 @@ func (x *Subscriber) GetConsent() *Subscriber_Consent {
 		return x.Consent
 	}
 	return nil
+}
+
+func (x *Subscriber) GetConfirmUrl() string {
+	if x != nil && x.ConfirmUrl != nil {
+		return *x.ConfirmUrl
+	}
+	return ""
+}
+
+func (x *Subscriber) GetUnsubscribeUrl() string {
+	if x != nil && x.UnsubscribeUrl != nil {
+		return *x.UnsubscribeUrl
+	}
+	return ""
 }
 
 // Request message for CreateSubscriber.
@@ -3579,7 +3650,9 @@ type ExportSubscribersRequest struct {
 	// Returns only subscribers that match this expression, as in ListSubscribersRequest.
 	Filter string `protobuf:"bytes,10,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Returns only subscribers of the segment with this identifier.
-	Segment       string `protobuf:"bytes,11,opt,name=segment,proto3" json:"segment,omitempty"`
+	Segment string `protobuf:"bytes,11,opt,name=segment,proto3" json:"segment,omitempty"`
+	// What each record also contains. Default: nothing.
+	Include       []ExportSubscribersRequest_Include `protobuf:"varint,12,rep,packed,name=include,proto3,enum=roster.v1.ExportSubscribersRequest_Include" json:"include,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3689,6 +3762,13 @@ func (x *ExportSubscribersRequest) GetSegment() string {
 		return x.Segment
 	}
 	return ""
+}
+
+func (x *ExportSubscribersRequest) GetInclude() []ExportSubscribersRequest_Include {
+	if x != nil {
+		return x.Include
+	}
+	return nil
 }
 
 // Exported subscribers, as records or as lines of CSV.
@@ -4085,7 +4165,7 @@ var File_roster_v1_subscribers_proto protoreflect.FileDescriptor
 
 const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
-	"\x1broster/v1/subscribers.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x18roster/v1/webhooks.proto\"\x86\t\n" +
+	"\x1broster/v1/subscribers.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x18roster/v1/webhooks.proto\"\xfe\t\n" +
 	"\n" +
 	"Subscriber\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12)\n" +
@@ -4104,7 +4184,10 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x0fstatusChangedAt\x12=\n" +
 	"\fconfirmed_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\vconfirmedAt\x12C\n" +
 	"\x0funsubscribed_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x0eunsubscribedAt\x127\n" +
-	"\aconsent\x18\r \x01(\v2\x1d.roster.v1.Subscriber.ConsentR\aconsent\x1a\xb9\x01\n" +
+	"\aconsent\x18\r \x01(\v2\x1d.roster.v1.Subscriber.ConsentR\aconsent\x12$\n" +
+	"\vconfirm_url\x18\x0e \x01(\tH\x00R\n" +
+	"confirmUrl\x88\x01\x01\x12,\n" +
+	"\x0funsubscribe_url\x18\x0f \x01(\tH\x01R\x0eunsubscribeUrl\x88\x01\x01\x1a\xb9\x01\n" +
 	"\aConsent\x12.\n" +
 	"\x06source\x18\x01 \x01(\tB\x11\xaa\xb5\x18\rcheckout formH\x00R\x06source\x88\x01\x01\x12\"\n" +
 	"\x02ip\x18\x02 \x01(\tB\r\xaa\xb5\x18\t192.0.2.1H\x01R\x02ip\x88\x01\x01\x12H\n" +
@@ -4122,7 +4205,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04View\x12\x14\n" +
 	"\x10VIEW_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05BASIC\x10\x01\x12\b\n" +
-	"\x04FULL\x10\x02\"\xf9\x03\n" +
+	"\x04FULL\x10\x02B\x0e\n" +
+	"\f_confirm_urlB\x12\n" +
+	"\x10_unsubscribe_url\"\x9a\x04\n" +
 	"\x17CreateSubscriberRequest\x12=\n" +
 	"\x05email\x18\x01 \x01(\tB'\xbaH\b\xc8\x01\x01r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x121\n" +
 	"\n" +
@@ -4131,7 +4216,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12<\n" +
 	"\x04tags\x18\x05 \x03(\tB(\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
-	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields:i\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x0fstatusChangedAt\x8a\xb5\x18\vconfirmedAt\x8a\xb5\x18\x0eunsubscribedAt\x8a\xb5\x18\aconsent\"Y\n" +
+	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields:\x89\x01\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x0fstatusChangedAt\x8a\xb5\x18\vconfirmedAt\x8a\xb5\x18\x0eunsubscribedAt\x8a\xb5\x18\aconsent\x8a\xb5\x18\n" +
+	"confirmUrl\x8a\xb5\x18\x0eunsubscribeUrl\"Y\n" +
 	"\x18CreateSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
@@ -4220,7 +4306,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x9e\x05\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xbf\x05\n" +
 	"\x17UpdateSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12>\n" +
 	"\x05email\x18\x02 \x01(\tB(\xbaH\x05r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x125\n" +
@@ -4233,7 +4319,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"updateMask\x12\\\n" +
 	"\rcustom_fields\x18\a \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x121\n" +
 	"\rallow_missing\x18\b \x01(\bB\f\xaa\xb5\x18\x04true\xf0\xb5\x18\x01R\fallowMissing\x12'\n" +
-	"\fis_confirmed\x18\t \x01(\bB\x04\x88\xb5\x18\x01R\visConfirmed:i\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x0fstatusChangedAt\x8a\xb5\x18\vconfirmedAt\x8a\xb5\x18\x0eunsubscribedAt\x8a\xb5\x18\aconsent\"z\n" +
+	"\fis_confirmed\x18\t \x01(\bB\x04\x88\xb5\x18\x01R\visConfirmed:\x89\x01\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x0fstatusChangedAt\x8a\xb5\x18\vconfirmedAt\x8a\xb5\x18\x0eunsubscribedAt\x8a\xb5\x18\aconsent\x8a\xb5\x18\n" +
+	"confirmUrl\x8a\xb5\x18\x0eunsubscribeUrl\"z\n" +
 	"\x18UpdateSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
@@ -4324,7 +4411,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"deliveries\x18\x04 \x03(\v2\x1b.roster.v1.PersonalDeliveryR\n" +
 	"deliveries\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x85\t\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xa5\t\n" +
 	"\x10ImportSubscriber\x122\n" +
 	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12*\n" +
 	"\n" +
@@ -4346,7 +4433,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"consent_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182024-05-01T08:00:00.000Z\xe8\xb5\x18\x01R\tconsentAt\x127\n" +
 	"\aconsent\x18\x10 \x01(\v2\x1d.roster.v1.Subscriber.ConsentR\aconsent\x122\n" +
-	"\x06faults\x18\x0f \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tupdatedAt\"[\n" +
+	"\x06faults\x18\x0f \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:3\x8a\xb5\x18\x02id\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\n" +
+	"confirmUrl\x8a\xb5\x18\x0eunsubscribeUrl\"[\n" +
 	"\x0eUnknownColumns\"I\n" +
 	"\x06Action\x12\x16\n" +
 	"\x12ACTION_UNSPECIFIED\x10\x00\x12\b\n" +
@@ -4438,7 +4526,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\a_preset\"\x82\x01\n" +
 	"\x19ImportSubscribersResponse\x121\n" +
 	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\x122\n" +
-	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xc7\a\n" +
+	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xe1\b\n" +
 	"\x18ExportSubscribersRequest\x12V\n" +
 	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSONR\x06format\x12K\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x15\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMEDR\x06status\x12\x1d\n" +
@@ -4451,18 +4539,23 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04view\x18\t \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\x12I\n" +
 	"\x06filter\x18\n" +
 	" \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\x128\n" +
-	"\asegment\x18\v \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\"]\n" +
+	"\asegment\x18\v \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12i\n" +
+	"\ainclude\x18\f \x03(\x0e2+.roster.v1.ExportSubscribersRequest.IncludeB\"\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\t[\"LINKS\"]\xe0\xb5\x18\x01R\ainclude\"]\n" +
 	"\x06Format\x12\x16\n" +
 	"\x12FORMAT_UNSPECIFIED\x10\x00\x12$\n" +
 	"\x06NDJSON\x10\x01\x1a\x18\x92\xb5\x18\x14application/x-ndjson\x12\x15\n" +
-	"\x03CSV\x10\x02\x1a\f\x92\xb5\x18\btext/csv\"\xf5\x01\n" +
+	"\x03CSV\x10\x02\x1a\f\x92\xb5\x18\btext/csv\"-\n" +
+	"\aInclude\x12\x17\n" +
+	"\x13INCLUDE_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05LINKS\x10\x01\"\xf5\x01\n" +
 	"\x19ExportSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12\x9e\x01\n" +
 	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineBt\xaa\xb5\x18p[{\"cells\": [\"id\", \"email\", \"status\"]},{\"cells\": [\"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"ada@example.com\", \"CONFIRMED\"]}]R\x05lines\"i\n" +
 	"\x17DeleteSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
 	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\"\x1a\n" +
-	"\x18DeleteSubscriberResponse2\xb2\x11\n" +
+	"\x18DeleteSubscriberResponse2\xb3\x11\n" +
 	"\x11SubscriberService\x12\x8e\x01\n" +
 	"\x10CreateSubscriber\x12\".roster.v1.CreateSubscriberRequest\x1a#.roster.v1.CreateSubscriberResponse\"1\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\v\x16\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/api/subscribers\x12\x97\x01\n" +
@@ -4487,9 +4580,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x19GetSubscriberPersonalData\x12+.roster.v1.GetSubscriberPersonalDataRequest\x1a,.roster.v1.GetSubscriberPersonalDataResponse\":\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02%\x12#/api/subscribers/{id}/personal-data\x12\xaa\x01\n" +
 	"\x11ImportSubscribers\x12#.roster.v1.ImportSubscribersRequest\x1a$.roster.v1.ImportSubscribersResponse\"F\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x02\x03\x0e\x82\xd3\xe4\x93\x02/:\vsubscribersb\aresults\"\x17/api/subscribers/import(\x010\x01\x12\x9e\x01\n" +
-	"\x11ExportSubscribers\x12#.roster.v1.ExportSubscribersRequest\x1a$.roster.v1.ExportSubscribersResponse\"<\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x02\"%\x82\xd3\xe4\x93\x02&b\vsubscribers\x12\x17/api/subscribers/export0\x01\x12\x8f\x01\n" +
+	"\x05write\x9a\xb5\x18\x02\x03\x0e\x82\xd3\xe4\x93\x02/:\vsubscribersb\aresults\"\x17/api/subscribers/import(\x010\x01\x12\x9f\x01\n" +
+	"\x11ExportSubscribers\x12#.roster.v1.ExportSubscribersRequest\x1a$.roster.v1.ExportSubscribersResponse\"=\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x03\"%*\x82\xd3\xe4\x93\x02&b\vsubscribers\x12\x17/api/subscribers/export0\x01\x12\x8f\x01\n" +
 	"\x10DeleteSubscriber\x12\".roster.v1.DeleteSubscriberRequest\x1a#.roster.v1.DeleteSubscriberResponse\"2\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x17*\x15/api/subscribers/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
@@ -4505,7 +4598,7 @@ func file_roster_v1_subscribers_proto_rawDescGZIP() []byte {
 	return file_roster_v1_subscribers_proto_rawDescData
 }
 
-var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
 var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_roster_v1_subscribers_proto_goTypes = []any{
 	(Subscriber_Status)(0),                      // 0: roster.v1.Subscriber.Status
@@ -4518,181 +4611,183 @@ var file_roster_v1_subscribers_proto_goTypes = []any{
 	(ImportSubscribersRequest_Preset)(0),        // 7: roster.v1.ImportSubscribersRequest.Preset
 	(ImportResult_Outcome)(0),                   // 8: roster.v1.ImportResult.Outcome
 	(ExportSubscribersRequest_Format)(0),        // 9: roster.v1.ExportSubscribersRequest.Format
-	(*Subscriber)(nil),                          // 10: roster.v1.Subscriber
-	(*CreateSubscriberRequest)(nil),             // 11: roster.v1.CreateSubscriberRequest
-	(*CreateSubscriberResponse)(nil),            // 12: roster.v1.CreateSubscriberResponse
-	(*BulkSubscriber)(nil),                      // 13: roster.v1.BulkSubscriber
-	(*BulkCreateSubscribersRequest)(nil),        // 14: roster.v1.BulkCreateSubscribersRequest
-	(*BulkResult)(nil),                          // 15: roster.v1.BulkResult
-	(*BulkFailure)(nil),                         // 16: roster.v1.BulkFailure
-	(*BulkCreateSubscribersResponse)(nil),       // 17: roster.v1.BulkCreateSubscribersResponse
-	(*GetSubscriberRequest)(nil),                // 18: roster.v1.GetSubscriberRequest
-	(*GetSubscriberResponse)(nil),               // 19: roster.v1.GetSubscriberResponse
-	(*BatchGetSubscribersRequest)(nil),          // 20: roster.v1.BatchGetSubscribersRequest
-	(*BatchGetSubscribersResponse)(nil),         // 21: roster.v1.BatchGetSubscribersResponse
-	(*ListSubscribersRequest)(nil),              // 22: roster.v1.ListSubscribersRequest
-	(*ListSubscribersResponse)(nil),             // 23: roster.v1.ListSubscribersResponse
-	(*UpdateSubscriberRequest)(nil),             // 24: roster.v1.UpdateSubscriberRequest
-	(*UpdateSubscriberResponse)(nil),            // 25: roster.v1.UpdateSubscriberResponse
-	(*ChangeSubscriberStatusRequest)(nil),       // 26: roster.v1.ChangeSubscriberStatusRequest
-	(*ChangeSubscriberStatusResponse)(nil),      // 27: roster.v1.ChangeSubscriberStatusResponse
-	(*AddSubscriberTagsRequest)(nil),            // 28: roster.v1.AddSubscriberTagsRequest
-	(*AddSubscriberTagsResponse)(nil),           // 29: roster.v1.AddSubscriberTagsResponse
-	(*RemoveSubscriberTagsRequest)(nil),         // 30: roster.v1.RemoveSubscriberTagsRequest
-	(*RemoveSubscriberTagsResponse)(nil),        // 31: roster.v1.RemoveSubscriberTagsResponse
-	(*SubscriberHistoryEntry)(nil),              // 32: roster.v1.SubscriberHistoryEntry
-	(*ListSubscriberHistoryRequest)(nil),        // 33: roster.v1.ListSubscriberHistoryRequest
-	(*ListSubscriberHistoryResponse)(nil),       // 34: roster.v1.ListSubscriberHistoryResponse
-	(*PersonalDelivery)(nil),                    // 35: roster.v1.PersonalDelivery
-	(*GetSubscriberPersonalDataRequest)(nil),    // 36: roster.v1.GetSubscriberPersonalDataRequest
-	(*GetSubscriberPersonalDataResponse)(nil),   // 37: roster.v1.GetSubscriberPersonalDataResponse
-	(*ImportSubscriber)(nil),                    // 38: roster.v1.ImportSubscriber
-	(*UnknownColumns)(nil),                      // 39: roster.v1.UnknownColumns
-	(*ImportSubscribersRequest)(nil),            // 40: roster.v1.ImportSubscribersRequest
-	(*ImportResult)(nil),                        // 41: roster.v1.ImportResult
-	(*ImportSummary)(nil),                       // 42: roster.v1.ImportSummary
-	(*ImportSubscribersResponse)(nil),           // 43: roster.v1.ImportSubscribersResponse
-	(*ExportSubscribersRequest)(nil),            // 44: roster.v1.ExportSubscribersRequest
-	(*ExportSubscribersResponse)(nil),           // 45: roster.v1.ExportSubscribersResponse
-	(*DeleteSubscriberRequest)(nil),             // 46: roster.v1.DeleteSubscriberRequest
-	(*DeleteSubscriberResponse)(nil),            // 47: roster.v1.DeleteSubscriberResponse
-	(*Subscriber_Consent)(nil),                  // 48: roster.v1.Subscriber.Consent
-	(*SubscriberHistoryEntry_TagChange)(nil),    // 49: roster.v1.SubscriberHistoryEntry.TagChange
-	(*SubscriberHistoryEntry_StatusChange)(nil), // 50: roster.v1.SubscriberHistoryEntry.StatusChange
-	(*ImportSummary_UnrecognizedCells)(nil),     // 51: roster.v1.ImportSummary.UnrecognizedCells
-	nil,                                         // 52: roster.v1.ImportSummary.ReasonsEntry
-	nil,                                         // 53: roster.v1.ImportSummary.StatusesEntry
-	(*timestamppb.Timestamp)(nil),               // 54: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),                     // 55: google.protobuf.Struct
-	(*Row_Fault)(nil),                           // 56: roster.v1.Row.Fault
-	(*fieldmaskpb.FieldMask)(nil),               // 57: google.protobuf.FieldMask
-	(*WebhookDelivery)(nil),                     // 58: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),                      // 59: roster.v1.WebhookAttempt
-	(*Event)(nil),                               // 60: roster.v1.Event
-	(*CsvLine)(nil),                             // 61: roster.v1.CsvLine
+	(ExportSubscribersRequest_Include)(0),       // 10: roster.v1.ExportSubscribersRequest.Include
+	(*Subscriber)(nil),                          // 11: roster.v1.Subscriber
+	(*CreateSubscriberRequest)(nil),             // 12: roster.v1.CreateSubscriberRequest
+	(*CreateSubscriberResponse)(nil),            // 13: roster.v1.CreateSubscriberResponse
+	(*BulkSubscriber)(nil),                      // 14: roster.v1.BulkSubscriber
+	(*BulkCreateSubscribersRequest)(nil),        // 15: roster.v1.BulkCreateSubscribersRequest
+	(*BulkResult)(nil),                          // 16: roster.v1.BulkResult
+	(*BulkFailure)(nil),                         // 17: roster.v1.BulkFailure
+	(*BulkCreateSubscribersResponse)(nil),       // 18: roster.v1.BulkCreateSubscribersResponse
+	(*GetSubscriberRequest)(nil),                // 19: roster.v1.GetSubscriberRequest
+	(*GetSubscriberResponse)(nil),               // 20: roster.v1.GetSubscriberResponse
+	(*BatchGetSubscribersRequest)(nil),          // 21: roster.v1.BatchGetSubscribersRequest
+	(*BatchGetSubscribersResponse)(nil),         // 22: roster.v1.BatchGetSubscribersResponse
+	(*ListSubscribersRequest)(nil),              // 23: roster.v1.ListSubscribersRequest
+	(*ListSubscribersResponse)(nil),             // 24: roster.v1.ListSubscribersResponse
+	(*UpdateSubscriberRequest)(nil),             // 25: roster.v1.UpdateSubscriberRequest
+	(*UpdateSubscriberResponse)(nil),            // 26: roster.v1.UpdateSubscriberResponse
+	(*ChangeSubscriberStatusRequest)(nil),       // 27: roster.v1.ChangeSubscriberStatusRequest
+	(*ChangeSubscriberStatusResponse)(nil),      // 28: roster.v1.ChangeSubscriberStatusResponse
+	(*AddSubscriberTagsRequest)(nil),            // 29: roster.v1.AddSubscriberTagsRequest
+	(*AddSubscriberTagsResponse)(nil),           // 30: roster.v1.AddSubscriberTagsResponse
+	(*RemoveSubscriberTagsRequest)(nil),         // 31: roster.v1.RemoveSubscriberTagsRequest
+	(*RemoveSubscriberTagsResponse)(nil),        // 32: roster.v1.RemoveSubscriberTagsResponse
+	(*SubscriberHistoryEntry)(nil),              // 33: roster.v1.SubscriberHistoryEntry
+	(*ListSubscriberHistoryRequest)(nil),        // 34: roster.v1.ListSubscriberHistoryRequest
+	(*ListSubscriberHistoryResponse)(nil),       // 35: roster.v1.ListSubscriberHistoryResponse
+	(*PersonalDelivery)(nil),                    // 36: roster.v1.PersonalDelivery
+	(*GetSubscriberPersonalDataRequest)(nil),    // 37: roster.v1.GetSubscriberPersonalDataRequest
+	(*GetSubscriberPersonalDataResponse)(nil),   // 38: roster.v1.GetSubscriberPersonalDataResponse
+	(*ImportSubscriber)(nil),                    // 39: roster.v1.ImportSubscriber
+	(*UnknownColumns)(nil),                      // 40: roster.v1.UnknownColumns
+	(*ImportSubscribersRequest)(nil),            // 41: roster.v1.ImportSubscribersRequest
+	(*ImportResult)(nil),                        // 42: roster.v1.ImportResult
+	(*ImportSummary)(nil),                       // 43: roster.v1.ImportSummary
+	(*ImportSubscribersResponse)(nil),           // 44: roster.v1.ImportSubscribersResponse
+	(*ExportSubscribersRequest)(nil),            // 45: roster.v1.ExportSubscribersRequest
+	(*ExportSubscribersResponse)(nil),           // 46: roster.v1.ExportSubscribersResponse
+	(*DeleteSubscriberRequest)(nil),             // 47: roster.v1.DeleteSubscriberRequest
+	(*DeleteSubscriberResponse)(nil),            // 48: roster.v1.DeleteSubscriberResponse
+	(*Subscriber_Consent)(nil),                  // 49: roster.v1.Subscriber.Consent
+	(*SubscriberHistoryEntry_TagChange)(nil),    // 50: roster.v1.SubscriberHistoryEntry.TagChange
+	(*SubscriberHistoryEntry_StatusChange)(nil), // 51: roster.v1.SubscriberHistoryEntry.StatusChange
+	(*ImportSummary_UnrecognizedCells)(nil),     // 52: roster.v1.ImportSummary.UnrecognizedCells
+	nil,                                         // 53: roster.v1.ImportSummary.ReasonsEntry
+	nil,                                         // 54: roster.v1.ImportSummary.StatusesEntry
+	(*timestamppb.Timestamp)(nil),               // 55: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),                     // 56: google.protobuf.Struct
+	(*Row_Fault)(nil),                           // 57: roster.v1.Row.Fault
+	(*fieldmaskpb.FieldMask)(nil),               // 58: google.protobuf.FieldMask
+	(*WebhookDelivery)(nil),                     // 59: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),                      // 60: roster.v1.WebhookAttempt
+	(*Event)(nil),                               // 61: roster.v1.Event
+	(*CsvLine)(nil),                             // 62: roster.v1.CsvLine
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,   // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
-	54,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
-	55,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
-	54,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
-	54,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	54,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	54,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	48,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	55,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	10,  // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	55,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	56,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
-	13,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
+	55,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
+	56,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
+	55,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
+	55,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	55,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	55,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	49,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	56,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	11,  // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	56,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	57,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
+	14,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
 	6,   // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
 	8,   // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.ImportResult.Outcome
 	2,   // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.BulkFailure.Reason
 	2,   // 16: roster.v1.BulkFailure.reason:type_name -> roster.v1.BulkFailure.Reason
-	16,  // 17: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
-	15,  // 18: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
+	17,  // 17: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
+	16,  // 18: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
 	1,   // 19: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
-	57,  // 20: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
-	10,  // 21: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	58,  // 20: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
+	11,  // 21: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	1,   // 22: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	10,  // 23: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	11,  // 23: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
 	0,   // 24: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	54,  // 25: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	54,  // 26: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	54,  // 27: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	54,  // 28: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	55,  // 25: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	55,  // 26: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	55,  // 27: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	55,  // 28: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
 	1,   // 29: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	57,  // 30: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
-	10,  // 31: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	57,  // 32: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	55,  // 33: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	10,  // 34: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	58,  // 30: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
+	11,  // 31: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	58,  // 32: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	56,  // 33: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	11,  // 34: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	0,   // 35: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	10,  // 36: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	10,  // 37: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	10,  // 38: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	11,  // 36: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	11,  // 37: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	11,  // 38: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
 	3,   // 39: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
-	54,  // 40: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	55,  // 40: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
 	4,   // 41: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	55,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	55,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	49,  // 44: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	50,  // 45: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	32,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	58,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	59,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	10,  // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	32,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	60,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	35,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	55,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	56,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	56,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	50,  // 44: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	51,  // 45: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	33,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	59,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	60,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	11,  // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	33,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	61,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	36,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	56,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
 	0,   // 54: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	54,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	54,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	54,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	54,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	54,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	48,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	56,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	55,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	55,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	55,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	55,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	55,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	49,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	57,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
 	6,   // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	13,  // 63: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
-	61,  // 64: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	38,  // 65: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	14,  // 63: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
+	62,  // 64: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	39,  // 65: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
 	7,   // 66: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
 	5,   // 67: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
 	8,   // 68: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
 	2,   // 69: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	52,  // 70: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
-	53,  // 71: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	53,  // 70: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
+	54,  // 71: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
 	7,   // 72: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	51,  // 73: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	41,  // 74: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	42,  // 75: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	52,  // 73: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
+	42,  // 74: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	43,  // 75: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
 	9,   // 76: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
 	0,   // 77: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	54,  // 78: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	54,  // 79: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	54,  // 80: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	54,  // 81: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	55,  // 78: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	55,  // 79: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	55,  // 80: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	55,  // 81: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
 	1,   // 82: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	10,  // 83: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	61,  // 84: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	54,  // 85: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 86: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 87: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	11,  // 88: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	14,  // 89: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	18,  // 90: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	20,  // 91: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	22,  // 92: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	24,  // 93: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	26,  // 94: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	28,  // 95: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	30,  // 96: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	33,  // 97: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	36,  // 98: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	40,  // 99: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	44,  // 100: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	46,  // 101: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	12,  // 102: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	17,  // 103: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	19,  // 104: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	21,  // 105: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	23,  // 106: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	25,  // 107: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	27,  // 108: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	29,  // 109: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	31,  // 110: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	34,  // 111: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	37,  // 112: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	43,  // 113: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	45,  // 114: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	47,  // 115: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	102, // [102:116] is the sub-list for method output_type
-	88,  // [88:102] is the sub-list for method input_type
-	88,  // [88:88] is the sub-list for extension type_name
-	88,  // [88:88] is the sub-list for extension extendee
-	0,   // [0:88] is the sub-list for field type_name
+	10,  // 83: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
+	11,  // 84: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	62,  // 85: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	55,  // 86: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 87: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 88: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	12,  // 89: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	15,  // 90: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	19,  // 91: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	21,  // 92: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	23,  // 93: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	25,  // 94: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	27,  // 95: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	29,  // 96: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	31,  // 97: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	34,  // 98: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	37,  // 99: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	41,  // 100: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	45,  // 101: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	47,  // 102: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	13,  // 103: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	18,  // 104: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	20,  // 105: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	22,  // 106: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	24,  // 107: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	26,  // 108: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	28,  // 109: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	30,  // 110: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	32,  // 111: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	35,  // 112: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	38,  // 113: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	44,  // 114: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	46,  // 115: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	48,  // 116: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	103, // [103:117] is the sub-list for method output_type
+	89,  // [89:103] is the sub-list for method input_type
+	89,  // [89:89] is the sub-list for extension type_name
+	89,  // [89:89] is the sub-list for extension extendee
+	0,   // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -4702,6 +4797,7 @@ func file_roster_v1_subscribers_proto_init() {
 	}
 	file_roster_v1_http_proto_init()
 	file_roster_v1_webhooks_proto_init()
+	file_roster_v1_subscribers_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[5].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[22].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[31].OneofWrappers = []any{}
@@ -4713,7 +4809,7 @@ func file_roster_v1_subscribers_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_subscribers_proto_rawDesc), len(file_roster_v1_subscribers_proto_rawDesc)),
-			NumEnums:      10,
+			NumEnums:      11,
 			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,

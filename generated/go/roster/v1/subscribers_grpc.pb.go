@@ -137,7 +137,7 @@ type SubscriberServiceClient interface {
 	// each message holds many subscribers, at most 1 MiB. The response begins as soon as
 	// the request is accepted. A later failure ends NDJSON with an error record and aborts
 	// text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-	// request.
+	// request, and with PUBLIC_URL_NOT_SET for links that cannot be created.
 	ExportSubscribers(ctx context.Context, in *ExportSubscribersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportSubscribersResponse], error)
 	// Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
 	// BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
@@ -406,7 +406,7 @@ type SubscriberServiceServer interface {
 	// each message holds many subscribers, at most 1 MiB. The response begins as soon as
 	// the request is accepted. A later failure ends NDJSON with an error record and aborts
 	// text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-	// request.
+	// request, and with PUBLIC_URL_NOT_SET for links that cannot be created.
 	ExportSubscribers(*ExportSubscribersRequest, grpc.ServerStreamingServer[ExportSubscribersResponse]) error
 	// Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
 	// BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With

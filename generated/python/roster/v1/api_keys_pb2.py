@@ -28,7 +28,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/api_keys.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\x92\x02\n\x06\x41piKey\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12 \n\x04name\x18\x02 \x01(\tB\x12\xaa\xb5\x18\x0enightly import\x12\x18\n\x05scope\x18\x03 \x01(\tB\t\xaa\xb5\x18\x05write\x12R\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12L\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\"\xda\x01\n\x13\x43reateApiKeyRequest\x12.\n\x04name\x18\x01 \x01(\tB \xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x0enightly import\x12\x34\n\x05scope\x18\x02 \x01(\tB%\xbaH\x19r\x14R\x04readR\x05writeR\x05\x61\x64min\xc8\x01\x01\xaa\xb5\x18\x05write\x12]\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB-\xbaH\x0e\xb2\x01\x0b\x1a\x07\x08\xff\x82\xd1\xff\xaf\x07@\x01\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\"\x8c\x01\n\x14\x43reateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\"N\n\x12ListApiKeysRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\"|\n\x13ListApiKeysResponse\x12#\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x11.roster.v1.ApiKey\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\"A\n\x13RotateApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"\x8c\x01\n\x14RotateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\"A\n\x13RevokeApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"\x16\n\x14RevokeApiKeyResponse2\xf2\x03\n\rApiKeyService\x12u\n\x0c\x43reateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"$\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0e\"\t/api/keys:\x01*\x12j\n\x0bListApiKeys\x12\x1d.roster.v1.ListApiKeysRequest\x1a\x1e.roster.v1.ListApiKeysResponse\"\x1c\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0b\x12\t/api/keys\x12\x7f\n\x0cRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\".\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1f\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12}\n\x0cRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\",\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1e\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/api_keys.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\x92\x02\n\x06\x41piKey\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12 \n\x04name\x18\x02 \x01(\tB\x12\xaa\xb5\x18\x0enightly import\x12\x18\n\x05scope\x18\x03 \x01(\tB\t\xaa\xb5\x18\x05write\x12R\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12L\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\"\xe2\x01\n\x13\x43reateApiKeyRequest\x12.\n\x04name\x18\x01 \x01(\tB \xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x0enightly import\x12<\n\x05scope\x18\x02 \x01(\tB-\xbaH!r\x1cR\x04readR\x05writeR\x05\x61\x64minR\x06signup\xc8\x01\x01\xaa\xb5\x18\x05write\x12]\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB-\xbaH\x0e\xb2\x01\x0b\x1a\x07\x08\xff\x82\xd1\xff\xaf\x07@\x01\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\"\x8c\x01\n\x14\x43reateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\"N\n\x12ListApiKeysRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\"|\n\x13ListApiKeysResponse\x12#\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x11.roster.v1.ApiKey\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\"A\n\x13RotateApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"\x8c\x01\n\x14RotateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\"A\n\x13RevokeApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"\x16\n\x14RevokeApiKeyResponse2\xf2\x03\n\rApiKeyService\x12u\n\x0c\x43reateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"$\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0e\"\t/api/keys:\x01*\x12j\n\x0bListApiKeys\x12\x1d.roster.v1.ListApiKeysRequest\x1a\x1e.roster.v1.ListApiKeysResponse\"\x1c\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0b\x12\t/api/keys\x12\x7f\n\x0cRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\".\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1f\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12}\n\x0cRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\",\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1e\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -49,7 +49,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['name']._loaded_options = None
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['name']._serialized_options = b'\272H\007r\002\030d\310\001\001\220\265\030\001\252\265\030\016nightly import'
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['scope']._loaded_options = None
-  _globals['_CREATEAPIKEYREQUEST'].fields_by_name['scope']._serialized_options = b'\272H\031r\024R\004readR\005writeR\005admin\310\001\001\252\265\030\005write'
+  _globals['_CREATEAPIKEYREQUEST'].fields_by_name['scope']._serialized_options = b'\272H!r\034R\004readR\005writeR\005adminR\006signup\310\001\001\252\265\030\005write'
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['expires_at']._loaded_options = None
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['expires_at']._serialized_options = b'\272H\016\262\001\013\032\007\010\377\202\321\377\257\007@\001\252\265\030\0302099-01-01T00:00:00.000Z'
   _globals['_CREATEAPIKEYRESPONSE'].fields_by_name['api_key']._loaded_options = None
@@ -85,21 +85,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_APIKEY']._serialized_start=154
   _globals['_APIKEY']._serialized_end=428
   _globals['_CREATEAPIKEYREQUEST']._serialized_start=431
-  _globals['_CREATEAPIKEYREQUEST']._serialized_end=649
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=652
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=792
-  _globals['_LISTAPIKEYSREQUEST']._serialized_start=794
-  _globals['_LISTAPIKEYSREQUEST']._serialized_end=872
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=874
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=998
-  _globals['_ROTATEAPIKEYREQUEST']._serialized_start=1000
-  _globals['_ROTATEAPIKEYREQUEST']._serialized_end=1065
-  _globals['_ROTATEAPIKEYRESPONSE']._serialized_start=1068
-  _globals['_ROTATEAPIKEYRESPONSE']._serialized_end=1208
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=1210
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1275
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1277
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1299
-  _globals['_APIKEYSERVICE']._serialized_start=1302
-  _globals['_APIKEYSERVICE']._serialized_end=1800
+  _globals['_CREATEAPIKEYREQUEST']._serialized_end=657
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=660
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=800
+  _globals['_LISTAPIKEYSREQUEST']._serialized_start=802
+  _globals['_LISTAPIKEYSREQUEST']._serialized_end=880
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=882
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=1006
+  _globals['_ROTATEAPIKEYREQUEST']._serialized_start=1008
+  _globals['_ROTATEAPIKEYREQUEST']._serialized_end=1073
+  _globals['_ROTATEAPIKEYRESPONSE']._serialized_start=1076
+  _globals['_ROTATEAPIKEYRESPONSE']._serialized_end=1216
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=1218
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1283
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1285
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1307
+  _globals['_APIKEYSERVICE']._serialized_start=1310
+  _globals['_APIKEYSERVICE']._serialized_end=1808
 # @@protoc_insertion_point(module_scope)

@@ -35,7 +35,9 @@ class ApiKey(_message.Message):
     name: _builtins.str
     """Display name that describes what the key is used for."""
     scope: _builtins.str
-    """Scope of the key: "read", "write" or "admin". Each scope includes the previous one."""
+    """Scope of the key: "read", "write" or "admin", each of which includes the previous one,
+    or "signup", which only permits SignUp and can be published.
+    """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """Time of creation."""
@@ -75,7 +77,9 @@ class CreateApiKeyRequest(_message.Message):
     trimming.
     """
     scope: _builtins.str
-    """Scope of the key: "read", "write" or "admin". Each scope includes the previous one."""
+    """Scope of the key: "read", "write" or "admin", each of which includes the previous one,
+    or "signup", which only permits SignUp and can be published.
+    """
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """Time at which the key expires, in the future and before the end of the year 9999. If

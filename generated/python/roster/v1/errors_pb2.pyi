@@ -128,9 +128,9 @@ class Error(_message.Message):
         IDEMPOTENCY_KEY_IN_USE: Error._Reason.ValueType  # 25
         """A request with this idempotency key is still running."""
         RATE_LIMITED: Error._Reason.ValueType  # 26
-        """The account exceeded its rate limit, too many calls with an invalid key came from
-        one address, or a webhook has the maximum number of running tests. Retry-After
-        states when to retry.
+        """The account exceeded its rate limit, too many calls with an invalid key or link came
+        from one address, too many sign-ups came from one address or with one key, or a webhook
+        has the maximum number of running tests. Retry-After states when to retry.
         """
         WEBHOOK_NOT_FOUND: Error._Reason.ValueType  # 27
         """The account has no such webhook."""
@@ -164,6 +164,12 @@ class Error(_message.Message):
         """The account has no such operation, or it is no longer retained."""
         OPERATION_LIMIT_REACHED: Error._Reason.ValueType  # 40
         """The account has the maximum number of operations that have not ended."""
+        LINK_NOT_FOUND: Error._Reason.ValueType  # 41
+        """The token of the link is invalid, or does not work anymore. The response does not
+        distinguish these cases.
+        """
+        PUBLIC_URL_NOT_SET: Error._Reason.ValueType  # 42
+        """The server cannot create links, because ROSTER_PUBLIC_URL is not set."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
@@ -246,9 +252,9 @@ class Error(_message.Message):
     IDEMPOTENCY_KEY_IN_USE: Error.Reason.ValueType  # 25
     """A request with this idempotency key is still running."""
     RATE_LIMITED: Error.Reason.ValueType  # 26
-    """The account exceeded its rate limit, too many calls with an invalid key came from
-    one address, or a webhook has the maximum number of running tests. Retry-After
-    states when to retry.
+    """The account exceeded its rate limit, too many calls with an invalid key or link came
+    from one address, too many sign-ups came from one address or with one key, or a webhook
+    has the maximum number of running tests. Retry-After states when to retry.
     """
     WEBHOOK_NOT_FOUND: Error.Reason.ValueType  # 27
     """The account has no such webhook."""
@@ -282,6 +288,12 @@ class Error(_message.Message):
     """The account has no such operation, or it is no longer retained."""
     OPERATION_LIMIT_REACHED: Error.Reason.ValueType  # 40
     """The account has the maximum number of operations that have not ended."""
+    LINK_NOT_FOUND: Error.Reason.ValueType  # 41
+    """The token of the link is invalid, or does not work anymore. The response does not
+    distinguish these cases.
+    """
+    PUBLIC_URL_NOT_SET: Error.Reason.ValueType  # 42
+    """The server cannot create links, because ROSTER_PUBLIC_URL is not set."""
 
     @_typing.final
     class Detail(_message.Message):

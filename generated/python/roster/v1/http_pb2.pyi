@@ -31,21 +31,25 @@ class Access(_message.Message):
 
     SCOPE_FIELD_NUMBER: _builtins.int
     VERIFIED_EMAIL_FIELD_NUMBER: _builtins.int
+    PUBLIC_FIELD_NUMBER: _builtins.int
     scope: _builtins.str
-    """Scope required of the API key: "read", "write" or "admin". Each includes the previous
-    one.
+    """Scope required of the API key: "signup", "read", "write" or "admin". "write" includes
+    "signup" and "read", and "admin" includes all. Empty if the rpc is public.
     """
     verified_email: _builtins.bool
     """Whether the email address of the account must be verified."""
+    public: _builtins.bool
+    """Whether the rpc needs no API key, because a token in the request authorizes it."""
     def __init__(
         self,
         *,
         scope: _builtins.str = ...,
         verified_email: _builtins.bool = ...,
+        public: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope", "verified_email", b"verified_email"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["public", b"public", "scope", b"scope", "verified_email", b"verified_email"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -128,6 +132,8 @@ NO_CONTROL_CHARACTERS_FIELD_NUMBER: _builtins.int
 SUCCESS_STATUS_FIELD_NUMBER: _builtins.int
 ACCESS_FIELD_NUMBER: _builtins.int
 FAILS_WITH_FIELD_NUMBER: _builtins.int
+CROSS_ORIGIN_FIELD_NUMBER: _builtins.int
+RESPONSE_MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 IGNORED_KEYS_FIELD_NUMBER: _builtins.int
 BOOLEAN_LIKE_FIELD_NUMBER: _builtins.int
 TRIMMED_FIELD_NUMBER: _builtins.int
@@ -162,6 +168,10 @@ fails_with: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOpti
 """Reasons for which this rpc can fail. Reasons that apply to every rpc, such as
 UNAUTHORIZED and VALIDATION_ERROR, are derived from the other options.
 """
+cross_origin: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.bool]
+"""Whether web pages of the origins in ROSTER_CORS_ORIGINS can call the rpc over HTTP."""
+response_media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.str]
+"""For an rpc that returns google.api.HttpBody: the media type of the response."""
 ignored_keys: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MessageOptions, _containers.RepeatedScalarFieldContainer[_builtins.str]]
 """JSON keys that a body of this message can contain and that are ignored: the
 output-only fields of the resource. A fetched resource can therefore be sent back

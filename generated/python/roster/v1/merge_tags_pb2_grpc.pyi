@@ -35,10 +35,12 @@ class MergeTagServiceStub:
     def __new__(cls, channel: _aio.Channel) -> MergeTagServiceAsyncStub: ...
     RenderMergeTags: _grpc.UnaryUnaryMultiCallable[_merge_tags_pb2.RenderMergeTagsRequest, _merge_tags_pb2.RenderMergeTagsResponse]
     """Renders a subject and a body with the data of a subscriber. Fails with
-    SUBSCRIBER_NOT_FOUND.
+    SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET for a merge tag of a link.
 
-    Merge tags are {{email}}, {{firstName}}, {{lastName}} and {{customFields.<key>}}.
-    Each accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
+    Merge tags are {{email}}, {{firstName}}, {{lastName}}, {{customFields.<key>}},
+    {{confirmUrl}} and {{unsubscribeUrl}}. The last two are links, see LinkService: they
+    require a key of scope "write", are rendered for every status, and have no fallback.
+    Each of the others accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
     is missing, the fallback of the merge tag is rendered, then the fallback of the
     custom field, then an empty string. 0 and false are values. Values in the body are
     HTML-escaped. In values in the subject, line breaks and other control characters
@@ -52,10 +54,12 @@ class MergeTagServiceAsyncStub(MergeTagServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     RenderMergeTags: _aio.UnaryUnaryMultiCallable[_merge_tags_pb2.RenderMergeTagsRequest, _merge_tags_pb2.RenderMergeTagsResponse]  # type: ignore[assignment]
     """Renders a subject and a body with the data of a subscriber. Fails with
-    SUBSCRIBER_NOT_FOUND.
+    SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET for a merge tag of a link.
 
-    Merge tags are {{email}}, {{firstName}}, {{lastName}} and {{customFields.<key>}}.
-    Each accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
+    Merge tags are {{email}}, {{firstName}}, {{lastName}}, {{customFields.<key>}},
+    {{confirmUrl}} and {{unsubscribeUrl}}. The last two are links, see LinkService: they
+    require a key of scope "write", are rendered for every status, and have no fallback.
+    Each of the others accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
     is missing, the fallback of the merge tag is rendered, then the fallback of the
     custom field, then an empty string. 0 and false are values. Values in the body are
     HTML-escaped. In values in the subject, line breaks and other control characters
@@ -72,10 +76,12 @@ class MergeTagServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_merge_tags_pb2.RenderMergeTagsResponse, _abc.Awaitable[_merge_tags_pb2.RenderMergeTagsResponse]]:
         """Renders a subject and a body with the data of a subscriber. Fails with
-        SUBSCRIBER_NOT_FOUND.
+        SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET for a merge tag of a link.
 
-        Merge tags are {{email}}, {{firstName}}, {{lastName}} and {{customFields.<key>}}.
-        Each accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
+        Merge tags are {{email}}, {{firstName}}, {{lastName}}, {{customFields.<key>}},
+        {{confirmUrl}} and {{unsubscribeUrl}}. The last two are links, see LinkService: they
+        require a key of scope "write", are rendered for every status, and have no fallback.
+        Each of the others accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
         is missing, the fallback of the merge tag is rendered, then the fallback of the
         custom field, then an empty string. 0 and false are values. Values in the body are
         HTML-escaped. In values in the subject, line breaks and other control characters

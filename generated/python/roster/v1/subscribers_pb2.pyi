@@ -144,6 +144,8 @@ class Subscriber(_message.Message):
     CONFIRMED_AT_FIELD_NUMBER: _builtins.int
     UNSUBSCRIBED_AT_FIELD_NUMBER: _builtins.int
     CONSENT_FIELD_NUMBER: _builtins.int
+    CONFIRM_URL_FIELD_NUMBER: _builtins.int
+    UNSUBSCRIBE_URL_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters. Identifiers increase in order of creation."""
     email: _builtins.str
@@ -154,6 +156,14 @@ class Subscriber(_message.Message):
     """Last name; empty if unknown."""
     status: Global___Subscriber.Status.ValueType
     """Subscription status."""
+    confirm_url: _builtins.str
+    """URL of the page that confirms the subscription, see LinkService; only in exports that
+    include links, and in the events subscriber.created and subscriber.signup_repeated.
+    Absent if the status is not UNCONFIRMED, except in subscriber.signup_repeated, and if
+    the server has no public URL.
+    """
+    unsubscribe_url: _builtins.str
+    """URL of the page that unsubscribes; in the same exports and events."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of the subscriber's tags as the tags spell them, sorted case-insensitively."""
@@ -209,12 +219,21 @@ class Subscriber(_message.Message):
         confirmed_at: _timestamp_pb2.Timestamp | None = ...,
         unsubscribed_at: _timestamp_pb2.Timestamp | None = ...,
         consent: Global___Subscriber.Consent | None = ...,
+        confirm_url: _builtins.str | None = ...,
+        unsubscribe_url: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["confirmed_at", b"confirmed_at", "consent", b"consent", "created_at", b"created_at", "custom_fields", b"custom_fields", "status_changed_at", b"status_changed_at", "unsubscribed_at", b"unsubscribed_at", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confirm_url", b"_confirm_url", "_unsubscribe_url", b"_unsubscribe_url", "confirm_url", b"confirm_url", "confirmed_at", b"confirmed_at", "consent", b"consent", "created_at", b"created_at", "custom_fields", b"custom_fields", "status_changed_at", b"status_changed_at", "unsubscribe_url", b"unsubscribe_url", "unsubscribed_at", b"unsubscribed_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["confirmed_at", b"confirmed_at", "consent", b"consent", "created_at", b"created_at", "custom_fields", b"custom_fields", "email", b"email", "first_name", b"first_name", "id", b"id", "last_name", b"last_name", "status", b"status", "status_changed_at", b"status_changed_at", "tags", b"tags", "unsubscribed_at", b"unsubscribed_at", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confirm_url", b"_confirm_url", "_unsubscribe_url", b"_unsubscribe_url", "confirm_url", b"confirm_url", "confirmed_at", b"confirmed_at", "consent", b"consent", "created_at", b"created_at", "custom_fields", b"custom_fields", "email", b"email", "first_name", b"first_name", "id", b"id", "last_name", b"last_name", "status", b"status", "status_changed_at", b"status_changed_at", "tags", b"tags", "unsubscribe_url", b"unsubscribe_url", "unsubscribed_at", b"unsubscribed_at", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__confirm_url: _TypeAlias = _typing.Literal["confirm_url"]  # noqa: Y015
+    _WhichOneofArgType__confirm_url: _TypeAlias = _typing.Literal["_confirm_url", b"_confirm_url"]  # noqa: Y015
+    _WhichOneofReturnType__unsubscribe_url: _TypeAlias = _typing.Literal["unsubscribe_url"]  # noqa: Y015
+    _WhichOneofArgType__unsubscribe_url: _TypeAlias = _typing.Literal["_unsubscribe_url", b"_unsubscribe_url"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__confirm_url) -> _WhichOneofReturnType__confirm_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__unsubscribe_url) -> _WhichOneofReturnType__unsubscribe_url | None: ...
 
 Global___Subscriber: _TypeAlias = Subscriber  # noqa: Y015
 
@@ -2196,6 +2215,29 @@ class ExportSubscribersRequest(_message.Message):
     or TEXT value of whitespace only. Imports remove it. An empty cell means no value.
     """
 
+    class _Include:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _IncludeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ExportSubscribersRequest._Include.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        INCLUDE_UNSPECIFIED: ExportSubscribersRequest._Include.ValueType  # 0
+        """Nothing."""
+        LINKS: ExportSubscribersRequest._Include.ValueType  # 1
+        """confirm_url and unsubscribe_url. Requires a key of scope "write". In CSV, it adds the
+        columns confirmUrl and unsubscribeUrl.
+        """
+
+    class Include(_Include, metaclass=_IncludeEnumTypeWrapper):
+        """What the records of an export can contain in addition to the fields of the view."""
+
+    INCLUDE_UNSPECIFIED: ExportSubscribersRequest.Include.ValueType  # 0
+    """Nothing."""
+    LINKS: ExportSubscribersRequest.Include.ValueType  # 1
+    """confirm_url and unsubscribe_url. Requires a key of scope "write". In CSV, it adds the
+    columns confirmUrl and unsubscribeUrl.
+    """
+
     FORMAT_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     TAG_FIELD_NUMBER: _builtins.int
@@ -2207,6 +2249,7 @@ class ExportSubscribersRequest(_message.Message):
     VIEW_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
     SEGMENT_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
     format: Global___ExportSubscribersRequest.Format.ValueType
     """Format of the response. If unspecified, the Accept header selects it over HTTP:
     text/csv for CSV, otherwise NDJSON.
@@ -2245,6 +2288,10 @@ class ExportSubscribersRequest(_message.Message):
     def updated_before(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers last changed before this time."""
 
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[Global___ExportSubscribersRequest.Include.ValueType]:
+        """What each record also contains. Default: nothing."""
+
     def __init__(
         self,
         *,
@@ -2259,10 +2306,11 @@ class ExportSubscribersRequest(_message.Message):
         view: Global___Subscriber.View.ValueType = ...,
         filter: _builtins.str = ...,
         segment: _builtins.str = ...,
+        include: _abc.Iterable[Global___ExportSubscribersRequest.Include.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "created_after", b"created_after", "created_before", b"created_before", "filter", b"filter", "format", b"format", "segment", b"segment", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "created_after", b"created_after", "created_before", b"created_before", "filter", b"filter", "format", b"format", "include", b"include", "segment", b"segment", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -271,7 +271,7 @@ class SubscriberServiceServicer:
         each message holds many subscribers, at most 1 MiB. The response begins as soon as
         the request is accepted. A later failure ends NDJSON with an error record and aborts
         text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-        request.
+        request, and with PUBLIC_URL_NOT_SET for links that cannot be created.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -140,7 +140,7 @@ class SubscriberServiceStub:
     each message holds many subscribers, at most 1 MiB. The response begins as soon as
     the request is accepted. A later failure ends NDJSON with an error record and aborts
     text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-    request.
+    request, and with PUBLIC_URL_NOT_SET for links that cannot be created.
     """
     DeleteSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]
     """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
@@ -261,7 +261,7 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     each message holds many subscribers, at most 1 MiB. The response begins as soon as
     the request is accepted. A later failure ends NDJSON with an error record and aborts
     text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-    request.
+    request, and with PUBLIC_URL_NOT_SET for links that cannot be created.
     """
     DeleteSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]  # type: ignore[assignment]
     """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
@@ -457,7 +457,7 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         each message holds many subscribers, at most 1 MiB. The response begins as soon as
         the request is accepted. A later failure ends NDJSON with an error record and aborts
         text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-        request.
+        request, and with PUBLIC_URL_NOT_SET for links that cannot be created.
         """
 
     @_abc_1.abstractmethod

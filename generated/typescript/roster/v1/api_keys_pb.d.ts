@@ -34,7 +34,8 @@ export declare type ApiKey = Message<"roster.v1.ApiKey"> & {
   name: string;
 
   /**
-   * Scope of the key: "read", "write" or "admin". Each scope includes the previous one.
+   * Scope of the key: "read", "write" or "admin", each of which includes the previous one,
+   * or "signup", which only permits SignUp and can be published.
    *
    * @generated from field: string scope = 3;
    */
@@ -76,7 +77,8 @@ export declare type CreateApiKeyRequest = Message<"roster.v1.CreateApiKeyRequest
   name: string;
 
   /**
-   * Scope of the key: "read", "write" or "admin". Each scope includes the previous one.
+   * Scope of the key: "read", "write" or "admin", each of which includes the previous one,
+   * or "signup", which only permits SignUp and can be published.
    *
    * @generated from field: string scope = 2;
    */

@@ -460,9 +460,9 @@ export enum Error_Reason {
   IDEMPOTENCY_KEY_IN_USE = 25,
 
   /**
-   * The account exceeded its rate limit, too many calls with an invalid key came from
-   * one address, or a webhook has the maximum number of running tests. Retry-After
-   * states when to retry.
+   * The account exceeded its rate limit, too many calls with an invalid key or link came
+   * from one address, too many sign-ups came from one address or with one key, or a webhook
+   * has the maximum number of running tests. Retry-After states when to retry.
    *
    * @generated from enum value: RATE_LIMITED = 26;
    */
@@ -567,6 +567,21 @@ export enum Error_Reason {
    * @generated from enum value: OPERATION_LIMIT_REACHED = 40;
    */
   OPERATION_LIMIT_REACHED = 40,
+
+  /**
+   * The token of the link is invalid, or does not work anymore. The response does not
+   * distinguish these cases.
+   *
+   * @generated from enum value: LINK_NOT_FOUND = 41;
+   */
+  LINK_NOT_FOUND = 41,
+
+  /**
+   * The server cannot create links, because ROSTER_PUBLIC_URL is not set.
+   *
+   * @generated from enum value: PUBLIC_URL_NOT_SET = 42;
+   */
+  PUBLIC_URL_NOT_SET = 42,
 }
 
 /**

@@ -22,8 +22,8 @@ export declare const file_roster_v1_http: GenFile;
  */
 export declare type Access = Message<"roster.v1.Access"> & {
   /**
-   * Scope required of the API key: "read", "write" or "admin". Each includes the previous
-   * one.
+   * Scope required of the API key: "signup", "read", "write" or "admin". "write" includes
+   * "signup" and "read", and "admin" includes all. Empty if the rpc is public.
    *
    * @generated from field: string scope = 1;
    */
@@ -35,6 +35,13 @@ export declare type Access = Message<"roster.v1.Access"> & {
    * @generated from field: bool verified_email = 2;
    */
   verifiedEmail: boolean;
+
+  /**
+   * Whether the rpc needs no API key, because a token in the request authorizes it.
+   *
+   * @generated from field: bool public = 3;
+   */
+  public: boolean;
 };
 
 /**
@@ -142,6 +149,20 @@ export declare const access: GenExtension<MethodOptions, Access>;
  * @generated from extension: repeated roster.v1.Error.Reason fails_with = 50003;
  */
 export declare const fails_with: GenExtension<MethodOptions, Error_Reason[]>;
+
+/**
+ * Whether web pages of the origins in ROSTER_CORS_ORIGINS can call the rpc over HTTP.
+ *
+ * @generated from extension: bool cross_origin = 50004;
+ */
+export declare const cross_origin: GenExtension<MethodOptions, boolean>;
+
+/**
+ * For an rpc that returns google.api.HttpBody: the media type of the response.
+ *
+ * @generated from extension: string response_media_type = 50005;
+ */
+export declare const response_media_type: GenExtension<MethodOptions, string>;
 
 /**
  * JSON keys that a body of this message can contain and that are ignored: the

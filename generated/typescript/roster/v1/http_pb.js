@@ -13,7 +13,7 @@ import { file_roster_v1_errors } from "./errors_pb.js";
  * Describes the file roster/v1/http.proto.
  */
 export const file_roster_v1_http = /*@__PURE__*/
-  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIi8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCCIoCgdDc3ZMaW5lEg4KBm51bWJlchgBIAEoBRINCgVjZWxscxgCIAMoCSIdCgNSb3caFgoFRmF1bHQSDQoFZmllbGQYASABKAk6UgoVbm9fY29udHJvbF9jaGFyYWN0ZXJzEhwuZ29vZ2xlLnByb3RvYnVmLkZpbGVPcHRpb25zGNGGAyABKAhSE25vQ29udHJvbENoYXJhY3RlcnM6RwoOc3VjY2Vzc19zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgFUg1zdWNjZXNzU3RhdHVzOksKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyES5yb3N0ZXIudjEuQWNjZXNzUgZhY2Nlc3M6WAoKZmFpbHNfd2l0aBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNOGAyADKA4yFy5yb3N0ZXIudjEuRXJyb3IuUmVhc29uUglmYWlsc1dpdGg6RAoMaWdub3JlZF9rZXlzEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNGGAyADKAlSC2lnbm9yZWRLZXlzOkIKDGJvb2xlYW5fbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCFILYm9vbGVhbkxpa2U6OQoHdHJpbW1lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0oYDIAEoCFIHdHJpbW1lZDo8CgluZXh0X2xpbmsSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNSGAyABKAhSCG5leHRMaW5rOj4KCnJvd19mYXVsdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCXJvd0ZhdWx0czo5CgdleGFtcGxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgJUgdleGFtcGxlOkAKC3RleHRfZm9ybWF0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgJUgp0ZXh0Rm9ybWF0OkAKC25ldmVyX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgpuZXZlckVtcHR5OkAKC251bGxfY2xlYXJzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjYhgMgASgIUgpudWxsQ2xlYXJzOjUKBXdob2xlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZhgMgASgIUgV3aG9sZTo9CgltdWx0aWxpbmUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAhSCW11bHRpbGluZTpCCgxib2R5X2NoYXJzZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNuGAyABKAhSC2JvZHlDaGFyc2V0OjoKCGFueV9jYXNlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjchgMgASgIUgdhbnlDYXNlOjwKCWRhdGVfbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3YYDIAEoCFIIZGF0ZUxpa2U6OgoIaW5fcXVlcnkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN6GAyABKAhSB2luUXVlcnk6RQoOc3RhdHVzX2lmX3RydWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN+GAyABKAVSDHN0YXR1c0lmVHJ1ZTo+CgpvbWl0X2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjghgMgASgIUglvbWl0RW1wdHk6OQoHc2VsZWN0cxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4YYDIAEoCVIHc2VsZWN0czpCCgptZWRpYV90eXBlEiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMY0oYDIAEoCVIJbWVkaWFUeXBlQgJQAWIGcHJvdG8z", [file_google_protobuf_descriptor, file_roster_v1_errors]);
+  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIj8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCBIOCgZwdWJsaWMYAyABKAgiKAoHQ3N2TGluZRIOCgZudW1iZXIYASABKAUSDQoFY2VsbHMYAiADKAkiHQoDUm93GhYKBUZhdWx0Eg0KBWZpZWxkGAEgASgJOlIKFW5vX2NvbnRyb2xfY2hhcmFjdGVycxIcLmdvb2dsZS5wcm90b2J1Zi5GaWxlT3B0aW9ucxjRhgMgASgIUhNub0NvbnRyb2xDaGFyYWN0ZXJzOkcKDnN1Y2Nlc3Nfc3RhdHVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0YYDIAEoBVINc3VjY2Vzc1N0YXR1czpLCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgLMhEucm9zdGVyLnYxLkFjY2Vzc1IGYWNjZXNzOlgKCmZhaWxzX3dpdGgSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjThgMgAygOMhcucm9zdGVyLnYxLkVycm9yLlJlYXNvblIJZmFpbHNXaXRoOkMKDGNyb3NzX29yaWdpbhIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNSGAyABKAhSC2Nyb3NzT3JpZ2luOlAKE3Jlc3BvbnNlX21lZGlhX3R5cGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgASgJUhFyZXNwb25zZU1lZGlhVHlwZTpECgxpZ25vcmVkX2tleXMSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY0YYDIAMoCVILaWdub3JlZEtleXM6QgoMYm9vbGVhbl9saWtlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjRhgMgASgIUgtib29sZWFuTGlrZTo5Cgd0cmltbWVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjShgMgASgIUgd0cmltbWVkOjwKCW5leHRfbGluaxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1IYDIAEoCFIIbmV4dExpbms6PgoKcm93X2ZhdWx0cxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY04YDIAEoCFIJcm93RmF1bHRzOjkKB2V4YW1wbGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNWGAyABKAlSB2V4YW1wbGU6QAoLdGV4dF9mb3JtYXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNaGAyABKAlSCnRleHRGb3JtYXQ6QAoLbmV2ZXJfZW1wdHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNeGAyABKAhSCm5ldmVyRW1wdHk6QAoLbnVsbF9jbGVhcnMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNiGAyABKAhSCm51bGxDbGVhcnM6NQoFd2hvbGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNmGAyABKAhSBXdob2xlOj0KCW11bHRpbGluZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2oYDIAEoCFIJbXVsdGlsaW5lOkIKDGJvZHlfY2hhcnNldBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY24YDIAEoCFILYm9keUNoYXJzZXQ6OgoIYW55X2Nhc2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNyGAyABKAhSB2FueUNhc2U6PAoJZGF0ZV9saWtlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjdhgMgASgIUghkYXRlTGlrZTo6Cghpbl9xdWVyeRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3oYDIAEoCFIHaW5RdWVyeTpFCg5zdGF0dXNfaWZfdHJ1ZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY34YDIAEoBVIMc3RhdHVzSWZUcnVlOj4KCm9taXRfZW1wdHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOCGAyABKAhSCW9taXRFbXB0eTo5CgdzZWxlY3RzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjhhgMgASgJUgdzZWxlY3RzOkIKCm1lZGlhX3R5cGUSIS5nb29nbGUucHJvdG9idWYuRW51bVZhbHVlT3B0aW9ucxjShgMgASgJUgltZWRpYVR5cGVCAlABYgZwcm90bzM", [file_google_protobuf_descriptor, file_roster_v1_errors]);
 
 /**
  * Describes the message roster.v1.Access.
@@ -81,6 +81,22 @@ export const fails_with = /*@__PURE__*/
   extDesc(file_roster_v1_http, 3);
 
 /**
+ * Whether web pages of the origins in ROSTER_CORS_ORIGINS can call the rpc over HTTP.
+ *
+ * @generated from extension: bool cross_origin = 50004;
+ */
+export const cross_origin = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 4);
+
+/**
+ * For an rpc that returns google.api.HttpBody: the media type of the response.
+ *
+ * @generated from extension: string response_media_type = 50005;
+ */
+export const response_media_type = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 5);
+
+/**
  * JSON keys that a body of this message can contain and that are ignored: the
  * output-only fields of the resource. A fetched resource can therefore be sent back
  * unchanged.
@@ -88,7 +104,7 @@ export const fails_with = /*@__PURE__*/
  * @generated from extension: repeated string ignored_keys = 50001;
  */
 export const ignored_keys = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 4);
+  extDesc(file_roster_v1_http, 6);
 
 /**
  * For a bool: JSON also accepts 1, 0, "1", "0", "true", "false", "yes" and "no",
@@ -97,7 +113,7 @@ export const ignored_keys = /*@__PURE__*/
  * @generated from extension: bool boolean_like = 50001;
  */
 export const boolean_like = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 5);
+  extDesc(file_roster_v1_http, 7);
 
 /**
  * For text: the server removes surrounding whitespace before it checks the bounds. Text
@@ -107,7 +123,7 @@ export const boolean_like = /*@__PURE__*/
  * @generated from extension: bool trimmed = 50002;
  */
 export const trimmed = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 6);
+  extDesc(file_roster_v1_http, 8);
 
 /**
  * For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
@@ -116,7 +132,7 @@ export const trimmed = /*@__PURE__*/
  * @generated from extension: bool next_link = 50004;
  */
 export const next_link = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 7);
+  extDesc(file_roster_v1_http, 9);
 
 /**
  * For a repeated Row.Fault: the message is a row that is validated individually. If its
@@ -126,7 +142,7 @@ export const next_link = /*@__PURE__*/
  * @generated from extension: bool row_faults = 50003;
  */
 export const row_faults = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 8);
+  extDesc(file_roster_v1_http, 10);
 
 /**
  * An example value: text, enum names and timestamps are written literally, other values
@@ -135,7 +151,7 @@ export const row_faults = /*@__PURE__*/
  * @generated from extension: string example = 50005;
  */
 export const example = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 9);
+  extDesc(file_roster_v1_http, 11);
 
 /**
  * For text with rules beyond its bounds: the JSON Schema format that describes it, such
@@ -144,7 +160,7 @@ export const example = /*@__PURE__*/
  * @generated from extension: string text_format = 50006;
  */
 export const text_format = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 10);
+  extDesc(file_roster_v1_http, 12);
 
 /**
  * For text that an update can omit but not clear.
@@ -152,7 +168,7 @@ export const text_format = /*@__PURE__*/
  * @generated from extension: bool never_empty = 50007;
  */
 export const never_empty = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 11);
+  extDesc(file_roster_v1_http, 13);
 
 /**
  * For a field of an update request: null in JSON clears the field. Without this option,
@@ -161,7 +177,7 @@ export const never_empty = /*@__PURE__*/
  * @generated from extension: bool null_clears = 50008;
  */
 export const null_clears = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 12);
+  extDesc(file_roster_v1_http, 14);
 
 /**
  * For a double that is always an integer: OpenAPI describes it as an integer. An int64
@@ -170,7 +186,7 @@ export const null_clears = /*@__PURE__*/
  * @generated from extension: bool whole = 50009;
  */
 export const whole = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 13);
+  extDesc(file_roster_v1_http, 15);
 
 /**
  * For text that can have several lines: it can contain tabs, line feeds and carriage
@@ -179,7 +195,7 @@ export const whole = /*@__PURE__*/
  * @generated from extension: bool multiline = 50010;
  */
 export const multiline = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 14);
+  extDesc(file_roster_v1_http, 16);
 
 /**
  * For text that names a character encoding, such as "windows-1252": HTTP converts the
@@ -190,7 +206,7 @@ export const multiline = /*@__PURE__*/
  * @generated from extension: bool body_charset = 50011;
  */
 export const body_charset = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 15);
+  extDesc(file_roster_v1_http, 17);
 
 /**
  * For an enum: JSON ignores the letter case of its names.
@@ -198,7 +214,7 @@ export const body_charset = /*@__PURE__*/
  * @generated from extension: bool any_case = 50012;
  */
 export const any_case = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 16);
+  extDesc(file_roster_v1_http, 18);
 
 /**
  * For a Timestamp: JSON also accepts a date, which means midnight UTC.
@@ -206,7 +222,7 @@ export const any_case = /*@__PURE__*/
  * @generated from extension: bool date_like = 50013;
  */
 export const date_like = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 17);
+  extDesc(file_roster_v1_http, 19);
 
 /**
  * For a field of a request: HTTP reads it from the query, also if the body is the whole
@@ -215,7 +231,7 @@ export const date_like = /*@__PURE__*/
  * @generated from extension: bool in_query = 50014;
  */
 export const in_query = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 18);
+  extDesc(file_roster_v1_http, 20);
 
 /**
  * For a bool of a response: the HTTP status of the response if it is true. The body does
@@ -224,7 +240,7 @@ export const in_query = /*@__PURE__*/
  * @generated from extension: int32 status_if_true = 50015;
  */
 export const status_if_true = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 19);
+  extDesc(file_roster_v1_http, 21);
 
 /**
  * For a repeated field of a response: JSON does not contain it if it is empty.
@@ -232,7 +248,7 @@ export const status_if_true = /*@__PURE__*/
  * @generated from extension: bool omit_empty = 50016;
  */
 export const omit_empty = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 20);
+  extDesc(file_roster_v1_http, 22);
 
 /**
  * For a FieldMask of a request (AIP-157): the name of a field of the response. If the
@@ -241,7 +257,7 @@ export const omit_empty = /*@__PURE__*/
  * @generated from extension: string selects = 50017;
  */
 export const selects = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 21);
+  extDesc(file_roster_v1_http, 23);
 
 /**
  * For an enum that selects the format of a streamed response: the media type of the
@@ -252,5 +268,5 @@ export const selects = /*@__PURE__*/
  * @generated from extension: string media_type = 50002;
  */
 export const media_type = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 22);
+  extDesc(file_roster_v1_http, 24);
 

@@ -74,6 +74,15 @@ export declare type RenderMergeTagsResponse = Message<"roster.v1.RenderMergeTags
    * @generated from field: repeated string unknown = 3;
    */
   unknown: string[];
+
+  /**
+   * Header fields of the mail by name: List-Unsubscribe and List-Unsubscribe-Post, with
+   * which mailbox providers offer to unsubscribe (RFC 8058). Absent unless the template
+   * contains {{unsubscribeUrl}}.
+   *
+   * @generated from field: map<string, string> headers = 4;
+   */
+  headers: { [key: string]: string };
 };
 
 /**
@@ -90,10 +99,12 @@ export declare const RenderMergeTagsResponseSchema: GenMessage<RenderMergeTagsRe
 export declare const MergeTagService: GenService<{
   /**
    * Renders a subject and a body with the data of a subscriber. Fails with
-   * SUBSCRIBER_NOT_FOUND.
+   * SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET for a merge tag of a link.
    *
-   * Merge tags are {{email}}, {{firstName}}, {{lastName}} and {{customFields.<key>}}.
-   * Each accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
+   * Merge tags are {{email}}, {{firstName}}, {{lastName}}, {{customFields.<key>}},
+   * {{confirmUrl}} and {{unsubscribeUrl}}. The last two are links, see LinkService: they
+   * require a key of scope "write", are rendered for every status, and have no fallback.
+   * Each of the others accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
    * is missing, the fallback of the merge tag is rendered, then the fallback of the
    * custom field, then an empty string. 0 and false are values. Values in the body are
    * HTML-escaped. In values in the subject, line breaks and other control characters

@@ -115,6 +115,23 @@ export declare type Subscriber = Message<"roster.v1.Subscriber"> & {
    * @generated from field: roster.v1.Subscriber.Consent consent = 13;
    */
   consent?: Subscriber_Consent | undefined;
+
+  /**
+   * URL of the page that confirms the subscription, see LinkService; only in exports that
+   * include links, and in the events subscriber.created and subscriber.signup_repeated.
+   * Absent if the status is not UNCONFIRMED, except in subscriber.signup_repeated, and if
+   * the server has no public URL.
+   *
+   * @generated from field: optional string confirm_url = 14;
+   */
+  confirmUrl?: string | undefined;
+
+  /**
+   * URL of the page that unsubscribes; in the same exports and events.
+   *
+   * @generated from field: optional string unsubscribe_url = 15;
+   */
+  unsubscribeUrl?: string | undefined;
 };
 
 /**
@@ -2443,6 +2460,13 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
    * @generated from field: string segment = 11;
    */
   segment: string;
+
+  /**
+   * What each record also contains. Default: nothing.
+   *
+   * @generated from field: repeated roster.v1.ExportSubscribersRequest.Include include = 12;
+   */
+  include: ExportSubscribersRequest_Include[];
 };
 
 /**
@@ -2485,6 +2509,33 @@ export enum ExportSubscribersRequest_Format {
  * Describes the enum roster.v1.ExportSubscribersRequest.Format.
  */
 export declare const ExportSubscribersRequest_FormatSchema: GenEnum<ExportSubscribersRequest_Format>;
+
+/**
+ * What the records of an export can contain in addition to the fields of the view.
+ *
+ * @generated from enum roster.v1.ExportSubscribersRequest.Include
+ */
+export enum ExportSubscribersRequest_Include {
+  /**
+   * Nothing.
+   *
+   * @generated from enum value: INCLUDE_UNSPECIFIED = 0;
+   */
+  INCLUDE_UNSPECIFIED = 0,
+
+  /**
+   * confirm_url and unsubscribe_url. Requires a key of scope "write". In CSV, it adds the
+   * columns confirmUrl and unsubscribeUrl.
+   *
+   * @generated from enum value: LINKS = 1;
+   */
+  LINKS = 1,
+}
+
+/**
+ * Describes the enum roster.v1.ExportSubscribersRequest.Include.
+ */
+export declare const ExportSubscribersRequest_IncludeSchema: GenEnum<ExportSubscribersRequest_Include>;
 
 /**
  * Exported subscribers, as records or as lines of CSV.
@@ -2755,7 +2806,7 @@ export declare const SubscriberService: GenService<{
    * each message holds many subscribers, at most 1 MiB. The response begins as soon as
    * the request is accepted. A later failure ends NDJSON with an error record and aborts
    * text/csv. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-   * request.
+   * request, and with PUBLIC_URL_NOT_SET for links that cannot be created.
    *
    * @generated from rpc roster.v1.SubscriberService.ExportSubscribers
    */

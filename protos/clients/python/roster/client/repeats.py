@@ -71,13 +71,13 @@ def methods() -> Iterator[MethodDescriptor]:
 
 
 def takes_key(method: MethodDescriptor) -> bool:
-    """Whether an rpc takes an idempotency key: an HTTP POST that is not read-only or streamed."""
-    return _verb(method) == "post" and not method.client_streaming and not _only_reads(method)
+    """Whether an rpc takes an idempotency key: a POST that is neither streamed nor idempotent."""
+    return _verb(method) == "post" and not method.client_streaming and not _is_idempotent(method)
 
 
 def is_repeatable(method: MethodDescriptor) -> bool:
     """Whether a repeated call has the same effect and response as one call."""
-    return _verb(method) in ("get", "put") or _only_reads(method) or takes_key(method)
+    return _verb(method) in ("get", "put") or _is_idempotent(method) or takes_key(method)
 
 
 def _verb(method: MethodDescriptor) -> str | None:
@@ -85,6 +85,7 @@ def _verb(method: MethodDescriptor) -> str | None:
     return verb
 
 
-def _only_reads(method: MethodDescriptor) -> bool:
+def _is_idempotent(method: MethodDescriptor) -> bool:
+    """Whether the proto declares that the rpc is idempotent, or has no side effects."""
     options = method.GetOptions()
-    return options.idempotency_level == options.NO_SIDE_EFFECTS
+    return options.idempotency_level != options.IDEMPOTENCY_UNKNOWN

@@ -1,0 +1,91 @@
+"""Lets web pages of other origins call some rpcs (CORS, in the Fetch standard).
+
+Applies to bindings with the option `cross_origin` and to the origins in `Options.cors_origins`.
+For any other request no header is added, and browsers then hide the response from the page.
+Access-Control-Allow-Credentials is never sent, so browsers send no cookies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from aiohttp import web
+from aiohttp.http import RawRequestMessage
+
+from .headers import add_vary
+from .responses import Response
+from .routing.routes import Routes
+from .streams.response import StreamResponse
+
+ANY_ORIGIN = "*"
+_REQUESTED_METHOD = "Access-Control-Request-Method"
+_PREFLIGHT = {
+    "Access-Control-Allow-Headers": "authorization, content-type, idempotency-key, x-api-key",
+    # Chromium caches a response to a preflight for at most two hours.
+    "Access-Control-Max-Age": "7200",
+    "Vary": f"Origin, {_REQUESTED_METHOD}, Access-Control-Request-Headers",
+}
+
+
+class CrossOrigin:
+    """Determines the CORS headers of responses, given the allowed origins."""
+
+    def __init__(self, origins: frozenset[str], routes: Routes) -> None:
+        self._origins = origins
+        self._routes = routes
+
+    def preflight_headers(
+        self, request: web.BaseRequest, path: str, methods: Iterable[str]
+    ) -> dict[str, str]:
+        """Returns the headers of the response to OPTIONS; none if it is no allowed preflight.
+
+        `methods` are those of the path.
+        """
+        requested = request.headers.get(_REQUESTED_METHOD)
+        origin = self._allowed_origin(request.headers)
+        if requested is None or origin is None:
+            return {}
+        allowed = [method for method in methods if self._is_cross_origin(method, path)]
+        if requested not in allowed:
+            return {}
+        return {
+            "Access-Control-Allow-Origin": origin,
+            "Access-Control-Allow-Methods": ", ".join(allowed),
+            **_PREFLIGHT,
+        }
+
+    def add_headers(self, response: Response | StreamResponse, request: web.BaseRequest) -> None:
+        """Adds the headers to the response of a `cross_origin` binding."""
+        origin = self._allowed_origin(request.headers)
+        # A StreamResponse has been sent; bindings with the option are unary.
+        if origin is not None and isinstance(response, Response):
+            response.headers.update(_headers(origin))
+            add_vary(response.headers, "Origin")
+
+    def headers_of(self, request: web.BaseRequest | RawRequestMessage, path: str) -> dict[str, str]:
+        """Returns the headers of a response for a request that was not routed."""
+        origin = self._allowed_origin(request.headers)
+        if origin is None or not self._is_cross_origin(request.method, path):
+            return {}
+        return {**_headers(origin), "Vary": "Origin"}
+
+    def _is_cross_origin(self, method: str, path: str) -> bool:
+        match = self._routes.match(method, path)
+        return match is not None and match.binding.cross_origin
+
+    def _allowed_origin(self, headers: Mapping[str, str]) -> str | None:
+        """Returns the value of Access-Control-Allow-Origin; None if the origin is not allowed."""
+        origin = headers.get("Origin")
+        if origin is None:
+            return None
+        if ANY_ORIGIN in self._origins:
+            return ANY_ORIGIN
+        # Browsers send origins in lower case.
+        return origin if origin in self._origins else None
+
+
+def _headers(origin: str) -> dict[str, str]:
+    return {
+        "Access-Control-Allow-Origin": origin,
+        "Access-Control-Expose-Headers": "X-Request-Id, Retry-After",
+    }

@@ -1,0 +1,59 @@
+"""SignupService."""
+
+from __future__ import annotations
+
+from roster.v1 import signups_pb2 as pb
+from roster.v1.signups_pb2_grpc import SignupServiceServicer
+
+from .. import response_times
+from ..accounts.rules import SIGNUP
+from ..caller import account_id, client_address, current
+from ..errors import invalid
+from ..messages import Context, check_ip, struct_to_dict
+from ..response_times import wait_for_step
+from ..storage.database import Database
+from ..storage.transaction import Transaction
+from ..subscribers.fields import PROFILE, Status
+from ..subscribers.history import Actor, Source
+from ..subscribers.rules import NewSubscriber, check_email
+from ..tags.rules import distinct
+from ..texts import caseless_key
+from .store import SignupStore
+
+
+class SignupService(SignupServiceServicer):
+    """Accepts sign-ups for the caller's account."""
+
+    def __init__(self, database: Database, store: SignupStore) -> None:
+        self._database = database
+        self._store = store
+
+    async def SignUp(self, request: pb.SignUpRequest, _context: Context) -> pb.SignUpResponse:
+        started = response_times.now()
+        account, by = account_id(), _person(request)
+        new = NewSubscriber(
+            email=check_email(request.email),
+            profile={name: getattr(request, name) for name in PROFILE},
+            status=Status.UNCONFIRMED,
+            tags=distinct(list(request.tags)),
+            values=struct_to_dict(request.custom_fields),
+        )
+        tag_paths = {caseless_key(name): f"tags[{i}]" for i, name in enumerate(request.tags)}
+
+        def sign_up(tx: Transaction) -> pb.SignUpResponse:
+            self._store.check(account, new, tag_paths, tx)
+            if not request.website:
+                self._store.sign_up(account, new, tx, by)
+            return pb.SignUpResponse()
+
+        await self._database.write(sign_up)
+        # Storing a new subscriber takes longer than finding an existing one.
+        await wait_for_step(started)
+        return pb.SignUpResponse()
+
+
+def _person(request: pb.SignUpRequest) -> Actor:
+    """Returns the person who signs up. Raises ValidationError for `ip`."""
+    if request.ip and current().scope == SIGNUP:
+        raise invalid("ip", "INVALID_VALUE", "requires an API key of another scope than signup")
+    return Actor(Source.SELF_SERVICE, check_ip(request.ip) or client_address())

@@ -1,0 +1,209 @@
+"""The account of a key over every front."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import grpc
+import pytest
+from roster.v1.accounts_pb2 import UpdateAccountRequest
+
+from ..conftest import Account
+from ..fronts import GrpcFront, error_response, to_json
+
+IMAGES = {
+    "PNG": b"\x89PNG\r\n\x1a\n\x00",
+    "JPEG": b"\xff\xd8\xff\xe0",
+    "GIF87a": b"GIF87a\x01",
+    "GIF89a": b"GIF89a\x01",
+    "WebP": b"RIFF\n\x00\x00\x00WEBPVP8 ",
+}
+LOGO = base64.b64encode(IMAGES["PNG"]).decode()
+BRANDING = {"displayName": "Analytical Letters", "color": "#1a5fb4", "logo": LOGO}
+EMPTY = {"displayName": "", "color": "", "logo": ""}
+
+
+def text(data: bytes) -> str:
+    """Returns bytes as JSON has them."""
+    return base64.b64encode(data).decode()
+
+
+def get(account: Account) -> dict[str, Any]:
+    found: dict[str, Any] = account.ok("GetAccount")["account"]
+    return found
+
+
+def test_get_account_returns_exactly_the_documented_keys(account: Account) -> None:
+    found = get(account)
+
+    assert set(found) == {"id", "email", "emailVerified", "createdAt", *EMPTY}
+    assert (found["id"], found["emailVerified"]) == (account.id, True)
+    assert found["email"].endswith("@example.com")
+    assert {key: found[key] for key in EMPTY} == EMPTY
+
+
+def test_get_account_of_an_unverified_address(unverified_account: Account) -> None:
+    assert get(unverified_account)["emailVerified"] is False
+
+
+def test_update_account_changes_only_the_given_keys(account: Account) -> None:
+    before = get(account)
+
+    for key, value in BRANDING.items():
+        changed = account.ok("UpdateAccount", **{key: value})["account"]
+        assert changed == {**before, key: value}
+        assert get(account) == changed
+        before = changed
+
+
+def test_update_account_with_nothing_changes_nothing(account: Account) -> None:
+    changed = account.ok("UpdateAccount", **BRANDING)["account"]
+
+    assert account.ok("UpdateAccount")["account"] == changed
+    assert account.ok("UpdateAccount", **BRANDING)["account"] == changed
+
+
+@pytest.mark.parametrize("key", EMPTY)
+def test_empty_value_clears_one_key(account: Account, key: str) -> None:
+    changed = account.ok("UpdateAccount", **BRANDING)["account"]
+
+    assert account.ok("UpdateAccount", **{key: ""})["account"] == {**changed, key: ""}
+    assert get(account) == {**changed, key: ""}
+
+
+@pytest.mark.parametrize("key", EMPTY)
+def test_null_changes_nothing(account: Account, key: str) -> None:
+    changed = account.ok("UpdateAccount", **BRANDING)["account"]
+
+    assert account.ok("UpdateAccount", **{key: None})["account"] == changed
+
+
+def test_fetched_account_can_be_sent_back(account: Account) -> None:
+    # On gRPC, the request has no output-only fields.
+    ignored = ["id", "email", "emailVerified", "createdAt"]
+    fetched = account.ok("UpdateAccount", **BRANDING)["account"]
+    sent = {
+        key: value
+        for key, value in fetched.items()
+        if not (isinstance(account.front, GrpcFront) and key in ignored)
+    }
+
+    assert account.ok("UpdateAccount", **sent)["account"] == fetched
+
+
+def test_update_mask_selects_the_fields(grpc_account: Account) -> None:
+    changed = grpc_account.ok("UpdateAccount", **BRANDING)["account"]
+
+    without_mask = update(grpc_account, UpdateAccountRequest(display_name="New"))
+    request = UpdateAccountRequest(display_name="Newer", color="#000000")
+    request.update_mask.paths.append("color")
+    masked = update(grpc_account, request)
+    cleared = update(grpc_account, UpdateAccountRequest(update_mask={"paths": ["*"]}))
+
+    assert without_mask == {**changed, "displayName": "New"}
+    assert masked == {**changed, "displayName": "New", "color": "#000000"}
+    assert cleared == {**changed, **EMPTY}
+
+
+@pytest.mark.parametrize("path", ["email", "id", "nothing"])
+def test_update_mask_with_another_field_is_rejected(grpc_account: Account, path: str) -> None:
+    error = update(grpc_account, UpdateAccountRequest(update_mask={"paths": [path]}))
+
+    assert error == [("updateMask", "INVALID_VALUE")]
+
+
+def update(account: Account, request: UpdateAccountRequest) -> Any:
+    """Returns the account, or the violations of an error."""
+    assert isinstance(account.front, GrpcFront)
+    metadata = [("authorization", f"Bearer {account.key}")]
+    try:
+        reply = account.front.stub("UpdateAccount")(request, metadata=metadata, timeout=60)
+    except grpc.RpcError as error:
+        return error_response(error).violations
+    return to_json(reply)["account"]
+
+
+def test_display_name_is_trimmed(account: Account) -> None:
+    changed = account.ok("UpdateAccount", displayName="  Letters\t")["account"]
+
+    assert changed["displayName"] == "Letters"
+    assert account.ok("UpdateAccount", displayName="\u00a0")["account"]["displayName"] == ""
+
+
+def test_display_name_has_at_most_100_characters(account: Account) -> None:
+    account.ok("UpdateAccount", displayName="é" * 100)
+    error = account.fails("ValidationError", "UpdateAccount", displayName="a" * 101)
+
+    assert error.violations == [("displayName", "TOO_LONG")]
+    assert get(account)["displayName"] == "é" * 100
+
+
+def test_color_is_stored_in_lower_case(account: Account) -> None:
+    assert account.ok("UpdateAccount", color="#AbCdEf")["account"]["color"] == "#abcdef"
+
+
+@pytest.mark.parametrize(
+    "color", ["red", "#abc", "1a5fb4", "#1a5fb4ff", "#1a5fbg", " #1a5fb4", "#1a5fb4;}"]
+)
+def test_other_form_of_a_color_is_rejected(account: Account, color: str) -> None:
+    error = account.fails("ValidationError", "UpdateAccount", displayName="New", color=color)
+
+    assert error.violations == [("color", "INVALID_FORMAT")]
+    assert get(account)["displayName"] == ""
+
+
+@pytest.mark.parametrize("data", IMAGES.values(), ids=IMAGES)
+def test_image_is_stored_verbatim(account: Account, data: bytes) -> None:
+    assert account.ok("UpdateAccount", logo=text(data))["account"]["logo"] == text(data)
+    assert get(account)["logo"] == text(data)
+
+
+def test_logo_is_replaced(account: Account) -> None:
+    for data in (IMAGES["PNG"], IMAGES["GIF89a"]):
+        account.ok("UpdateAccount", logo=text(data))
+
+    assert get(account)["logo"] == text(IMAGES["GIF89a"])
+
+
+def test_logo_has_at_most_65536_bytes(account: Account) -> None:
+    largest = text(IMAGES["PNG"].ljust(65_536, b"\xff"))
+
+    account.ok("UpdateAccount", logo=largest)
+    error = account.fails(
+        "ValidationError", "UpdateAccount", logo=text(IMAGES["PNG"].ljust(65_537, b"\xff"))
+    )
+
+    assert error.violations == [("logo", "TOO_LONG")]
+    assert get(account)["logo"] == largest
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"BM6\x00", b" " + IMAGES["PNG"], b"\x89PNG"],
+    ids=["SVG", "BMP", "space before PNG", "start of PNG"],
+)
+def test_logo_of_another_format_is_rejected(account: Account, data: bytes) -> None:
+    error = account.fails("ValidationError", "UpdateAccount", displayName="New", logo=text(data))
+
+    assert error.violations == [("logo", "INVALID_FORMAT")]
+    assert {key: get(account)[key] for key in EMPTY} == EMPTY
+
+
+@pytest.mark.parametrize("scope", ["read", "write"])
+def test_only_an_admin_key_updates_the_account(account: Account, scope: str) -> None:
+    through = account.with_key(account.new_key(scope))
+
+    assert through.fails("Forbidden", "UpdateAccount", **BRANDING).status == 403
+    assert get(through) == get(account)
+    assert get(account)["displayName"] == ""
+
+
+def test_update_changes_no_other_account(account: Account, other_account: Account) -> None:
+    others = other_account.ok("UpdateAccount", displayName="Other", logo=LOGO)["account"]
+
+    account.ok("UpdateAccount", **BRANDING)
+    account.ok("UpdateAccount", logo="")
+
+    assert get(other_account) == others
+    assert others["id"] == other_account.id != account.id

@@ -1,0 +1,307 @@
+"""Pages of links over every front: their content, headers and effects."""
+
+from __future__ import annotations
+
+import random
+import string
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import pytest
+from google.api.httpbody_pb2 import HttpBody
+from roster.v1 import links_pb2
+
+from ..conftest import Account
+from ..fronts import GrpcFront, HttpFront, error_response
+from .helpers import (
+    STATUSES,
+    confirm_token,
+    create_subscriber,
+    create_subscriber_in,
+    over_http,
+    unsubscribe_token,
+)
+
+ADA = "ada@example.com"
+ONE_CLICK = b"List-Unsubscribe=One-Click"
+UNDO = b"action=undo"
+FORM = "application/x-www-form-urlencoded"
+# Headers or metadata that differ between two responses.
+UNIQUE = {"date", "x-request-id", "connection"}
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A page as HTTP returns it; over gRPC, headers are the metadata."""
+
+    status: int
+    headers: dict[str, str]
+    html: str
+
+    @property
+    def title(self) -> str:
+        return self.html.partition("<h1>")[2].partition("</h1>")[0]
+
+
+def open_page(account: Account, token: str, body: bytes | None = None, **headers: str) -> Opened:
+    """Opens the page of a link without a key, or submits it if there is a body."""
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    is_confirm = token.startswith("c")
+    if isinstance(account.front, HttpFront):
+        path = f"/{'c' if is_confirm else 'u'}/{token}"
+        method = "GET" if body is None else "POST"
+        if body is not None:
+            sent.setdefault("Content-Type", FORM)
+        status, received, text = account.front.exchange(method, path, body=body, headers=sent)
+        return Opened(status, received, text.decode())
+    assert isinstance(account.front, GrpcFront)
+    name = f"{'Get' if body is None else 'Submit'}{'Confirm' if is_confirm else 'Unsubscribe'}Page"
+    request: Any = getattr(links_pb2, f"{name}Request")(token=token)
+    if body is not None:
+        request.form.CopyFrom(HttpBody(content_type=FORM, data=body))
+    metadata = [(name.lower(), value) for name, value in sent.items()]
+    try:
+        reply, call = account.front.stub(name).with_call(request, metadata=metadata, timeout=20)
+    except grpc.RpcError as error:
+        response = error_response(error)
+        return Opened(response.status, dict(error.trailing_metadata()), response.code)
+    received = {**dict(call.trailing_metadata()), "content-type": reply.content_type}
+    return Opened(200, received, reply.data.decode())
+
+
+def status_of(account: Account) -> str:
+    status: str = account.ok("GetSubscriber", id=ADA)["subscriber"]["status"]
+    return status
+
+
+def test_opening_a_page_changes_nothing(account: Account) -> None:
+    create_subscriber(account)
+
+    titles = [
+        open_page(account, new_token(account, ADA)).title
+        for new_token in (confirm_token, unsubscribe_token)
+    ]
+
+    assert titles == ["Confirm your subscription", "Unsubscribe"]
+    assert status_of(account) == "UNCONFIRMED"
+
+
+def test_submitting_the_page_confirms(account: Account) -> None:
+    create_subscriber(account)
+    token = confirm_token(account, ADA)
+
+    submitted = open_page(account, token, b"")
+
+    assert submitted.title == "Your subscription is confirmed"
+    assert status_of(account) == "CONFIRMED"
+    assert [open_page(account, token, body).title for body in (None, b"")] == [submitted.title] * 2
+
+
+@pytest.mark.parametrize("body", [b"", ONE_CLICK, b"action=other", b"\xff" * 2_000])
+def test_submitting_the_page_unsubscribes(account: Account, body: bytes) -> None:
+    create_subscriber(account)
+    token = unsubscribe_token(account, ADA)
+
+    submitted = open_page(account, token, body)
+
+    assert (submitted.status, submitted.title) == (200, "You are unsubscribed")
+    assert status_of(account) == "UNSUBSCRIBED"
+    again = open_page(account, token, body)
+    assert again.html == submitted.html
+
+
+@over_http
+def test_one_click_in_a_multipart_form_unsubscribes(account: Account) -> None:
+    create_subscriber(account)
+    head = b'--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"'
+    form = head + b"\r\n\r\nOne-Click\r\n--x--"
+
+    headers = {"Content_Type": "multipart/form-data; boundary=x"}
+    submitted = open_page(account, unsubscribe_token(account, ADA), form, **headers)
+
+    assert submitted.status == 200
+    assert status_of(account) == "UNSUBSCRIBED"
+
+
+def test_the_page_undoes_that_a_person_unsubscribed(account: Account) -> None:
+    create_subscriber(account, isConfirmed=True)
+    token = unsubscribe_token(account, ADA)
+
+    assert 'value="undo"' in open_page(account, token, b"").html
+    assert 'value="undo"' in open_page(account, token).html
+    undone = open_page(account, token, UNDO)
+
+    assert undone.title == "You are subscribed again"
+    assert 'value="undo"' not in undone.html
+    assert status_of(account) == "CONFIRMED"
+
+
+def test_undo_without_an_opt_out_changes_nothing(account: Account) -> None:
+    create_subscriber_in(account, "BOUNCED")
+
+    opened = open_page(account, unsubscribe_token(account, ADA), UNDO)
+
+    assert opened.title == "Unsubscribe"
+    assert status_of(account) == "BOUNCED"
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_the_page_shows_the_status(account: Account, status: str) -> None:
+    create_subscriber_in(account, status)
+
+    confirm = open_page(account, confirm_token(account, ADA))
+    unsubscribe = open_page(account, unsubscribe_token(account, ADA))
+
+    is_unsubscribed = status in ("UNSUBSCRIBED", "COMPLAINED")
+    assert unsubscribe.title == ("You are unsubscribed" if is_unsubscribed else "Unsubscribe")
+    titles = {
+        "CONFIRMED": "Your subscription is confirmed",
+        "COMPLAINED": "This subscription cannot be confirmed here",
+    }
+    assert confirm.title == titles.get(status, "Confirm your subscription")
+
+
+@pytest.mark.parametrize("suppressed", [False, True])
+def test_a_person_who_may_not_confirm_sees_a_page_that_explains_it(
+    account: Account, suppressed: bool
+) -> None:
+    create_subscriber_in(account, "UNCONFIRMED" if suppressed else "COMPLAINED")
+    if suppressed:
+        account.ok("AddSuppressions", emails=[ADA])
+    before = status_of(account)
+
+    submitted = open_page(account, confirm_token(account, ADA), b"")
+
+    assert (submitted.status, submitted.title) == (
+        200,
+        "This subscription cannot be confirmed here",
+    )
+    assert status_of(account) == before
+
+
+def test_the_page_shows_the_sender_and_a_masked_address(account: Account) -> None:
+    create_subscriber(account, firstName="Ada", lastName="Lovelace")
+    account.ok("UpdateAccount", displayName="<b>News</b> & more", color="#ffcc00")
+
+    for new_token in (confirm_token, unsubscribe_token):
+        html = open_page(account, new_token(account, ADA)).html
+        assert "&lt;b&gt;News&lt;/b&gt; &amp; more" in html
+        assert "--color: #ffcc00" in html
+        assert "a***@e***.com" in html
+        assert not any(text in html for text in ("example", "Ada", "Lovelace", account.id))
+
+
+def test_the_page_needs_nothing_else_and_is_not_stored(account: Account) -> None:
+    create_subscriber(account)
+
+    opened = open_page(account, unsubscribe_token(account, ADA))
+
+    assert opened.headers["content-type"] == "text/html; charset=utf-8"
+    assert opened.headers["cache-control"] == "no-store"
+    assert opened.headers["referrer-policy"] == "no-referrer"
+    assert opened.headers["x-robots-tag"] == "noindex"
+    policy = opened.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "form-action 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+@pytest.mark.parametrize(
+    ("language", "title"),
+    [("de-DE,en;q=0.5", "Abmelden"), ("fr", "Se désinscrire"), ("es", "Cancelar la suscripción")],
+)
+def test_the_page_is_in_the_language_of_the_person(
+    account: Account, language: str, title: str
+) -> None:
+    create_subscriber(account)
+
+    opened = open_page(account, unsubscribe_token(account, ADA), Accept_Language=language)
+
+    assert opened.title == title
+    assert opened.headers["content-language"] == language[:2]
+    assert "Accept-Language" in opened.headers["vary"]
+
+
+def test_the_history_contains_the_address_of_the_client(account: Account) -> None:
+    create_subscriber(account)
+    open_page(account, unsubscribe_token(account, ADA), ONE_CLICK)
+
+    change, _ = account.ok("ListSubscriberHistory", id=ADA)["history"]
+
+    assert (change["source"], change["ip"]) == ("SELF_SERVICE", "127.0.0.1")
+
+
+def invalid_tokens(account: Account, other: Account) -> dict[str, str]:
+    """Returns tokens that do not work, for different reasons."""
+    create_subscriber(account)
+    create_subscriber(account, "gone@example.com")
+    create_subscriber(account, "moved@example.com")
+    create_subscriber(other)
+    valid = unsubscribe_token(account, ADA)
+    gone = unsubscribe_token(account, "gone@example.com")
+    moved = unsubscribe_token(account, "moved@example.com")
+    account.call("DeleteSubscriber", id="gone@example.com")
+    account.ok("UpdateSubscriber", id="moved@example.com", email="new@example.com")
+    theirs = unsubscribe_token(other, ADA)
+    return {
+        "forged": f"{valid[:-32]}{'0' * 32}",
+        "truncated": valid[:-1],
+        "foreign": valid[0] + account.id + theirs[27:],
+        "of another purpose": confirm_token(account, ADA).replace("c", "u", 1),
+        "deleted": gone,
+        "of a changed address": moved,
+        "random": "u" + "".join(random.choices(string.ascii_uppercase, k=84)),
+        "short": "u",
+    }
+
+
+@pytest.mark.parametrize("body", [None, ONE_CLICK], ids=["opened", "submitted"])
+def test_tokens_that_do_not_work_have_equal_responses(
+    account: Account, other_account: Account, body: bytes | None
+) -> None:
+    opened = {
+        case: open_page(account, token, body)
+        for case, token in invalid_tokens(account, other_account).items()
+    }
+
+    assert {page.status for page in opened.values()} == {404}
+    assert len({page.html for page in opened.values()}) == 1
+    headers = [
+        {name: value for name, value in page.headers.items() if name not in UNIQUE}
+        for page in opened.values()
+    ]
+    headers = [{n: v for n, v in each.items() if not n.startswith("grpc")} for each in headers]
+    assert all(each == headers[0] for each in headers)
+    assert status_of(account) == status_of(other_account) == "UNCONFIRMED"
+
+
+@over_http
+def test_parameters_that_mail_programs_add_are_ignored(account: Account) -> None:
+    create_subscriber(account)
+    token = unsubscribe_token(account, ADA)
+
+    submitted = open_page(account, f"{token}?utm_source=news&x", ONE_CLICK)
+
+    assert submitted.status == 200
+    assert status_of(account) == "UNSUBSCRIBED"
+
+
+@over_http
+def test_an_invalid_link_returns_a_page_for_people(account: Account) -> None:
+    opened = open_page(account, "u", Accept_Language="de")
+
+    assert opened.title == "Dieser Link funktioniert nicht"
+    assert opened.headers["content-type"] == "text/html; charset=utf-8"
+    assert opened.headers["cache-control"] == "no-store"
+
+
+@over_http
+def test_a_link_for_one_purpose_does_not_work_on_the_page_of_another(account: Account) -> None:
+    create_subscriber(account)
+    assert isinstance(account.front, HttpFront)
+
+    for path in (f"/u/{confirm_token(account, ADA)}", f"/c/{unsubscribe_token(account, ADA)}"):
+        for method in ("GET", "POST"):
+            assert account.front.exchange(method, path)[0] == 404
+    assert status_of(account) == "UNCONFIRMED"

@@ -1,0 +1,394 @@
+"""Links of subscribers over every front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import (
+    MISSING_ID,
+    STATUSES,
+    confirm_token,
+    create_subscriber,
+    create_subscriber_in,
+    suppress,
+    unsubscribe_token,
+)
+from .streams import export, export_table, import_table, send_export, written_table
+
+ADA = "ada@example.com"
+
+
+def status_of(account: Account, subscriber: str = ADA) -> str:
+    status: str = account.ok("GetSubscriber", id=subscriber)["subscriber"]["status"]
+    return status
+
+
+def follow(account: Account, token: str, **request: Any) -> dict[str, Any]:
+    link: dict[str, Any] = account.ok("FollowLink", token=token, **request)["link"]
+    return link
+
+
+def history(account: Account) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = account.ok("ListSubscriberHistory", id=ADA)["history"]
+    return entries
+
+
+def record_events(account: Account) -> None:
+    account.ok("CreateWebhook", url="http://127.0.0.1:9/", enabled=False)
+
+
+def subscriber_events(account: Account) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = account.ok("ListEvents", type="subscriber.*")["events"]
+    return events
+
+
+def test_links_are_urls_of_pages_on_the_public_url(account: Account) -> None:
+    create_subscriber(account)
+
+    links = account.ok("CreateSubscriberLinks", id=ADA)
+
+    assert links.keys() == {"confirmUrl", "confirmExpiresAt", "unsubscribeUrl"}
+    assert links["confirmUrl"].startswith(f"http://{account.service.http}/c/c{account.id}")
+    assert links["unsubscribeUrl"].startswith(f"http://{account.service.http}/u/u{account.id}")
+
+
+@pytest.mark.parametrize(
+    ("purposes", "keys"),
+    [
+        (["CONFIRM"], {"confirmUrl", "confirmExpiresAt"}),
+        (["UNSUBSCRIBE"], {"unsubscribeUrl"}),
+        ([], {"confirmUrl", "confirmExpiresAt", "unsubscribeUrl"}),
+    ],
+)
+def test_only_requested_links_are_returned(
+    account: Account, purposes: list[str], keys: set[str]
+) -> None:
+    create_subscriber(account)
+
+    assert account.ok("CreateSubscriberLinks", id=ADA, purposes=purposes).keys() == keys
+
+
+def test_following_a_link_confirms_once(account: Account) -> None:
+    ada = create_subscriber(account)
+    record_events(account)
+    token = confirm_token(account, ADA)
+
+    links = [follow(account, token, ip="2001:db8:0::1") for _ in range(2)]
+
+    assert links[0] == links[1]
+    assert links[0]["subscriberId"] == ada["id"]
+    assert (links[0]["purpose"], links[0]["status"]) == ("CONFIRM", "CONFIRMED")
+    assert links[0]["maskedEmail"] == "a***@e***.com"
+    assert status_of(account) == "CONFIRMED"
+    assert [event["type"] for event in subscriber_events(account)] == ["subscriber.confirmed"]
+    change, _ = history(account)
+    assert (change["source"], change["ip"]) == ("SELF_SERVICE", "2001:db8::1")
+    assert change["status"] == {"from": "UNCONFIRMED", "to": "CONFIRMED"}
+
+
+@pytest.mark.parametrize("before", STATUSES)
+def test_every_person_can_unsubscribe(account: Account, before: str) -> None:
+    create_subscriber_in(account, before)
+
+    link = follow(account, unsubscribe_token(account, ADA))
+
+    # A complaint already ends all mail.
+    after = "COMPLAINED" if before == "COMPLAINED" else "UNSUBSCRIBED"
+    assert link["status"] == status_of(account) == after
+
+
+@pytest.mark.parametrize("before", ["UNCONFIRMED", "CONFIRMED"])
+def test_unsubscribing_can_be_undone(account: Account, before: str) -> None:
+    create_subscriber_in(account, before)
+    record_events(account)
+    token = unsubscribe_token(account, ADA)
+
+    link = follow(account, token)
+    assert "undoUntil" in link
+    undone = [follow(account, token, undo=True) for _ in range(2)]
+
+    assert undone[0] == undone[1]
+    assert "undoUntil" not in undone[0]
+    assert undone[0]["status"] == status_of(account) == before
+    after = "subscriber.confirmed" if before == "CONFIRMED" else "subscriber.updated"
+    types = [event["type"] for event in subscriber_events(account)]
+    assert types == ["subscriber.unsubscribed", after]
+
+
+@pytest.mark.parametrize("before", ["UNSUBSCRIBED", "BOUNCED", "COMPLAINED"])
+def test_nothing_is_undone_if_the_person_was_not_subscribed(account: Account, before: str) -> None:
+    create_subscriber_in(account, before)
+    token = unsubscribe_token(account, ADA)
+    after = follow(account, token)
+
+    assert "undoUntil" not in after
+    assert follow(account, token, undo=True) == after
+
+
+def test_a_program_cannot_be_undone(account: Account) -> None:
+    create_subscriber(account, isConfirmed=True)
+    token = unsubscribe_token(account, ADA)
+    account.ok("ChangeSubscriberStatus", id=ADA, status="UNSUBSCRIBED")
+
+    assert follow(account, token, undo=True)["status"] == "UNSUBSCRIBED"
+
+
+def test_a_link_created_after_the_opt_out_confirms(account: Account) -> None:
+    create_subscriber_in(account, "UNSUBSCRIBED")
+
+    assert follow(account, confirm_token(account, ADA))["status"] == "CONFIRMED"
+
+
+def test_a_link_that_confirms_ends_when_the_person_unsubscribes(account: Account) -> None:
+    create_subscriber(account)
+    old = confirm_token(account, ADA)
+    follow(account, unsubscribe_token(account, ADA))
+
+    account.fails("LinkNotFound", "FollowLink", token=old)
+    assert status_of(account) == "UNSUBSCRIBED"
+
+
+def test_a_complaint_cannot_be_confirmed(account: Account) -> None:
+    create_subscriber_in(account, "COMPLAINED")
+
+    token = confirm_token(account, ADA)
+
+    account.fails("InvalidStatusTransition", "FollowLink", token=token)
+    assert status_of(account) == "COMPLAINED"
+
+
+def test_a_suppressed_address_cannot_be_confirmed(account: Account) -> None:
+    create_subscriber(account)
+    account.ok("AddSuppressions", emails=[ADA])
+
+    account.fails("SubscriberSuppressed", "FollowLink", token=confirm_token(account, ADA))
+    assert status_of(account) == "UNSUBSCRIBED"
+
+
+def change_address(account: Account) -> None:
+    account.ok("UpdateSubscriber", id=ADA, email="new@example.com")
+
+
+def delete(account: Account) -> None:
+    account.call("DeleteSubscriber", id=ADA)
+
+
+def replace(account: Account) -> None:
+    delete(account)
+    create_subscriber(account)
+
+
+@pytest.mark.parametrize("change", [change_address, delete, replace])
+@pytest.mark.parametrize("new_token", [confirm_token, unsubscribe_token])
+def test_links_end_with_the_address(account: Account, new_token: Any, change: Any) -> None:
+    create_subscriber(account)
+    token = new_token(account, ADA)
+
+    change(account)
+
+    for rpc in ("GetLink", "FollowLink"):
+        account.fails("LinkNotFound", rpc, token=token)
+
+
+def test_a_different_spelling_of_the_address_keeps_links(account: Account) -> None:
+    create_subscriber(account)
+    token = unsubscribe_token(account, ADA)
+
+    account.ok("UpdateSubscriber", id=ADA, email="ADA@Example.com")
+
+    assert follow(account, token)["status"] == "UNSUBSCRIBED"
+
+
+def test_links_of_another_account_do_not_work(account: Account, other_account: Account) -> None:
+    create_subscriber(other_account)
+    token = unsubscribe_token(other_account, ADA)
+
+    for rpc in ("GetLink", "FollowLink"):
+        account.fails("LinkNotFound", rpc, token=token)
+    assert status_of(other_account) == "UNCONFIRMED"
+
+
+def altered(token: str) -> dict[str, str]:
+    """Returns tokens that differ from a valid one."""
+    other = {"0": "1"}.get(token[-1], "0")
+    return {
+        "another signature": token[:-1] + other,
+        "no signature": token[:-32],
+        "truncated": token[:-1],
+        "longer": f"{token}0",
+        "another purpose": {"c": "u", "u": "c"}[token[0]] + token[1:],
+        "upper case": token.upper(),
+        "another subscriber": token.replace(token[27:53], MISSING_ID),
+        "another account": token.replace(token[1:27], MISSING_ID),
+        "padding": f"{token}==",
+    }
+
+
+@pytest.mark.parametrize("new_token", [confirm_token, unsubscribe_token])
+def test_altered_tokens_do_not_work(account: Account, new_token: Any) -> None:
+    create_subscriber(account)
+
+    for case, token in altered(new_token(account, ADA)).items():
+        for rpc in ("GetLink", "FollowLink"):
+            response = account.call(rpc, token=token)
+            assert (response.status, response.code) == (404, "LinkNotFound"), case
+    assert status_of(account) == "UNCONFIRMED"
+
+
+def test_get_link_changes_nothing(account: Account) -> None:
+    ada = create_subscriber(account)
+
+    link = account.ok("GetLink", token=unsubscribe_token(account, ADA))["link"]
+
+    assert link == {
+        "purpose": "UNSUBSCRIBE",
+        "subscriberId": ada["id"],
+        "maskedEmail": "a***@e***.com",
+        "status": "UNCONFIRMED",
+    }
+    assert status_of(account) == "UNCONFIRMED"
+
+
+@pytest.mark.parametrize("ip", ["localhost", "1.2.3", "1.2.3.4/8", "fe80::1%x"])
+def test_an_invalid_ip_is_rejected(account: Account, ip: str) -> None:
+    create_subscriber(account)
+    token = unsubscribe_token(account, ADA)
+
+    error = account.fails("ValidationError", "FollowLink", token=token, ip=ip)
+
+    assert error.violations == [("ip", "INVALID_FORMAT")]
+
+
+def test_the_event_of_a_creation_contains_links_that_work(account: Account) -> None:
+    record_events(account)
+    create_subscriber(account)
+    create_subscriber(account, "eve@example.com", isConfirmed=True)
+
+    ada, eve = (event["data"]["subscriber"] for event in subscriber_events(account))
+
+    assert "confirmUrl" not in eve
+    for subscriber in (ada, eve):
+        follow(account, subscriber["unsubscribeUrl"].rpartition("/")[2], undo=True)
+    assert follow(account, ada["confirmUrl"].rpartition("/")[2])["status"] == "CONFIRMED"
+
+
+def test_a_read_key_gets_no_links_from_events(account: Account) -> None:
+    record_events(account)
+    ada = create_subscriber(account)
+    reader = account.with_key(account.new_key("read"))
+
+    personal = account.ok("GetSubscriberPersonalData", id=ADA)
+    listed = [*subscriber_events(reader), *personal["events"]]
+
+    assert [event["data"]["subscriber"] for event in listed] == [ada, ada]
+    assert "confirmUrl" in subscriber_events(account)[0]["data"]["subscriber"]
+
+
+def test_an_import_of_opt_outs_has_no_links_that_confirm(account: Account) -> None:
+    record_events(account)
+
+    import_table(account, "email,status\nada@example.com,UNSUBSCRIBED\n")
+
+    (event,) = subscriber_events(account)
+    assert "confirmUrl" not in event["data"]["subscriber"]
+
+
+def test_rendering_inserts_links_and_returns_headers(account: Account) -> None:
+    create_subscriber(account)
+    body = '<a href="{{confirmUrl}}">{{ unsubscribeUrl }}</a>'
+
+    rendered = account.ok("RenderMergeTags", subscriberId=ADA, body=body)
+
+    _, confirm_url, rest = rendered["body"].split('"')
+    unsubscribe_url = rest[1:].removesuffix("</a>")
+    assert follow(account, confirm_url.rpartition("/")[2])["purpose"] == "CONFIRM"
+    assert follow(account, unsubscribe_url.rpartition("/")[2])["purpose"] == "UNSUBSCRIBE"
+    assert rendered["headers"] == {
+        "List-Unsubscribe": f"<{unsubscribe_url}>",
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    }
+
+
+def test_rendering_links_requires_the_scope_write(account: Account) -> None:
+    create_subscriber(account)
+    reader = account.with_key(account.new_key("read"))
+
+    reader.fails("Forbidden", "RenderMergeTags", subscriberId=ADA, body="{{confirmUrl}}")
+    reader.ok("RenderMergeTags", subscriberId=ADA, body="{{ confirmUrls }}")
+
+
+def test_a_suppressed_person_cannot_undo(account: Account) -> None:
+    create_subscriber(account, isConfirmed=True)
+    token = unsubscribe_token(account, ADA)
+    follow(account, token)
+    account.ok("AddSuppressions", emails=[ADA])
+
+    link = follow(account, token, undo=True)
+
+    assert (link["status"], "undoUntil" in link) == ("UNSUBSCRIBED", False)
+
+
+def test_undo_keeps_the_time_of_the_confirmation(account: Account) -> None:
+    create_subscriber(account, isConfirmed=True)
+    token = unsubscribe_token(account, ADA)
+
+    def confirmed_at() -> str:
+        subscriber = account.ok("GetSubscriber", id=ADA, view="FULL")["subscriber"]
+        return str(subscriber["confirmedAt"])
+
+    before = confirmed_at()
+    follow(account, token)
+    follow(account, token, undo=True)
+
+    assert confirmed_at() == before
+
+
+def test_rendering_without_the_link_that_unsubscribes_returns_no_headers(account: Account) -> None:
+    create_subscriber(account)
+
+    rendered = account.ok("RenderMergeTags", subscriberId=ADA, body="{{confirmUrl}}")
+
+    assert rendered.keys() == {"subject", "body", "unknown"}
+
+
+def test_export_includes_links_on_request(account: Account) -> None:
+    create_subscriber(account)
+    create_subscriber(account, "eve@example.com", isConfirmed=True)
+
+    plain, included = export(account), export(account, include=["LINKS"])
+
+    urls = [(row.pop("confirmUrl", ""), row.pop("unsubscribeUrl")) for row in included]
+    assert included == plain
+    assert urls[1][0] == ""
+    for url in (urls[0][0], urls[0][1], urls[1][1]):
+        account.ok("GetLink", token=url.rpartition("/")[2])
+
+
+def test_table_includes_links_on_request_and_can_be_imported(
+    account: Account, other_account: Account
+) -> None:
+    create_subscriber(account, tags=["vip"])
+    create_subscriber(account, "eve@example.com", isConfirmed=True)
+
+    header, ada, eve = export_table(account, include=["LINKS"])
+
+    first = header.index("confirmUrl")
+    assert header[first : first + 2] == ["confirmUrl", "unsubscribeUrl"]
+    assert eve[first] == ""
+    account.ok("GetLink", token=ada[first].rpartition("/")[2])
+    import_table(other_account, written_table([header, ada, eve]))
+    assert other_account.ok("ListSubscribers")["total"] == 2
+
+
+def test_export_with_links_requires_the_scope_write(account: Account) -> None:
+    streamed = send_export(account.with_key(account.new_key("read")), include=["LINKS"])
+
+    assert streamed.error is not None
+    assert streamed.error.code == "Forbidden"
+
+
+def test_a_suppressed_address_has_no_links(account: Account) -> None:
+    account.fails("SubscriberNotFound", "CreateSubscriberLinks", id=suppress(account))

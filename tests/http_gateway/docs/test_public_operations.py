@@ -1,0 +1,85 @@
+"""The reference of operations without an API key, and of bodies that are not JSON."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from http_gateway.docs.document import Document
+from http_gateway.docs.errors import common_codes
+from http_gateway.docs.site import Site
+from http_gateway.openapi.document import document
+
+from ..page_service import SERVICE
+from .html import sample, section, text_of
+
+DOCUMENT = document([SERVICE])
+HTML = Site(DOCUMENT, [SERVICE]).reference().html.decode()
+LANGUAGES = ("curl", "python", "javascript", "grpc")
+PUBLIC = ("GetPage", "SubmitPage")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", PUBLIC)
+def test_sample_of_a_public_operation_has_no_api_key(name: str, language: str) -> None:
+    text = sample(HTML, name, language)
+
+    assert not re.search("authorization|API_KEY|environ", text, re.IGNORECASE)
+    assert re.search("authorization", sample(HTML, "CreateItem", language), re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "expected"),
+    [
+        ("GetPage", "curl", 'curl "http://127.0.0.1:8080/pages/"'),
+        ("SubmitPage", "curl", 'curl -X POST "http://127.0.0.1:8080/pages/"'),
+        (
+            "SubmitPage",
+            "python",
+            'import requests\n\nresponse = requests.post(\n    "http://127.0.0.1:8080/pages/",\n'
+            "    headers={},\n)\nprint(response.status_code, response.text)",
+        ),
+        (
+            "GetPage",
+            "javascript",
+            'const response = await fetch("http://127.0.0.1:8080/pages/", {\n  headers: {},\n});\n'
+            "console.log(response.status, await response.text());",
+        ),
+        (
+            "SubmitPage",
+            "grpc",
+            "grpcurl -plaintext \\\n  127.0.0.1:50051 example.Service/SubmitPage",
+        ),
+    ],
+)
+def test_sample_of_an_http_body_is_complete(name: str, language: str, expected: str) -> None:
+    assert sample(HTML, name, language) == expected
+
+
+@pytest.mark.parametrize("name", ["GetPage", "SubmitPage", "StoreFile"])
+def test_python_sample_of_an_http_body_compiles(name: str) -> None:
+    ast.parse(sample(HTML, name, "python"))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_form_of_a_public_operation_sends_no_api_key(name: str) -> None:
+    assert "Requests require an API key." not in section(HTML, name)
+    assert 'data-public="true"' in section(HTML, name)
+    assert "Requests require an API key." in section(HTML, "CreateItem")
+    assert "data-public" not in section(HTML, "CreateItem")
+
+
+def test_body_that_is_not_json_is_shown_without_an_example() -> None:
+    html = section(HTML, "SubmitPage")
+
+    assert "<code>application/x-www-form-urlencoded</code>" in html
+    assert "<code>text/html</code>" in html
+    assert "<strong>Response</strong>" not in html
+    assert "scope signup" in text_of(section(HTML, "CreateItem"))
+
+
+def test_errors_of_any_call_do_not_depend_on_public_operations() -> None:
+    assert "Unauthorized" in common_codes(Document(DOCUMENT))
+    assert "Unauthorized" not in text_of(section(HTML, "GetPage"))

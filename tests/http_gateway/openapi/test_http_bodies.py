@@ -1,0 +1,92 @@
+"""Operations with a google.api.HttpBody, and operations without an API key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openapi_spec_validator import validate
+
+from http_gateway.openapi.document import document
+
+from ..page_service import SERVICE, Rule, service_of
+
+DOCUMENT = document([SERVICE])
+OPERATIONS = {
+    operation["operationId"]: operation
+    for item in DOCUMENT["paths"].values()
+    for operation in item.values()
+}
+TEXT = {"schema": {"type": "string"}}
+
+
+def errors_of(name: str) -> dict[str, dict[str, Any]]:
+    """Returns the error responses of an operation by status."""
+    responses = OPERATIONS[name]["responses"]
+    return {
+        status: DOCUMENT["components"]["responses"][response["$ref"].rpartition("/")[2]]
+        for status, response in responses.items()
+        if "$ref" in response
+    }
+
+
+def test_document_is_valid() -> None:
+    validate(DOCUMENT)
+
+
+def test_response_has_the_media_type_of_the_option() -> None:
+    response = OPERATIONS["GetPage"]["responses"]["200"]
+
+    assert response["content"] == {"text/html": TEXT}
+    assert response["description"] == "The call succeeded."
+    assert "HttpBody" not in DOCUMENT["components"]["schemas"]
+
+
+def test_response_without_the_option_has_any_media_type() -> None:
+    described = document([service_of(GetFile=("Request", Rule(get="/files/{id}")))])
+
+    validate(described)
+    response = described["paths"]["/files/{id}"]["get"]["responses"]["200"]
+    assert response["content"] == {"*/*": TEXT}
+
+
+def test_request_body_is_an_optional_form() -> None:
+    for name in ("SubmitPage", "StoreFile"):
+        body = OPERATIONS[name]["requestBody"]
+
+        assert not body.get("required")
+        assert list(body["content"]) == ["application/x-www-form-urlencoded"]
+        assert body["content"]["application/x-www-form-urlencoded"]["schema"]["type"] == "object"
+        assert [p["name"] for p in OPERATIONS[name]["parameters"] if "name" in p] == ["id"]
+
+
+def test_errors_can_be_json_or_have_the_media_type_of_the_response() -> None:
+    for response in errors_of("GetPage").values():
+        assert list(response["content"]) == ["application/json", "text/html"]
+        assert response["content"]["text/html"] == TEXT
+    for response in errors_of("StoreFile").values():
+        assert list(response["content"]) == ["application/json"]
+
+
+def test_public_operation_has_no_security_and_no_error_of_api_keys() -> None:
+    for name in ("GetPage", "SubmitPage"):
+        assert OPERATIONS[name]["security"] == []
+        assert OPERATIONS[name]["description"] == "No API key is required."
+        assert errors_of(name).keys().isdisjoint({"401", "403"})
+
+
+def test_public_operation_takes_no_idempotency_key() -> None:
+    key = {"$ref": "#/components/parameters/IdempotencyKey"}
+
+    assert key not in OPERATIONS["SubmitPage"]["parameters"]
+    assert errors_of("SubmitPage").keys().isdisjoint({"409", "422"})
+    assert "Idempotency-Replayed" not in OPERATIONS["SubmitPage"]["responses"]["200"]["headers"]
+    assert key in OPERATIONS["CreateItem"]["parameters"]
+
+
+def test_scope_of_an_operation_is_described() -> None:
+    operation = OPERATIONS["CreateItem"]
+
+    assert operation["security"] == [{"bearer": []}, {"apiKey": []}]
+    assert operation["x-scope"] == "signup"
+    assert operation["description"] == "Requires a key of scope signup."
+    assert {"401", "403"} <= errors_of("CreateItem").keys()

@@ -1,0 +1,238 @@
+"""Requests and responses that are a google.api.HttpBody, over both channels."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from google.api import httpbody_pb2
+from grpc import StatusCode
+from roster.v1 import errors_pb2
+
+from http_gateway.body import MAX_BODY_BYTES
+from http_gateway.request_errors import Reason
+from http_gateway.routing.bindings import bindings_of
+
+from .client import Client, ReceivedResponse
+from .page_service import RULES, SERVICE, Rule, exchange, fail, reply, request, service_of
+from .serving import OPTIONS, REQUEST_ERROR, gateway_to, run
+
+PAGE = b"<!doctype html><title>\xc3\x89</title>"
+HTML = "text/html; charset=utf-8"
+FORM = "application/x-www-form-urlencoded"
+MULTIPART = 'multipart/form-data; boundary="x"'
+
+each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
+
+
+class Pages:
+    """Returns a page for every rpc, and records the last request."""
+
+    def __init__(self, page: bytes = PAGE, content_type: str = HTML, **trailing: str) -> None:
+        self.page, self.content_type = page, content_type
+        self.trailing = tuple((name.replace("_", "-"), text) for name, text in trailing.items())
+        self.request: Any = None
+        self.error: errors_pb2.Error | None = None
+
+    async def get(self, message: Any, context: Any) -> Any:
+        self.request = message
+        metadata = dict(context.invocation_metadata())
+        if REQUEST_ERROR in metadata:
+            self.error = errors_pb2.Error.FromString(metadata[REQUEST_ERROR])
+        context.set_trailing_metadata(self.trailing)
+        return reply("GetPage", content_type=self.content_type, data=self.page)
+
+    async def store(self, message: Any, _context: Any) -> Any:
+        self.request = message
+        return reply("StoreFile", id="1", name=message.form.content_type)
+
+    def send(self, method: str, path: str, body: bytes = b"", **options: Any) -> ReceivedResponse:
+        handlers = {"GetPage": self.get, "SubmitPage": self.get, "StoreFile": self.store}
+        received: ReceivedResponse = run(exchange(handlers, method, path, body, **options))
+        return received
+
+
+@each_channel
+def test_http_body_is_returned_unchanged_with_its_content_type(kind: str) -> None:
+    got = Pages().send("GET", "/pages/1", kind=kind)
+
+    assert (got.status, got.body, got.headers["content-type"]) == (200, PAGE, HTML)
+
+
+def test_head_returns_the_headers_of_an_http_body() -> None:
+    got = Pages().send("HEAD", "/pages/1")
+
+    assert got.headers["content-type"] == HTML
+    assert got.headers["content-length"] == str(len(PAGE))
+
+
+@pytest.mark.parametrize("content_type", ["", "text/html\r\nSet-Cookie: a=b", "text/é"])
+def test_invalid_content_type_of_an_http_body_is_replaced(content_type: str) -> None:
+    got = Pages(content_type=content_type).send("GET", "/pages/1")
+
+    assert (got.status, got.body) == (200, PAGE)
+    assert got.headers["content-type"] == "application/octet-stream"
+    assert "set-cookie" not in got.headers
+
+
+def test_text_is_compressed_and_other_data_is_not() -> None:
+    page = PAGE * 100
+
+    html = Pages(page, vary="Accept-Language").send("GET", "/pages/1", Accept_Encoding="gzip")
+    image = Pages(page, "image/png").send("GET", "/pages/1", Accept_Encoding="gzip")
+
+    assert gzip.decompress(html.body) == page
+    assert html.headers["content-encoding"] == "gzip"
+    assert html.headers["vary"] == "Accept-Language, Accept-Encoding"
+    assert image.body == page
+    assert "vary" not in image.headers
+
+
+@each_channel
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        (FORM, b"List-Unsubscribe=One-Click"),
+        (MULTIPART, b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n'),
+        ("application/json", b"{"),
+        ("text/plain; charset=latin1", b"\xff\x00"),
+        ("", b""),
+        ("", b"a=b"),
+    ],
+)
+def test_body_of_any_media_type_reaches_the_server_unchanged(
+    kind: str, content_type: str, body: bytes
+) -> None:
+    pages = Pages()
+    headers = {"Content_Type": content_type} if content_type else {}
+
+    got = pages.send("POST", "/pages/1", body, kind=kind, **headers)
+
+    assert (got.status, got.body) == (200, PAGE)
+    assert pages.request.id == "1"
+    assert (pages.request.form.content_type, pages.request.form.data) == (content_type, body)
+    assert pages.error is None
+
+
+def test_rpc_with_an_http_body_request_can_return_json() -> None:
+    got = Pages().send("PUT", "/files/1", b"\x89PNG", Content_Type="image/png")
+
+    assert json.loads(got.body) == {"id": "1", "name": "image/png"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        ({"Content_Length": str(MAX_BODY_BYTES + 1)}, "PAYLOAD_TOO_LARGE"),
+        ({"Content_Encoding": "gzip"}, "UNSUPPORTED_MEDIA_TYPE"),
+        ({"Content_Type": "text/é"}, "VALIDATION_ERROR"),
+    ],
+)
+def test_rejected_body_is_reported_to_the_server(headers: dict[str, str], reason: str) -> None:
+    pages = Pages()
+
+    got = pages.send("POST", "/pages/1", b"a=b", **headers)
+
+    assert pages.error is not None
+    assert Reason.Name(pages.error.reason) == reason
+    assert pages.request.id == ""
+    assert got.status in (400, 413, 415)
+    assert got.headers["content-type"] == "application/json"
+
+
+def test_unknown_query_parameter_is_ignored() -> None:
+    got = Pages().send("POST", "/pages/1?form.contentType=a", b"a=b")
+
+    assert got.status == 200
+
+
+def test_slow_body_times_out() -> None:
+    async def main() -> ReceivedResponse:
+        options = replace(OPTIONS, body_seconds=0.05, request_error_metadata=None)
+        async with gateway_to("in-process", service=SERVICE, options=options) as runner:
+            client = await Client.to(runner)
+            await client.begin("POST", "/pages/1", Content_Type=FORM)
+            await client.send(b"a=")
+            return await client.response()
+
+    assert run(main()).status == 408
+
+
+@each_channel
+def test_failed_call_returns_its_http_body_with_the_status_of_the_error(kind: str) -> None:
+    page = httpbody_pb2.HttpBody(content_type=HTML, data=PAGE)
+
+    async def get(_request: Any, context: Any) -> None:
+        metadata = {"cache_control": "no-store", "x_robots_tag": "noindex"}
+        await fail(context, StatusCode.NOT_FOUND, "TAG_NOT_FOUND", page, **metadata)
+
+    got = run(exchange({"GetPage": get}, "GET", "/pages/1", kind=kind))
+
+    assert (got.status, got.body, got.headers["content-type"]) == (404, PAGE, HTML)
+    assert (got.headers["cache-control"], got.headers["x-robots-tag"]) == ("no-store", "noindex")
+
+
+def test_call_with_a_request_error_returns_its_http_body() -> None:
+    page = httpbody_pb2.HttpBody(content_type=HTML, data=PAGE)
+
+    async def submit(_request: Any, context: Any) -> None:
+        assert REQUEST_ERROR in dict(context.invocation_metadata())
+        await fail(context, StatusCode.INVALID_ARGUMENT, "VALIDATION_ERROR", page)
+
+    got = run(exchange({"SubmitPage": submit}, "POST", "/pages/1?%ff", b"c"))
+
+    assert (got.status, got.body) == (400, PAGE)
+
+
+def test_failed_call_without_an_http_body_returns_json() -> None:
+    async def get(_request: Any, context: Any) -> None:
+        await fail(context, StatusCode.NOT_FOUND, "TAG_NOT_FOUND")
+
+    got = run(exchange({"GetPage": get}, "GET", "/pages/1"))
+
+    assert (got.status, got.headers["content-type"]) == (404, "application/json")
+    assert json.loads(got.body)["error"]["code"] == "TagNotFound"
+
+
+def test_failed_call_of_an_rpc_that_returns_json_returns_json() -> None:
+    page = httpbody_pb2.HttpBody(content_type=HTML, data=PAGE)
+
+    async def create(_request: Any, context: Any) -> None:
+        await fail(context, StatusCode.NOT_FOUND, "TAG_NOT_FOUND", page)
+
+    got = run(exchange({"CreateItem": create}, "POST", "/items", b"{}"))
+
+    assert json.loads(got.body)["error"]["code"] == "TagNotFound"
+
+
+def test_connection_is_reused_after_an_http_body() -> None:
+    async def main() -> list[int]:
+        pages = Pages()
+        handlers = {"GetPage": pages.get, "SubmitPage": pages.get}
+        async with gateway_to("in-process", service=SERVICE, **handlers) as runner:
+            client = await Client.to(runner)
+            statuses = []
+            for _ in range(2):
+                await client.begin("POST", "/pages/1")
+                await client.send(b"a=b")
+                await client.finish()
+                statuses.append((await client.response()).status)
+            statuses.append((await request(runner, "GET", "/pages/1")).status)
+            return statuses
+
+    assert run(main()) == [200, 200, 200]
+
+
+def test_only_one_field_of_the_type_is_a_body_of_any_media_type() -> None:
+    service = service_of(
+        **RULES,
+        StoreRequest=("FormRequest", Rule(post="/request", body="*")),
+        StoreForms=("FormsRequest", Rule(post="/forms", body="forms")),
+    )
+
+    bodies = {binding.method.name: binding.takes_http_body for binding in bindings_of(service)}
+
+    assert [name for name, takes in bodies.items() if takes] == ["SubmitPage", "StoreFile"]
