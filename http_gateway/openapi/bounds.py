@@ -11,6 +11,8 @@ from .values import Schema, rules_of
 
 _TEXT = {"min_len": "minLength", "max_len": "maxLength", "pattern": "pattern", "const": "const"}
 _TEXT_FORMATS = ("email", "hostname", "ipv4", "ipv6", "uri", "uuid")
+# Formats that JSON Schema does not define. An empty text counts as absent.
+_PATTERNS = {"ulid": "^([0-7][0-9A-HJKMNP-TV-Z]{25})?$"}
 _NUMBER = {
     "gte": "minimum",
     "gt": "exclusiveMinimum",
@@ -79,7 +81,9 @@ def _of_text(field: FieldDescriptor, rules: Any, *, filled: bool) -> Schema:
     if text_format := options.Extensions[http_pb2.text_format]:
         formats.append(text_format)
     if formats:
-        return {**schema, "format": formats[0]}
+        text_format = formats[0]
+        pattern = {"pattern": _PATTERNS[text_format]} if text_format in _PATTERNS else {}
+        return {**schema, "format": text_format, **pattern}
     if "pattern" not in schema and "enum" not in schema:
         schema |= _characters(field, filled=filled)
     return schema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,12 @@ from roster.v1 import (
 )
 
 import http_gateway.request_errors
+from http_gateway.openapi.bounds import of_field
 from server import emails, errors
 from server.accounts import rules as accounts
 from server.custom_fields import rules as custom_fields
 from server.events.rules import EventType
+from server.ids import is_id
 from server.interceptors import error_status
 from server.subscribers import linked
 from server.subscribers import rules as subscribers
@@ -130,6 +133,23 @@ def test_every_event_type_is_within_the_bounds(request_: str) -> None:
 @pytest.mark.parametrize("request_", ["CreateSubscriberRequest", "UpdateSubscriberRequest"])
 def test_every_valid_email_is_within_the_bounds(request_: str) -> None:
     assert bounds(f"{request_}.email").string.max_len >= emails.MAX_LENGTH
+
+
+@each(
+    "text",
+    [
+        "",
+        "01M7Y2MPAQ036JVMBN3RCKGA5K",
+        "01m7y2mpaq036jvmbn3rckga5k",
+        "81M7Y2MPAQ036JVMBN3RCKGA5K",
+        "x",
+    ],
+)
+def test_pattern_of_an_identifier_agrees_with_the_rules(text: str) -> None:
+    pattern = of_field(field_of("ExportSubscribersRequest.after_id"))["pattern"]
+
+    # An empty text counts as absent.
+    assert bool(re.search(pattern, text)) == (not text or is_id(text))
 
 
 def test_bulk_has_1_to_100_rows() -> None:
