@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -68,6 +69,9 @@ _COLUMNS = tuple(getattr(Subscriber, name) for name in _COLUMN_NAMES)
 _STATED_COLUMNS = tuple(getattr(Subscriber, name) for name in STATED)
 _ALL_COLUMNS = (Subscriber.account_id, Subscriber.revision, *_COLUMNS, *_STATED_COLUMNS)
 _profile_values = itemgetter(*PROFILE)
+# Of a consent record.
+_stated_values = itemgetter(slice(1, None))
+_only_confirmed_at = itemgetter(slice(2, 3))
 
 _BY_EMAIL_KEY = Statement(
     lambda _: Subscriber.select(Subscriber.id).where(
@@ -384,13 +388,14 @@ def _insert(
     new_ids = _new_ids(list(new.values()), revision, tx)
     ids = dict(zip(new, new_ids, strict=True))
     revision = revision_at(max(new_ids), revision)
-    origins = {status: origin(status, tx.now, by) for status in Status}
     has_records = any(each.consent_record is not NO_CONSENT_RECORD for each in new.values())
-    insert, record_of = (_INSERT_STATED, _stated) if has_records else (_INSERT_NEW, _confirmation)
-    times = map(timestamp_of, new_ids)
+    insert, stated_of = (
+        (_INSERT_STATED, _stated_values) if has_records else (_INSERT_NEW, _only_confirmed_at)
+    )
+    origins = {status: origin(status, tx.now, by) for status in Status}
     values = [
-        (*_new_columns(id_, time, each), origins[each.status], *record_of(time, each, by))
-        for id_, time, each in zip(new_ids, times, new.values(), strict=True)
+        _new_columns(id_, each, by, origins[each.status], stated_of)
+        for id_, each in zip(new_ids, new.values(), strict=True)
     ]
     rows = tx.all(insert, account_id=account_id, rows=values, revision=revision)
     stored_ids = {subscriber_id for (subscriber_id,) in rows}
@@ -402,8 +407,8 @@ def _insert(
     statistics = StatisticChanges(tx.now)
     tags = [(id_, new[index].tags) for index, id_ in stored.items()]
     names = attach(account_id, tags, statistics, tx)
-    for index in stored:
-        statistics.created(new[index].status)
+    for status, count in Counter(new[index].status for index in stored).items():
+        statistics.created(status, count)
     statistics.store(account_id, tx)
     return _Inserted(stored, revision, names)
 
@@ -451,8 +456,7 @@ def _new_row(
 ) -> SubscriberRow:
     values = {key: value for key, value in new.values.items() if value is not None}
     created_at = timestamp_of(subscriber_id)
-    stated = dict(zip(STATED, _stated(created_at, new, by), strict=True))
-    columns: dict[str, Any] = {**new.profile, **stated}
+    columns = {**new.profile, **_consent_record(created_at, new, by)._asdict()}
     return SubscriberRow(
         id=subscriber_id,
         email=new.email.address,
@@ -460,33 +464,33 @@ def _new_row(
         status=int(new.status),
         revision=revision,
         tags=tags,
-        created_at=created_at,
         values=values,
-        **columns,
+        **columns | {"created_at": created_at},
     )
 
 
-def _stated(created_at: int, new: NewSubscriber, by: Actor) -> Sequence[Any]:
-    """Returns the values of STATED.
+def _consent_record(created_at: int, new: NewSubscriber, by: Actor) -> ConsentRecord:
+    """Returns the times and the consent to store.
 
     A subscriber that is created as CONFIRMED was confirmed at that time. For an imported
     subscriber, only the values in the row are stored.
     """
-    _, status_changed_at, _, *others = new.consent_record
-    return (status_changed_at, *_confirmation(created_at, new, by), *others)
+    record = new.consent_record
+    if by.source is Source.IMPORT or new.status is not Status.CONFIRMED or record.confirmed_at:
+        return record
+    return record._replace(confirmed_at=created_at)
 
 
-def _confirmation(created_at: int, new: NewSubscriber, by: Actor) -> Sequence[int | None]:
-    """Returns the value of `confirmed_at`, see `_stated`."""
-    confirmed_at = new.consent_record.confirmed_at
-    if new.status is Status.CONFIRMED and by.source is not Source.IMPORT:
-        return (confirmed_at or created_at,)
-    return (confirmed_at,)
-
-
-def _new_columns(subscriber_id: str, created_at: int, new: NewSubscriber) -> tuple[Any, ...]:
-    """Returns the values of `_COLUMN_NAMES` for a bulk insert, without the origin."""
+def _new_columns(
+    subscriber_id: str,
+    new: NewSubscriber,
+    by: Actor,
+    origin_: str,
+    stated_of: Callable[[ConsentRecord], Sequence[Any]],
+) -> tuple[Any, ...]:
+    """Returns the values of `_COLUMN_NAMES` for a bulk insert, and those that it states."""
     profile, key = new.profile, new.email.key
+    created_at = timestamp_of(subscriber_id)
     return (
         subscriber_id,
         created_at,
@@ -496,4 +500,6 @@ def _new_columns(subscriber_id: str, created_at: int, new: NewSubscriber) -> tup
         new.status,
         *_profile_values(profile),
         *search_keys(profile["first_name"], profile["last_name"]),
+        origin_,
+        *stated_of(_consent_record(created_at, new, by)),
     )

@@ -29,9 +29,9 @@ class StatisticChanges:
         self._day = day_of(now)
         self._changes: Counter[tuple[int, str]] = Counter()
 
-    def created(self, status: int) -> None:
-        self._changes[self._day, Flow.CREATED] += 1
-        self._add_status(status, 1)
+    def created(self, status: int, count: int) -> None:
+        self._changes[self._day, Flow.CREATED] += count
+        self._add_status(status, count)
 
     def changed(self, before: int, status: int) -> None:
         """Counts a subscriber whose status may have changed."""
