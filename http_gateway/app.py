@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.message import Message
 from grpc.aio import AioRpcError, Channel
 
 from . import errors, http_bodies, timeouts, traces
@@ -180,7 +181,8 @@ class Gateway:
         status, other = binding.success_status, binding.conditional_status
         if other is not None and getattr(reply, other.field):
             status = other.status
-        body = binding.write(reply)
+        # The in-process channel can return a response that becomes JSON without a message.
+        body = binding.write(reply) if isinstance(reply, Message) else reply.to_json()
         if binding.read_mask is not None:
             binding.read_mask.apply(message, body)
         response = Response(status, request_id, orjson.dumps(body), more=more)

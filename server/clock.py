@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 Clock = Callable[[], int]
 
@@ -16,7 +17,18 @@ def system_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
+# The text of the minutes and seconds of an hour.
+_SECONDS = [f"{second // 60:02}:{second % 60:02}" for second in range(3600)]
+
+
 def iso8601(milliseconds: int) -> str:
     """Formats a timestamp in ISO 8601 as in JSON: 2026-11-21T03:33:16.247Z."""
     seconds, fraction = divmod(milliseconds, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{fraction:03}Z"
+    hours, second = divmod(seconds, 3600)
+    return f"{_hour(hours)}{_SECONDS[second]}.{fraction:03}Z"
+
+
+@lru_cache(1024)
+def _hour(hours: int) -> str:
+    """Returns the text of an hour since 1970, up to its minutes."""
+    return datetime.fromtimestamp(hours * 3600, UTC).isoformat()[:14]

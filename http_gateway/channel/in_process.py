@@ -7,6 +7,9 @@ overhead per call.
 It differs from a network channel in these points:
 
 - Request messages are passed, not copied, so the server can modify them.
+- The response of a unary call is passed as the handler returned it. Instead of a message it can be
+  an object with a method `to_json`, which returns the ProtoJSON of the response, and with the
+  attributes that the HTTP binding reads.
 - A call runs in the task that awaits it. It starts when it is awaited, and ends if that task is
   canceled. Streams are read only as far as the other side asks for the next message.
 - The interceptors of the server apply the deadline, which they read from `time_remaining`.

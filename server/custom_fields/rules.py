@@ -85,7 +85,8 @@ def derive_key(label: str) -> str:
 def as_json(value: Any) -> Any:
     """Returns a value for JSON: an integer without a fraction, if that is exact."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT:
-        return int(value)
+        # An integer cannot represent minus zero.
+        return int(value) if value or math.copysign(1.0, value) > 0 else value
     return value
 
 

@@ -19,7 +19,7 @@ from grpc.aio import AbortError, ServerInterceptor
 
 from .. import caller
 from ..errors import Internal, RosterError
-from ..messages import Context
+from ..messages import Context, serializer
 from .base import PACKAGE, Call, Interceptor, Method, method_of
 from .error_status import abort
 
@@ -55,6 +55,7 @@ class InterceptorChain(ServerInterceptor):
         return wrapped
 
     def _wrap(self, method: Method, handler: Any) -> Any:
+        handler = handler._replace(response_serializer=serializer(handler.response_serializer))
         for interceptor in self._interceptors:
             handler = interceptor.wrap(handler)
         for kind, run in (

@@ -69,12 +69,26 @@ class SubscriberRow(NamedTuple):
     created_at: Annotated[int, Returned(iso8601)]
     values: Mapping[str, Any]
 
-    def as_json(self) -> dict[str, Any]:
-        """Returns the subscriber as the API returns it."""
-        subscriber = {field.json_name: field.to_json(getattr(self, field.name)) for field in FIELDS}
-        if self.values:
-            subscriber["customFields"] = {key: as_json(value) for key, value in self.values.items()}
+    def as_json(self, *, full: bool = False) -> dict[str, Any]:
+        """Returns the subscriber as the API returns it, in the view BASIC or FULL."""
+        subscriber = _basic(self)
+        values = self.values
+        if values:
+            subscriber["customFields"] = {key: as_json(values[key]) for key in sorted(values)}
+        if full:
+            self._add_full(subscriber)
         return subscriber
+
+    def _add_full(self, subscriber: dict[str, Any]) -> None:
+        for field in ADDED_BY_FULL:
+            value = getattr(self, field.name)
+            if value is None:
+                continue
+            key = field.name.removeprefix("consent_")
+            if key == field.name:
+                subscriber[field.json_name] = field.to_json(value)
+            else:
+                subscriber.setdefault("consent", {})[key] = field.to_json(value)
 
 
 class Field(NamedTuple):
@@ -100,3 +114,20 @@ ADDED_BY_FULL = tuple(field for field in _declared() if field.full)
 # The text that clients set when they create, update or import a subscriber: its maximum length
 # by field name.
 PROFILE = {field.name: field.max_length for field in FIELDS if field.max_length}
+
+
+def _compiled() -> Callable[[SubscriberRow], dict[str, Any]]:
+    """Compiles a function that returns the JSON of the view BASIC without values.
+
+    A loop over the fields takes four times as long (`page_of_20` in `make bench`).
+    """
+    members = [
+        f"{field.json_name!r}: {'' if field.to_json is str else field.name}(row.{field.name})"
+        for field in FIELDS
+    ]
+    converters = {field.name: field.to_json for field in FIELDS}
+    text = f"lambda row: {{{', '.join(members)}}}"
+    return eval(text, converters)  # type: ignore[no-any-return]  # noqa: S307 - no input
+
+
+_basic = _compiled()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from roster.v1 import subscribers_pb2 as pb
 
 from ..errors import Detail, ValidationError
-from ..messages import timestamp
+from ..messages import JsonResponse, check_page, timestamp
 from .fields import FIELDS, SubscriberRow
 from .linked import SubscriberUrls
 from .row_writer import Result
@@ -22,6 +22,8 @@ _NAMES = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields) - {
 _ONLY_FULL = {"updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at", "consent"}
 # The fields of the message that are copied from a row as they are.
 _COPIED = [field.name for field in FIELDS if field.name not in ("tags", "created_at")]
+# A page with so many tags and values is within MAX_MESSAGE_BYTES: each is at most 1,000 characters.
+_ITEMS_OF_SMALL_PAGE = 800
 
 
 class Selected(NamedTuple):
@@ -55,6 +57,71 @@ def selected_fields(
         ]
         raise ValidationError(details)
     return Selected(paths, is_full or not paths.isdisjoint(_ONLY_FULL))
+
+
+class SubscriberResponse(JsonResponse):
+    """The response of a read of one subscriber."""
+
+    __slots__ = ("_row", "_selected")
+
+    def __init__(self, row: SubscriberRow, selected: Selected) -> None:
+        self._row = row
+        self._selected = selected
+
+    def to_message(self) -> pb.GetSubscriberResponse:
+        message = pb.GetSubscriberResponse()
+        fill(message.subscriber, self._row, full=self._selected.is_full)
+        self._selected.keep([message.subscriber])
+        return message
+
+    def to_json(self) -> dict[str, Any]:
+        return {"subscriber": self._row.as_json(full=self._selected.is_full)}
+
+
+class SubscribersResponse(JsonResponse):
+    """The response with a page of subscribers. The gateway reads `next_page_token`."""
+
+    __slots__ = ("_limit", "_number", "_rows", "_selected", "_total", "next_page_token")
+
+    def __init__(
+        self,
+        rows: Sequence[SubscriberRow],
+        selected: Selected,
+        *,
+        total: int,
+        number: int,
+        limit: int,
+        next_page_token: str = "",
+    ) -> None:
+        """Raises ValidationError if the message would be too large."""
+        self._rows = rows
+        self._selected = selected
+        self._total = total
+        self._number = number
+        self._limit = limit
+        self.next_page_token = next_page_token
+        if sum(len(row.tags) + len(row.values) for row in rows) > _ITEMS_OF_SMALL_PAGE:
+            check_page(self.to_message())
+
+    def to_message(self) -> pb.ListSubscribersResponse:
+        message = pb.ListSubscribersResponse(
+            total=self._total,
+            page=self._number,
+            limit=self._limit,
+            next_page_token=self.next_page_token,
+        )
+        fill_all(message.subscribers, self._rows, full=self._selected.is_full)
+        self._selected.keep(message.subscribers)
+        return message
+
+    def to_json(self) -> dict[str, Any]:
+        full = self._selected.is_full
+        return {
+            "subscribers": [row.as_json(full=full) for row in self._rows],
+            "total": self._total,
+            "page": self._number,
+            "limit": self._limit,
+        }
 
 
 def fill_all(messages: Any, rows: Sequence[SubscriberRow], *, full: bool) -> None:

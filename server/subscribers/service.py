@@ -36,11 +36,25 @@ from .history import Actor, Source
 from .imports.pipeline import ImportPipeline
 from .linked import SubscriberUrls
 from .list_query import export_filter, list_query, next_page_token
-from .messages import bulk_response, fill, fill_all, fill_urls, selected_fields
+from .messages import (
+    SubscriberResponse,
+    SubscribersResponse,
+    bulk_response,
+    fill,
+    fill_all,
+    fill_urls,
+    selected_fields,
+)
 from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalEvents
 from .store import Changes, SubscriberStore
-from .store_paging import PagePosition, has_one_statement, page, page_without_total
+from .store_paging import (
+    NO_SUBSCRIBERS,
+    PagePosition,
+    has_one_statement,
+    page,
+    page_without_total,
+)
 from .store_reading import Reference, check_reference, find, find_each
 
 
@@ -111,9 +125,9 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
 
         return await self._database.write(create)
 
-    async def GetSubscriber(
+    async def GetSubscriber(  # type: ignore[override]  # see JsonResponse
         self, request: pb.GetSubscriberRequest, _context: Context
-    ) -> pb.GetSubscriberResponse:
+    ) -> SubscriberResponse:
         account, reference = account_id(), check_reference(request.id)
         selected = selected_fields(request)
         get = SharedWork(
@@ -122,10 +136,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             partial(_find_each, account),
             has_one_statement=True,
         )
-        row = await self._database.read(get)
-        reply = _filled(pb.GetSubscriberResponse(), row, full=selected.is_full)
-        selected.keep([reply.subscriber])
-        return reply
+        return SubscriberResponse(await self._database.read(get), selected)
 
     async def BatchGetSubscribers(
         self, request: pb.BatchGetSubscribersRequest, _context: Context
@@ -149,25 +160,25 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         check_page(reply, "ids", "have fewer items")
         return reply
 
-    async def ListSubscribers(
+    async def ListSubscribers(  # type: ignore[override]  # see JsonResponse
         self, request: pb.ListSubscribersRequest, _context: Context
-    ) -> pb.ListSubscribersResponse:
+    ) -> SubscribersResponse:
         selected = selected_fields(request)
         expression = await self._filters.read(request.filter, request.segment)
         account, query = account_id(), list_query(request, expression)
-        reply = pb.ListSubscribersResponse(page=query.page, limit=query.position.limit)
-        if query.matches_nothing:
-            return reply
-        work = partial(page, account, query.filter, query.position)
-        is_alone = has_one_statement(query.filter, query.position)
-        result = await self._database.read(OneStatement(work) if is_alone else work)
-        reply.total = result.total
-        fill_all(reply.subscribers, result.rows, full=selected.is_full)
-        selected.keep(reply.subscribers)
-        if result.more:
-            reply.next_page_token = next_page_token(query, result.rows[-1])
-        check_page(reply)
-        return reply
+        result = NO_SUBSCRIBERS
+        if not query.matches_nothing:
+            work = partial(page, account, query.filter, query.position)
+            is_alone = has_one_statement(query.filter, query.position)
+            result = await self._database.read(OneStatement(work) if is_alone else work)
+        return SubscribersResponse(
+            result.rows,
+            selected,
+            total=result.total,
+            number=query.page,
+            limit=query.position.limit,
+            next_page_token=next_page_token(query, result.rows[-1]) if result.more else "",
+        )
 
     async def UpdateSubscriber(
         self, request: pb.UpdateSubscriberRequest, _context: Context

@@ -62,6 +62,8 @@ class SubscriberPage(NamedTuple):
     more: bool
 
 
+NO_SUBSCRIBERS = SubscriberPage([], 0, more=False)
+
 # The parameters of one contiguous range in each order.
 _BOUNDS = {
     Order.CREATED: frozenset({"first_id", "end_id"}),

@@ -14,6 +14,7 @@ from ..ids import is_id
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags.models import Tag
+from ..texts import cached_if_short
 from .fields import SubscriberRow
 from .models import CustomValue, Subscriber, SubscriberCounter, SubscriberTag
 from .rules import NO_VALUES
@@ -153,13 +154,17 @@ def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) 
 def complete(row: SelectedRow) -> SubscriberRow:
     """Returns a row of `select_rows` with parsed tags and values."""
     *columns, names, created_at, values = row
-    tags = _names(orjson.loads(names).items()) if names and names != "{}" else ()
+    tags = _names(names) if names else ()
     return SubscriberRow._make((*columns, tags, created_at, _values(values)))
 
 
-def _names(tags: Iterable[tuple[Any, ...]]) -> tuple[str, ...]:
-    """Returns the names of tags, given as pairs of key and name, in the order of the keys."""
-    return tuple([name for _, name in sorted(tags)])
+@cached_if_short
+def _names(text: str) -> tuple[str, ...]:
+    """Returns the names of tags, given as a JSON object by key, in the order of the keys.
+
+    Cached, because many subscribers have the same tags.
+    """
+    return tuple([name for _, name in sorted(orjson.loads(text).items())])
 
 
 def _values(text: str | None) -> Mapping[str, Any]:
