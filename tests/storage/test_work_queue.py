@@ -20,7 +20,7 @@ def item(limits: GroupLimits) -> WorkItem[Any]:
 def queue_of(*limits: GroupLimits, max_batch: int = 1) -> FairQueue:
     queue = FairQueue(max_batch)
     for each in limits:
-        queue.put(item(each))
+        queue.put([item(each)])
     return queue
 
 
@@ -74,6 +74,22 @@ def test_items_that_waited_form_a_batch_of_one_group() -> None:
     queue.done(first)
 
     assert (len(first), len(other), len(queue.take()), len(queue)) == (1, 1, 2, 1)
+
+
+def test_items_that_arrive_together_start_together() -> None:
+    one_writer = (GroupLimit("account", 1),)
+    queue = FairQueue(max_batch=64)
+    queue.put([item(one_writer) for _ in range(32)])
+
+    assert len(queue.take()) == 32
+    assert len(queue) == 0
+
+
+def test_items_that_arrive_together_use_all_threads_of_their_group() -> None:
+    queue = FairQueue(max_batch=64)
+    queue.put([*[item(ACCOUNT) for _ in range(5)], item(OTHER)])
+
+    assert [len(queue.take()) for _ in range(3)] == [3, 2, 1]
 
 
 def test_threads_stop_after_the_last_waiting_item() -> None:

@@ -171,12 +171,12 @@ class BatchExecutor(Generic[Work]):
         All items of one iteration of the event loop are queued together. The first alone
         would wake a thread, which would compete with the event loop for the GIL.
         """
-        for item in self._gathered:
-            if self._closing:
+        items, self._gathered = self._gathered, []
+        if self._closing:
+            for item in items:
                 item.reject()
-            else:
-                self._queue.put(item)
-        self._gathered.clear()
+        else:
+            self._queue.put(items)
 
     async def close(self) -> None:
         """Runs the queued items, then stops the threads."""

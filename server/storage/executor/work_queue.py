@@ -17,8 +17,8 @@ class WorkQueue(Protocol):
 
     def __len__(self) -> int: ...
 
-    def put(self, item: WorkItem[Any]) -> None:
-        """Adds an item."""
+    def put(self, items: Batch) -> None:
+        """Adds items."""
 
     def take(self) -> Batch:
         """Waits for items and returns a batch, which is empty if the thread must stop."""
@@ -40,8 +40,9 @@ class FifoQueue:
     def __len__(self) -> int:
         return self._items.qsize()
 
-    def put(self, item: WorkItem[Any]) -> None:
-        self._items.put(item)
+    def put(self, items: Batch) -> None:
+        for item in items:
+            self._items.put(item)
 
     def take(self) -> Batch:
         batch: list[WorkItem[Any]] = []
@@ -71,8 +72,9 @@ class FairQueue:
     """Limits the number of batches of a group that run or are ready to run at the same time.
 
     Accounts that wait for a lock, or for a node that does not respond, therefore leave threads
-    for other accounts. All items of a batch have the same groups. Items above a limit wait, and
-    the waiting combinations of groups take turns.
+    for other accounts. All items of a batch have the same groups. Items that arrive together
+    start together, in as many batches as their limits allow; items without a group have a batch
+    each. Items above a limit wait, and the waiting combinations of groups take turns.
     """
 
     def __init__(self, max_batch: int) -> None:
@@ -87,13 +89,12 @@ class FairQueue:
     def __len__(self) -> int:
         return self._ready.qsize() + self._length
 
-    def put(self, item: WorkItem[Any]) -> None:
-        limits = item.limits
-        self._length += 1
-        if limits not in self._waiting and self._is_free(limits):
-            self._start(limits, [item])
-        else:
-            self._waiting.setdefault(limits, deque()).append(item)
+    def put(self, items: Batch) -> None:
+        self._length += len(items)
+        for item in items:
+            self._waiting.setdefault(item.limits, deque()).append(item)
+        for limits in dict.fromkeys(item.limits for item in items):
+            self._start(limits)
 
     def take(self) -> Batch:
         return self._ready.get()
@@ -103,21 +104,28 @@ class FairQueue:
             self._in_use[group] -= 1
             if not self._in_use[group]:
                 del self._in_use[group]
-        limits = next(filter(self._is_free, self._waiting), None)
+        limits = next(filter(self._free, self._waiting), None)
         if limits is not None:
-            items = self._waiting.pop(limits)
-            self._start(limits, [items.popleft() for _ in range(min(self._max_batch, len(items)))])
-            if items:
-                self._waiting[limits] = items
+            self._start(limits)
         self._stop_if_empty()
 
-    def _is_free(self, limits: GroupLimits) -> bool:
-        return all(self._in_use[group] < threads for group, threads in limits)
+    def _free(self, limits: GroupLimits) -> int:
+        """Returns the number of batches of waiting items that the limits allow to start."""
+        free = [threads - self._in_use[group] for group, threads in limits]
+        return max(min(free, default=len(self._waiting[limits])), 0)
 
-    def _start(self, limits: GroupLimits, batch: Batch) -> None:
-        self._in_use.update([limit.group for limit in limits])
-        self._length -= len(batch)
-        self._ready.put(batch)
+    def _start(self, limits: GroupLimits) -> None:
+        """Starts batches of waiting items, as many of equal size as the limits allow."""
+        free, items = self._free(limits), self._waiting.pop(limits)
+        for left in range(free, 0, -1):
+            size = min(-(-len(items) // left), self._max_batch)
+            if not size:
+                break
+            self._in_use.update([limit.group for limit in limits])
+            self._length -= size
+            self._ready.put([items.popleft() for _ in range(size)])
+        if items:
+            self._waiting[limits] = items
 
     def close(self, threads: int) -> None:
         self._to_stop = threads
