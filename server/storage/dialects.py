@@ -19,6 +19,8 @@ class SqliteDialect:
     value.
     """
 
+    counts_inserted_rows = True
+
     def any_of(self, field: Field, name: str) -> Expression:
         items = SQL("(SELECT value FROM json_each(?))", [Placeholder(name, _json)])
         return Expression(field, "IN", items)
@@ -71,6 +73,8 @@ class PostgresDialect:
 
     Writing JSON is much faster than writing arrays of rows in the Python driver.
     """
+
+    counts_inserted_rows = False
 
     def any_of(self, field: Field, name: str) -> Expression:
         return Expression(field, "=", SQL("ANY(%s::text[])", [Placeholder(name, list)]))

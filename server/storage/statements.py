@@ -37,7 +37,13 @@ def params(*columns: Field) -> dict[Field, Value]:
 
 
 class Dialect(Protocol):
-    """The SQL that differs between databases."""
+    """The SQL that differs between databases.
+
+    `counts_inserted_rows` is whether the number of changed rows of `insert_all` excludes skipped
+    ones, so that RETURNING, which takes time for each row, is not needed.
+    """
+
+    counts_inserted_rows: bool
 
     def any_of(self, field: Field, name: str) -> Expression:
         """Compares a column with all items of the list parameter `name`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 from peewee import Database
@@ -77,6 +77,22 @@ class Transaction:
     def run(self, statement: Statement, **values: Any) -> int:
         """Runs a statement and returns the number of changed rows."""
         return self._database.rows_affected(self._execute(statement, values))  # type: ignore[no-any-return]
+
+    def insert(
+        self, statement: Statement, stored: Statement, ids: Sequence[str], **values: Any
+    ) -> Collection[str]:
+        """Runs an `insert_all` of rows with new IDs, and returns the IDs of the inserted rows.
+
+        `stored` selects those of the parameter `ids` that are stored. It runs only if the
+        database counts inserted rows and skipped some. Otherwise the insert returns the IDs.
+        """
+        if not self._dialect.counts_inserted_rows:
+            return {row_id for (row_id,) in self.all(statement, **values)}
+        inserted = self.run(statement, **values)
+        if inserted in (0, len(ids)):
+            return set(ids) if inserted else ()
+        account_id = values["account_id"]
+        return {row_id for (row_id,) in self.all(stored, account_id=account_id, ids=ids)}
 
     def run_each(self, statement: Statement, values: Sequence[Mapping[str, Any]]) -> None:
         """Runs a statement once for each mapping, without its results."""

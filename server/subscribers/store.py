@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from peewee import Field, Node
+from peewee import Node
 
 from ..custom_fields import store as custom_fields
 from ..custom_fields.rules import check_size, check_values, merged
-from ..emails import Email, unicode_key
+from ..emails import Email, unicode_keys
 from ..errors import (
     Detail,
     RosterError,
@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..events.rules import EventType, created, deleted
 from ..events.store import has_webhooks, record
-from ..ids import ids_at, timestamp_of
+from ..ids import ids_at, timestamp_of, timestamps_of
 from ..links import Links
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
@@ -35,7 +35,6 @@ from .history import API, Actor, Source, origin
 from .linked import LinkedSubscriber, urls_of
 from .models import Subscriber
 from .rules import (
-    NO_CONSENT_RECORD,
     NO_VALUES,
     OPTED_OUT,
     ConsentRecord,
@@ -53,25 +52,21 @@ from .store_revisions import keep_deleted, next_revision, revision_at
 
 # The columns that an import can state, besides the time of creation.
 STATED = ConsentRecord._fields[1:]
-# The columns of every new row in the order of `_new_columns`, apart from the revision.
-_COLUMN_NAMES = (
+# The columns of new rows that are null in most of them.
+_RARE_NAMES = ("email_unicode_key", *(name for name in STATED if name != "confirmed_at"))
+# The other columns of new rows, apart from the revision.
+_COMMON_NAMES = (
     "id",
     "created_at",
     "email",
     "email_key",
-    "email_unicode_key",
     "status",
     *PROFILE,
     *SearchKeys._fields,
     "origin",
+    "confirmed_at",
 )
-_COLUMNS = tuple(getattr(Subscriber, name) for name in _COLUMN_NAMES)
-_STATED_COLUMNS = tuple(getattr(Subscriber, name) for name in STATED)
-_ALL_COLUMNS = (Subscriber.account_id, Subscriber.revision, *_COLUMNS, *_STATED_COLUMNS)
 _profile_values = itemgetter(*PROFILE)
-# Of a consent record.
-_stated_values = itemgetter(slice(1, None))
-_only_confirmed_at = itemgetter(slice(2, 3))
 
 _BY_EMAIL_KEY = Statement(
     lambda _: Subscriber.select(Subscriber.id).where(
@@ -81,17 +76,26 @@ _BY_EMAIL_KEY = Statement(
 )
 
 
-def _insert_all(dialect: Dialect, columns: Sequence[Field]) -> Node:
+def _insert_all(dialect: Dialect, names: Sequence[str]) -> Node:
+    columns = [getattr(Subscriber, name) for name in names]
     insert = dialect.insert_all(
-        Subscriber.account_id, (*_COLUMNS, *columns), "rows", shared=(Subscriber.revision,)
+        Subscriber.account_id, columns, "rows", shared=(Subscriber.revision,)
     )
-    return insert.returning(Subscriber.id)
+    return insert if dialect.counts_inserted_rows else insert.returning(Subscriber.id)
 
 
-_INSERT_STATED = Statement(lambda dialect: _insert_all(dialect, _STATED_COLUMNS), has_one_plan=True)
-# For rows that state nothing. Each column takes time (`bulk_of_100` in `make bench`).
-_INSERT_NEW = Statement(
-    lambda dialect: _insert_all(dialect, (Subscriber.confirmed_at,)), has_one_plan=True
+_INSERT_ALL_COLUMNS = Statement(
+    lambda dialect: _insert_all(dialect, (*_COMMON_NAMES, *_RARE_NAMES)), has_one_plan=True
+)
+# Each column takes time (`bulk_of_100` in `make bench`).
+_INSERT_COMMON_COLUMNS = Statement(
+    lambda dialect: _insert_all(dialect, _COMMON_NAMES), has_one_plan=True
+)
+_STORED = Statement(
+    lambda dialect: Subscriber.select(Subscriber.id).where(
+        IN_ACCOUNT & dialect.any_of(Subscriber.id, "ids")
+    ),
+    has_one_plan=True,
 )
 _DELETE = Statement(lambda _: Subscriber.delete().where(ONE), has_one_plan=True)
 
@@ -185,20 +189,22 @@ class SubscriberStore:
         Of several rows with one address, the first valid one is stored, and later ones are
         DUPLICATE_IN_REQUEST. A rejected row does not claim its address.
 
-        Runs at most twelve statements for any number of rows, a few more if a counter bucket is
-        full, and those that record events.
+        Runs at most twelve statements for any number of rows, one more on SQLite if some of them
+        exist, a few more if a counter bucket is full, and those that record events.
         """
         row_errors = self._invalid_rows(account_id, rows, tx)
+        valid = {index: new for index, new in rows.items() if index not in row_errors}
         first: dict[str, int] = {}
-        for index, new in rows.items():
-            if index not in row_errors:
-                first.setdefault(new.email.key, index)
+        for index, new in valid.items():
+            first.setdefault(new.email.key, index)
         candidates = {index: rows[index] for index in first.values()}
         created = self._insert(account_id, candidates, tx, by).ids
+        if len(created) == len(rows):
+            return CreateManyResult(created, row_errors)
         existing = RowError(Failure.ALREADY_EXISTS, "email")
         row_errors |= {index: existing for index in candidates if index not in created}
         duplicate = RowError(Failure.DUPLICATE_IN_REQUEST, "email")
-        for index, new in rows.items():
+        for index, new in valid.items():
             if index not in row_errors and index not in created:
                 # If the address of the first row already existed, so does that of this row.
                 row_errors[index] = row_errors.get(first[new.email.key], duplicate)
@@ -214,6 +220,8 @@ class SubscriberStore:
         }
         keys = {index: new.email.key for index, new in rows.items() if index not in row_errors}
         suppressed = self._suppressions.suppressed_among(account_id, set(keys.values()), tx)
+        if not suppressed:
+            return row_errors
         suppressed_row = RowError(Failure.SUPPRESSED, "email")
         return row_errors | {
             index: suppressed_row for index, key in keys.items() if key in suppressed
@@ -385,21 +393,13 @@ def _insert(
     if not new:
         return _Inserted({})
     revision = next_revision(account_id, tx)
-    new_ids = _new_ids(list(new.values()), revision, tx)
-    ids = dict(zip(new, new_ids, strict=True))
+    new_ids, times = _new_ids(list(new.values()), revision, tx)
     revision = revision_at(max(new_ids), revision)
-    has_records = any(each.consent_record is not NO_CONSENT_RECORD for each in new.values())
-    insert, stated_of = (
-        (_INSERT_STATED, _stated_values) if has_records else (_INSERT_NEW, _only_confirmed_at)
+    insert, rows = _new_rows(new_ids, times, list(new.values()), tx.now, by)
+    stored_ids = tx.insert(
+        insert, _STORED, new_ids, account_id=account_id, rows=rows, revision=revision
     )
-    origins = {status: origin(status, tx.now, by) for status in Status}
-    values = [
-        _new_columns(id_, each, by, origins[each.status], stated_of)
-        for id_, each in zip(new_ids, new.values(), strict=True)
-    ]
-    rows = tx.all(insert, account_id=account_id, rows=values, revision=revision)
-    stored_ids = {subscriber_id for (subscriber_id,) in rows}
-    stored = {index: id_ for index, id_ in ids.items() if id_ in stored_ids}
+    stored = {index: id_ for index, id_ in zip(new, new_ids, strict=True) if id_ in stored_ids}
     if not stored:
         return _Inserted({})
     add_to_counters(account_id, sorted(stored.values()), tx)
@@ -432,19 +432,27 @@ def row_error_for(fault: Detail) -> RowError:
     return RowError(failure, fault.field)
 
 
-def _new_ids(rows: Sequence[NewSubscriber], revision: int, tx: Transaction) -> list[str]:
-    """Returns an ID for each row, with the time of its creation.
+def _new_ids(
+    rows: Sequence[NewSubscriber], revision: int, tx: Transaction
+) -> tuple[list[str], list[int]]:
+    """Returns an ID for each row, and the times of their creation, which are those of the IDs.
 
     Rows with the same time keep the order of their import, because later transactions have
     greater revisions.
     """
-    times = [new.consent_record.created_at for new in rows]
-    if all(time is None for time in times):
-        return tx.new_ids(len(rows))
-    past = {index: time for index, time in enumerate(times) if time is not None and time < tx.now}
-    ids = dict(zip(past, ids_at(list(past.values()), revision), strict=True))
-    later = iter(tx.new_ids(len(rows) - len(past)))
-    return [ids.get(index) or next(later) for index in range(len(rows))]
+    stated = [new.consent_record.created_at for new in rows]
+    past = [time for time in stated if time is not None and time < tx.now]
+    later = tx.new_ids(len(rows) - len(past)) if len(past) < len(rows) else []
+    later_times = timestamps_of(later)
+    if not past:
+        return later, later_times
+    past_pairs = zip(ids_at(past, revision), past, strict=True)
+    later_pairs = zip(later, later_times, strict=True)
+    pairs = [
+        next(past_pairs if time is not None and time < tx.now else later_pairs) for time in stated
+    ]
+    ids, times = zip(*pairs, strict=True)
+    return list(ids), list(times)
 
 
 def _new_row(
@@ -456,7 +464,8 @@ def _new_row(
 ) -> SubscriberRow:
     values = {key: value for key, value in new.values.items() if value is not None}
     created_at = timestamp_of(subscriber_id)
-    columns = {**new.profile, **_consent_record(created_at, new, by)._asdict()}
+    consent_record = new.consent_record._replace(confirmed_at=_confirmed_at(created_at, new, by))
+    columns = {**new.profile, **consent_record._asdict()}
     return SubscriberRow(
         id=subscriber_id,
         email=new.email.address,
@@ -469,37 +478,47 @@ def _new_row(
     )
 
 
-def _consent_record(created_at: int, new: NewSubscriber, by: Actor) -> ConsentRecord:
-    """Returns the times and the consent to store.
+def _confirmed_at(created_at: int, new: NewSubscriber, by: Actor) -> int | None:
+    """Returns the time of the confirmation to store.
 
     A subscriber that is created as CONFIRMED was confirmed at that time. For an imported
-    subscriber, only the values in the row are stored.
+    subscriber, only the time in the row is stored.
     """
-    record = new.consent_record
-    if by.source is Source.IMPORT or new.status is not Status.CONFIRMED or record.confirmed_at:
-        return record
-    return record._replace(confirmed_at=created_at)
+    stated = new.consent_record.confirmed_at
+    if stated or by.source is Source.IMPORT or new.status is not Status.CONFIRMED:
+        return stated
+    return created_at
 
 
-def _new_columns(
-    subscriber_id: str,
-    new: NewSubscriber,
-    by: Actor,
-    origin_: str,
-    stated_of: Callable[[ConsentRecord], Sequence[Any]],
-) -> tuple[Any, ...]:
-    """Returns the values of `_COLUMN_NAMES` for a bulk insert, and those that it states."""
-    profile, key = new.profile, new.email.key
-    created_at = timestamp_of(subscriber_id)
-    return (
-        subscriber_id,
-        created_at,
-        new.email.address,
-        key,
-        unicode_key(key),
-        new.status,
-        *_profile_values(profile),
-        *search_keys(profile["first_name"], profile["last_name"]),
-        origin_,
-        *stated_of(_consent_record(created_at, new, by)),
-    )
+def _new_rows(
+    ids: Sequence[str], times: Sequence[int], new: Sequence[NewSubscriber], now: int, by: Actor
+) -> tuple[Statement, Sequence[tuple[Any, ...]]]:
+    """Returns the statement that inserts subscribers, and its rows in the order of their keys.
+
+    The rows are built by column, which is faster (`import` and `bulk_of_100` in `make bench`).
+    """
+    addresses, keys = zip(*[each.email for each in new], strict=True)
+    statuses = [int(each.status) for each in new]
+    profiles = zip(*[_profile_values(each.profile) for each in new], strict=True)
+    first_names, last_names = profile_columns = tuple(profiles)
+    # By number, because members of an enum are slow as keys.
+    origins = ["", *(origin(status, now, by) for status in Status)]
+    records = zip(*[each.consent_record for each in new], strict=True)
+    _, status_changed_at, _, *other_times_and_consent = records
+    columns = [
+        ids,
+        times,
+        addresses,
+        keys,
+        statuses,
+        *profile_columns,
+        *zip(*map(search_keys, first_names, last_names), strict=True),
+        [origins[status] for status in statuses],
+        [_confirmed_at(time, each, by) for time, each in zip(times, new, strict=True)],
+    ]
+    # In the order of `_RARE_NAMES`.
+    rare = (unicode_keys(keys), status_changed_at, *other_times_and_consent)
+    has_rare = any(column.count(None) < len(new) for column in rare)
+    insert = _INSERT_ALL_COLUMNS if has_rare else _INSERT_COMMON_COLUMNS
+    rows = zip(*columns, *(rare if has_rare else ()), strict=True)
+    return insert, sorted(rows, key=itemgetter(0))

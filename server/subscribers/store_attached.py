@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -73,16 +74,19 @@ def attach(
     Receives pairs of a subscriber ID and tag names by key. Returns the stored names of all
     these tags by key. Four statements at most.
     """
+    # Rows of an import with equal tags share one mapping.
+    different = {id(tag_names): tag_names for _, tag_names in tags_by_id}
     names: dict[str, str] = {}
-    for _, tag_names in tags_by_id:
+    for tag_names in different.values():
         for key, name in tag_names.items():
             names.setdefault(key, name)
     if not names:
         return {}
     stored = tags.ensure(account_id, names, tx)
-    links = [(id_, stored[key].id) for id_, tag_names in tags_by_id for key in tag_names]
+    tag_ids = {number: [stored[key].id for key in each] for number, each in different.items()}
+    links = [(id_, tag_id) for id_, each in tags_by_id for tag_id in tag_ids[id(each)]]
     tx.run(_ATTACH_ALL, account_id=account_id, rows=links)
-    for tag_id, count in Counter(tag_id for _, tag_id in links).items():
+    for tag_id, count in Counter(map(itemgetter(1), links)).items():
         statistics.add_tag(tag_id, count)
     return {key: stored[key].name for key in sorted(stored)}
 

@@ -79,13 +79,14 @@ class Header:
             row.faults.append(RowFault())
             return row
         for index, field, parse in self._parsers:
-            if index >= count or not (cell := cells[index]).strip():
+            if index >= count or not (cell := cells[index]) or cell.isspace():
                 continue
             try:
                 parse(row, unescape_formula(cell) if cell[0] == "'" else cell)
             except CellError:
                 self._reject(row, index, field, cell)
-        row.split_name()
+        if row.name or row.display_name:
+            row.split_name()
         if self._is_lenient:
             self._derive_status(row, cells)
         return row

@@ -164,9 +164,10 @@ class ImportPipeline:
         """Yields the rows of a message after the line from which the import resumes."""
         after_line, now = self._options.after_line, system_clock()
         for line in lines:
-            if 0 < line.number <= self._last_line:
+            number = line.number
+            if 0 < number <= self._last_line:
                 raise invalid("lines", "INVALID_VALUE", "must have ascending line numbers")
-            number = self._last_line = line.number or self._last_line + 1
+            number = self._last_line = number or self._last_line + 1
             if number > after_line:
                 assert self._header is not None
                 row = self._header.row(line.cells[:])
