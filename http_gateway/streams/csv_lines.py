@@ -124,7 +124,7 @@ class CsvParser:
             return Added(0)
         lines, count = getattr(message, self._field), 0
         # One reader for all records, because creating one takes as long as reading a record.
-        reader = csv.reader(map(self._text, records), delimiter=self._delimiter, strict=True)
+        reader = csv.reader(self._texts(records), delimiter=self._delimiter, strict=True)
         try:
             for cells in reader:
                 if reader.line_num > count + 1:
@@ -139,6 +139,17 @@ class CsvParser:
         except RequestError as error:
             return Added(count, error)
         return Added(count)
+
+    def _texts(self, records: Sequence[Record]) -> Iterable[str]:
+        """Returns the texts of records, or those before the first that is invalid.
+
+        The texts are checked at once, because nearly all are valid.
+        """
+        try:
+            texts = [record.data.decode() for record in records]
+        except UnicodeDecodeError:
+            return map(self._text, records)
+        return map(self._text, records) if "\0" in "".join(texts) else texts
 
     def _text(self, record: Record) -> str:
         try:
