@@ -6,7 +6,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.emails import _PLAIN, _parse_any, key_prefix, parse_email, trim, unicode_key
+from server.emails import (
+    _PLAIN,
+    _parse_any,
+    key_prefix,
+    parse_email,
+    trim,
+    unicode_key,
+    unicode_keys,
+)
 
 LONGEST = f"{'l' * 64}@{'d' * 60}.{'d' * 60}.{'d' * 60}.abc.de"
 
@@ -198,6 +206,7 @@ def test_unicode_key_has_the_domain_in_unicode(address: str, expected: str | Non
 
     assert email is not None
     assert unicode_key(email.key) == expected
+    assert unicode_keys(["a@b.io", email.key]) == [None, expected]
 
 
 LABELS = st.sampled_from(["bücher", "BÜCHER", "straße", "example", "ｅx", "例え", "é"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ulid import ULID
 
 from server.errors import TagNotFound
-from server.ids import Ids, checked_id, first_id_at, ids_at, is_id, timestamp_of
+from server.ids import Ids, checked_id, first_id_at, ids_at, is_id, timestamp_of, timestamps_of
 
 NOW = 1_767_323_045_006
 HOUR = 3_600_000
@@ -156,6 +156,11 @@ def test_ids_can_contain_the_maximum_protobuf_timestamp() -> None:
 
 def test_timestamp_of_a_generated_id_is_its_creation() -> None:
     assert [timestamp_of(text) for text in generate([NOW, NOW + DAY])] == [NOW, NOW + DAY]
+
+
+@pytest.mark.parametrize("times", [[], [NOW], [NOW, NOW], [NOW, NOW, NOW + 1, NOW + DAY]], ids=str)
+def test_timestamps_of_ascending_ids_are_those_of_each(times: list[int]) -> None:
+    assert timestamps_of(ids_at(times, 1)) == times
 
 
 def test_generators_of_the_same_millisecond_return_different_ids() -> None:
