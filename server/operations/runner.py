@@ -49,8 +49,9 @@ class OperationRunner:
     ) -> None:
         self._database = database
         self._steps = steps
-        # Identifies this process.
-        self._runner = secrets.token_hex(8)
+        # Identifies this process. If no other process can serve the database, an operation of an
+        # earlier one continues at once.
+        self._runner = "" if database.alone else secrets.token_hex(8)
         self._poll_seconds = poll_seconds
         # Ordered sets: accounts take turns.
         self._accounts: dict[str, None] = {}

@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ... import reaper
+from ... import fork_server, reaper
 from .checker import Results
 from .table import PROMISES, Promise
 
@@ -50,6 +50,7 @@ def results_table(promise: Promise, results: Results) -> Table:
 
 def main() -> None:
     reaper.start()
+    fork_server.enable()
     console, names = Console(highlight=False), tuple(sys.argv[1:])
     full = os.environ.get("ROSTER_FAULTS") == "full"
     chosen = [

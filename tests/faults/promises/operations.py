@@ -78,6 +78,7 @@ def run_operations(kills: int, folder: Path, *, code: str = "", **settings: str)
             operation = _call(service, key, "POST", "/api/subscribers/batch", body)["operation"]
             operations.append(operation["id"])
             while not operation["processed"]:
+                time.sleep(0.005)
                 operation = _get(service, key, operation["id"])
             results["kills in operations"] += not operation["done"]
             time.sleep(rng.uniform(0, SECONDS))
