@@ -18,10 +18,16 @@ from server.subscribers import rules, store
 main()
 """
 _NO_SUPPRESSION = "store.SubscriberStore._suppress_if_opted_out = lambda *_: None"
+_NO_TRANSITIONS = """
+from server.operations import store_steps
+change = store_steps.change_statuses
+store_steps.change_statuses = lambda *a, **b: change(*a, **b | {"by_admin": True})
+"""
 # Statements that break the consent of a service, and the results that detect them.
 BROKEN = {
     "imports weaken a status": ("rules.is_stricter = lambda *_: True", consent.UNEXPLAINED),
     "deletions suppress nothing": (_NO_SUPPRESSION, consent.MORE_MAILABLE),
+    "batch operations undo complaints": (_NO_TRANSITIONS, consent.DIFFERENT),
 }
 
 

@@ -48,7 +48,7 @@ from ...storage.statistics import counted, stored
 from .checker import Results
 from .clients import Target, record_all_events
 from .consent_model import LEVELS, UNCONFIRMED, State
-from .consent_operations import Operation, Operations
+from .consent_operations import BATCH, PLAN, Operation, Operations
 from .contents import account_in
 from .kills import target_of
 
@@ -153,6 +153,23 @@ class Calls:
 
         return wait
 
+    def ended(self, batch: Operation) -> Reply:
+        """Returns the response to a batch operation that was sent, when it has ended.
+
+        It is sent again with its idempotency key, so that its outcome is always known.
+        """
+        end = time.monotonic() + TIMEOUT
+        while (reply := self.over_http(batch)).status in UNKNOWN:
+            assert time.monotonic() < end, reply
+            time.sleep(0.02)
+        if reply.status != 202:
+            return reply
+        path = f"/api/operations/{reply.content['operation']['id']}"
+        while not (operation := self.read(path)["operation"])["done"]:
+            assert time.monotonic() < end, operation
+            time.sleep(0.02)
+        return reply if operation["state"] == "SUCCEEDED" else Reply(500, operation)
+
     def _import_stub(self) -> Any:
         return self._front.channel.stream_stream(
             "/roster.v1.SubscriberService/ImportSubscribers",
@@ -224,6 +241,9 @@ class ConsentSequence:
             wait = self._calls.begin_over_grpc(operations[0])
             replies = [self._calls.over_http(each) for each in operations[1:]]
             replies.insert(0, wait())
+        for index, operation in enumerate(operations):
+            if operation.rpc == BATCH:
+                replies[index] = self._calls.ended(operation)
         for operation, reply in zip(operations, replies, strict=True):
             self._log.append(f"{operation} -> {reply.status}")
             self.counts["operations"] += 1
@@ -271,11 +291,17 @@ def possible_after(
     states: Iterable[State], operations: Sequence[Operation], known: Set[Operation]
 ) -> Iterator[State]:
     """Yields the states after operations in any order, and without those that may be lost."""
+    parts = _parts(operations)
+    certain = set(_parts(known))
     for state in states:
-        for count in range(len(operations) + 1):
-            for done in permutations(operations, count):
-                if known <= set(done):
+        for count in range(len(certain), len(parts) + 1):
+            for done in permutations(parts, count):
+                if certain <= set(done):
                     yield reduce(lambda before, operation: operation.after(before), done, state)
+
+
+def _parts(operations: Iterable[Operation]) -> list[Operation]:
+    return [part for operation in operations for part in operation.parts or (operation,)]
 
 
 def level(status: str | None) -> int:
@@ -352,6 +378,7 @@ def run_sequences(count: int, folder: Path, *, code: str = "", **settings: str) 
     try:
         target = target_of(service, key)
         record_all_events(target)
+        _create_custom_field(target)
         sequences = Sequences(target, created_key(target), count)
         with ThreadPoolExecutor(WORKERS) as pool:
             tasks = [pool.submit(sequences.work) for _ in range(WORKERS)]
@@ -382,6 +409,12 @@ def _wrong_statistics(database_url: str) -> int:
     with reading(database_url) as tx:
         differing = set(stored(account, tx).items()) ^ set(counted(account, tx).items())
     return len({name for name, _ in differing})
+
+
+def _create_custom_field(target: Target) -> None:
+    client = Client(0, [target.http], target.key, threading.Event())
+    client.send("POST", "/api/custom-fields", {"label": PLAN})
+    client.close()
 
 
 def created_key(target: Target) -> str:

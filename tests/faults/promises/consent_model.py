@@ -6,7 +6,8 @@ with an unknown outcome there are several possible states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 UNCONFIRMED, CONFIRMED = "UNCONFIRMED", "CONFIRMED"
@@ -130,6 +131,20 @@ def deleted(address: str) -> Change:
         return state.put(address, None)
 
     return after
+
+
+def selected(address: str, statuses: Collection[str], change: Change) -> Change:
+    """A change of one address by a batch operation, which selects these statuses."""
+
+    def after(state: State) -> State:
+        return change(state) if state.status(address) in statuses else state
+
+    return after
+
+
+def all_of(changes: Iterable[Change]) -> Change:
+    """Changes one after another."""
+    return lambda state: reduce(lambda before, change: change(before), changes, state)
 
 
 def suppressed(addresses: Iterable[str], reason: str) -> Change:

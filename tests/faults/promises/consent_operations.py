@@ -14,17 +14,22 @@ from .consent_model import (
     UNCONFIRMED,
     Change,
     Row,
+    all_of,
     changed,
     confirmed,
     deleted,
     lifted,
     moved,
+    selected,
     stored,
     suppressed,
     unchanged,
     unsubscribed,
 )
 
+BATCH = "BatchChangeSubscribers"
+# The key of a custom field.
+PLAN = "plan"
 CONFLICTS = ("FAIL", "SKIP", "UPDATE", "UPDATE")
 # Status words in a file of Kit. One that is unknown never allows mail.
 WORDS = {
@@ -42,7 +47,8 @@ class Operation:
     """A request, and its change unless the request is rejected.
 
     An import has a table or rows. They are lines of text, and the request has its options. A
-    `link` is the purpose of a link that is created for the address `id` and followed.
+    `link` is the purpose of a link that is created for the address `id` and followed. A batch
+    operation has `parts`, one for each address: others that run at the same time come between them.
     """
 
     rpc: str
@@ -53,12 +59,13 @@ class Operation:
     by_admin: bool = False
     idempotency_key: str = ""
     link: str = ""
+    parts: Sequence[Operation] = ()
 
     def __str__(self) -> str:
         return f"{self.rpc} {self.request} {list(self.rows or self.table)}"
 
     def repeated(self) -> Operation:
-        return replace(self, after=unchanged)
+        return replace(self, after=unchanged, parts=())
 
 
 class Operations:
@@ -81,6 +88,7 @@ class Operations:
             *[self._update] * 2,
             self._tag,
             *[self._change_status] * 3,
+            *[self._batch] * 4,
             *[self._follow_link] * 2,
             self._sign_up,
             self._delete,
@@ -161,6 +169,38 @@ class Operations:
         after = changed(address, status, by_admin=by_admin)
         request = {"id": address, "status": status}
         return Operation("ChangeSubscriberStatus", request, after, by_admin=by_admin)
+
+    def _batch(self) -> Operation:
+        text, addresses, statuses = self._filter()
+        by_admin = self._rng.random() < 0.5
+        status = self._rng.choice([*STATUSES, *OPT_OUTS])
+        changes: dict[str, tuple[Any, Callable[[str], Change]]] = {
+            "addTags": (["vip"], lambda _: unchanged),
+            "setCustomFields": ({PLAN: self._rng.choice("ab")}, lambda _: unchanged),
+            "delete": (True, deleted),
+            "changeStatus": (status, lambda each: changed(each, status, by_admin=by_admin)),
+        }
+        name = self._rng.choice([*changes, *["changeStatus"] * 3])
+        value, change = changes[name]
+        request = {"filter": text, "action": {name: value}}
+        afters = [selected(each, statuses, change(each)) for each in addresses]
+        parts = [Operation("part", {}, after) for after in afters]
+        batch = Operation(BATCH, request, all_of(afters), by_admin=by_admin, parts=parts)
+        return self._with_key(batch)
+
+    def _filter(self) -> tuple[str, Sequence[str], Sequence[str]]:
+        """Returns a filter, and the addresses and statuses that it selects."""
+        own = self._addresses[0].partition("-")[0]
+        text, addresses = f'email = "{own}-*"', self._addresses
+        if self._rng.random() < 0.3:
+            address = self._address()
+            text, addresses = f'email = "{self._spelled(address).strip()}"', [address]
+        status = self._rng.choice(STATUSES)
+        without = [each for each in STATUSES if each != status]
+        conditions = {"": STATUSES, f" AND status = {status}": [status]}
+        conditions[f" AND NOT status = {status}"] = without
+        condition = self._rng.choice([*conditions])
+        return f"{text}{condition}", addresses, conditions[condition]
 
     def _follow_link(self) -> Operation:
         address, purpose = self._address(), self._rng.choice(["CONFIRM", "UNSUBSCRIBE"])
