@@ -132,7 +132,10 @@ class RowWriter:
         results = {
             number: SKIPPED
             if error.failure is Failure.SUPPRESSED and rows[number].status in rules.OPTED_OUT
-            else Result(Outcome.FAILED, row_error=error)
+            else Result(
+                Outcome.SKIPPED if error.failure is Failure.FILTERED else Outcome.FAILED,
+                row_error=error,
+            )
             for number, error in row_errors.items()
         }
         conflicts = sorted(

@@ -36,6 +36,7 @@ class Failure(IntEnum):
     UNKNOWN_CUSTOM_FIELD = 8
     INVALID_CUSTOM_FIELD = 9
     SUPPRESSED = 10
+    FILTERED = 11
 
 
 NO_VALUES: Mapping[str, Any] = {}

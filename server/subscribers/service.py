@@ -272,7 +272,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         # Reading, validating, storing and responding run concurrently, one message each. One more
         # transaction waits for the running one.
         # The generators are closed explicitly. Otherwise they could outlive the call.
-        pipeline = ImportPipeline(self._store, self._database)
+        pipeline = ImportPipeline(self._store, self._database, self._filters)
         async with (
             aclosing(pipeline),
             aclosing(prefetch(requests)) as messages,

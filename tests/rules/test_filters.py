@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 
 from server.custom_fields.rules import DataType
+from server.emails import Email
 from server.errors import ValidationError
+from server.subscribers.fields import Status
+from server.subscribers.filters.evaluation import matches
 from server.subscribers.filters.expression import filter_expression
 from server.subscribers.filters.syntax import MAX_TERMS, parse
 from server.subscribers.filters.tree import And, Comparison, Not, Or
+from server.subscribers.rules import NewSubscriber
 
 from ..cases import each
 
@@ -139,3 +143,30 @@ def test_depth_of_parentheses_is_limited_only_by_the_length() -> None:
     assert outline(parse(f"{'(' * depth}a=1{')' * depth}")) == "a"
     negated = parse(f"{'NOT (' * 801}a=1{')' * 801}")
     assert outline(negated) == ["NOT", "a"]
+
+
+@each(
+    ("text", "expected"),
+    [
+        ('email = "ada@bü*"', True),
+        ('email = "ada@xn--b*"', True),
+        ('email = "ada@be*"', False),
+        # Values of the wrong type: the row will be rejected.
+        ("customFields.plan:*", False),
+        ("customFields.score > 0", False),
+        ("customFields.active = true", False),
+        ("customFields.born < 2100-01-01", False),
+        # The time of the last update is not known yet.
+        ("updatedAt < 2100-01-01", False),
+        ("updatedAt != 2100-01-01", True),
+    ],
+)
+def test_a_row_of_an_import_is_compared_as_a_subscriber(text: str, expected: bool) -> None:
+    values = {"plan": 1.0, "score": True, "active": "true", "born": 1.0}
+    email, names = (
+        Email("ada@bücher.io", "ada@xn--bcher-kva.io"),
+        {"first_name": "", "last_name": ""},
+    )
+    new = NewSubscriber(email, names, Status.CONFIRMED, {}, values)
+
+    assert matches(filter_expression(parse(text), TYPES), new, 0) is expected

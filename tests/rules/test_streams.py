@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from roster.v1 import subscribers_pb2 as pb
@@ -14,6 +14,7 @@ from server import caller
 from server.caller import Caller
 from server.errors import ValidationError
 from server.streams import prefetch
+from server.subscribers.filters.reading import FilterExpressions
 from server.subscribers.service import SubscriberService
 
 
@@ -101,7 +102,10 @@ def test_failed_import_leaves_no_reader_running() -> None:
 
     async def scenario() -> None:
         caller.enter(Caller("an account", "a key", "admin", email_verified=True))
-        service: Any = SubscriberService(*[cast("Any", None)] * 7)
+        nothing: Any = None
+        filters = FilterExpressions(nothing, nothing)
+        arguments: Any = [nothing, nothing, nothing, nothing, filters, nothing, nothing]
+        service = SubscriberService(*arguments)
         with pytest.raises(ValidationError):
             await anext(service.ImportSubscribers(requests(), None))
         assert ended == [True]

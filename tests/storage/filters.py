@@ -46,14 +46,25 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 
 def create_people(count: int, rng: Random, tx: Transaction) -> list[SubscriberRow]:
     """Stores random subscribers with custom fields, and returns them as stored."""
+    return store_people(random_people(count, rng), tx)
+
+
+def store_people(people: list[NewSubscriber], tx: Transaction) -> list[SubscriberRow]:
+    """Stores imported subscribers and the custom fields, and returns them as stored."""
     for key, (data_type, _) in FIELDS.items():
         field(OURS, tx, key, data_type=data_type)
-    rows = {}
+    SUBSCRIBERS.create_many(OURS, dict(enumerate(people)), tx, Actor(Source.IMPORT, "key"))
+    return list_subscribers(OURS, tx, Filter(), PagePosition(len(people))).rows
+
+
+def random_people(count: int, rng: Random) -> list[NewSubscriber]:
+    """Returns subscribers with different addresses."""
+    people = []
     for number in range(count):
         text = f"{rng.choice(LOCALS)}{number}@{rng.choice(DOMAINS)}"
         email = parse_email(text)
         assert email is not None
-        rows[number] = NewSubscriber(
+        person = NewSubscriber(
             Email(text, email.key),
             profile(rng.choice(NAMES), rng.choice(NAMES)),
             rng.choice(list(Status)),
@@ -61,8 +72,8 @@ def create_people(count: int, rng: Random, tx: Transaction) -> list[SubscriberRo
             {key: rng.choice(of) for key, (_, of) in FIELDS.items() if rng.random() < 0.7},
             ConsentRecord(*[_time(rng) for _ in range(4)]),
         )
-    SUBSCRIBERS.create_many(OURS, rows, tx, Actor(Source.IMPORT, "key"))
-    return list_subscribers(OURS, tx, Filter(), PagePosition(count)).rows
+        people.append(person)
+    return people
 
 
 def _time(rng: Random) -> int | None:

@@ -6,12 +6,13 @@ from random import Random, randrange
 
 from server.custom_fields.store import types
 from server.storage.transaction import Transaction
+from server.subscribers.filters import evaluation
 from server.subscribers.filters.expression import filter_expression
 from server.subscribers.filters.syntax import parse
 from server.subscribers.store_filter import Filter, with_expression
 from server.subscribers.store_paging import Order, PagePosition, find_matches, ids_after
 
-from .filters import create_people, matches, random_filter
+from .filters import create_people, matches, random_filter, random_people, store_people
 from .helpers import OURS, list_subscribers
 
 PEOPLE, FILTERS = 100, 100
@@ -40,6 +41,26 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(tx: Transaction) -
         ], (seed, text)
         following = ids_after(OURS, with_expression(Filter(), expression), ids[9], PEOPLE, tx)
         assert following == [row.id for row in people[10:] if row.email in expected]
+
+
+def test_rows_of_an_import_match_the_filters_that_select_them_when_stored(tx: Transaction) -> None:
+    seed = randrange(1 << 32)
+    rng = Random(seed)
+    people = random_people(PEOPLE, rng)
+    store_people(people, tx)
+    field_types = types(OURS, tx)
+
+    for _ in range(FILTERS):
+        text = random_filter(rng)
+        if "updatedAt" in text:
+            continue
+        expression = filter_expression(parse(text), field_types)
+        found = list_subscribers(OURS, tx, Filter(expression=expression), PagePosition(PEOPLE))
+        expected = {row.email for row in found.rows}
+        matching = {
+            new.email.address for new in people if evaluation.matches(expression, new, tx.now)
+        }
+        assert matching == expected, (seed, text)
 
 
 def test_filters_are_combined_with_other_filters_orders_and_pages(tx: Transaction) -> None:

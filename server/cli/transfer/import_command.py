@@ -71,6 +71,18 @@ def import_(
         list[str] | None,
         typer.Option(metavar="TAG", help="Tag for every imported subscriber. Can be repeated."),
     ] = None,
+    filter_expression: Annotated[
+        str,
+        typer.Option(
+            "--filter",
+            metavar="EXPRESSION",
+            help="Only rows that match this as new subscribers; the others are skipped.",
+        ),
+    ] = "",
+    segment: Annotated[
+        str,
+        typer.Option(metavar="ID", help="Only rows that match the filter of this segment."),
+    ] = "",
     charset: Annotated[
         str,
         typer.Option(
@@ -120,7 +132,16 @@ def import_(
             failures=Failures(failures) if failures else None,
             resume=not no_resume,
             is_dry_run=dry_run,
-            query=_query(preset, column_map, unknown_columns, add_tag, charset, dry_run=dry_run),
+            query=_query(
+                preset=preset.upper() if preset else "",
+                columnMap=column_map or [],
+                unknownColumns=unknown_columns.upper().replace("-", "_") if unknown_columns else "",
+                addTags=add_tag or [],
+                filter=filter_expression,
+                segment=segment,
+                charset=charset,
+                dryRun="true" if dry_run else "",
+            ),
         )
         run = ImportRun(client, source, options)
         _run(run)
@@ -131,25 +152,9 @@ def import_(
         raise SystemExit(ExitCode.ROWS_FAILED)
 
 
-def _query(
-    preset: Preset | None,
-    column_map: list[str] | None,
-    unknown_columns: UnknownColumns | None,
-    add_tag: list[str] | None,
-    charset: str,
-    *,
-    dry_run: bool,
-) -> dict[str, str | list[str]]:
+def _query(**options: str | list[str]) -> dict[str, str | list[str]]:
     """Returns the options for the service that are set."""
-    query: dict[str, str | list[str]] = {
-        "preset": preset.upper() if preset else "",
-        "columnMap": column_map or [],
-        "unknownColumns": unknown_columns.upper().replace("-", "_") if unknown_columns else "",
-        "addTags": add_tag or [],
-        "charset": charset,
-        "dryRun": "true" if dry_run else "",
-    }
-    return {name: value for name, value in query.items() if value}
+    return {name: value for name, value in options.items() if value}
 
 
 def _run(run: ImportRun) -> None:

@@ -40,7 +40,7 @@ class Tally:
         outcome = result["outcome"]
         self.line = int(result["line"])
         self.counts[outcome] += 1
-        if outcome == FAILED:
+        if "reason" in result:
             self.reasons[result["reason"]] = self.reasons.get(result["reason"], 0) + 1
 
     def as_json(self) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from ...errors import EmailNotVerified, invalid
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...streams import end
+from ..filters.expression import FilterExpression
+from ..filters.reading import FilterExpressions
 from ..history import Actor, Source
 from ..row_writer import Result, RowWriter
 from ..rules import NO_CONSENT_RECORD, ConsentRecord, Validated
@@ -26,7 +28,7 @@ from .dry_run import DryRun
 from .header import Header
 from .messages import Options, import_row, reply_of, summary_message
 from .new_fields import NewFields
-from .rows import ImportRow, validate_import_rows
+from .rows import ImportRow, filtered, validate_import_rows
 from .summary import Summary
 
 
@@ -51,9 +53,13 @@ class ImportPipeline:
     The first message sets the options.
     """
 
-    def __init__(self, store: SubscriberStore, database: Database) -> None:
+    def __init__(
+        self, store: SubscriberStore, database: Database, filters: FilterExpressions
+    ) -> None:
         self._store = store
         self._database = database
+        self._filters = filters
+        self._filter: FilterExpression | None = None
         self._options = Options(pb.ImportSubscribersRequest())
         self._writer: RowWriter | None = None
         self._dry_run: DryRun | None = None
@@ -71,6 +77,7 @@ class ImportPipeline:
         async for request in requests:
             if self._writer is None:
                 self._start(Options(request))
+                self._filter = await self._filters.read(request.filter, request.segment)
             lines = await self._without_header(request)
             # In another thread, so that the event loop and the writer thread do not wait.
             yield await asyncio.to_thread(self._validated, request, lines)
@@ -156,7 +163,10 @@ class ImportPipeline:
 
     def _validated(self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]) -> Batch:
         rows = list(self._rows(request, lines))
-        return Batch(rows, validate_import_rows(rows, self._options.added_tags))
+        validated = validate_import_rows(rows, self._options.added_tags)
+        if self._filter is not None:
+            validated = filtered(validated, self._filter, system_clock())
+        return Batch(rows, validated)
 
     def _rows(
         self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]

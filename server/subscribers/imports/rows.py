@@ -6,7 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..fields import Status
-from ..rules import NO_CONSENT_RECORD, ConsentRecord, Row, TagSets, Validated, validate_row
+from ..filters.evaluation import matches
+from ..filters.expression import FilterExpression
+from ..rules import (
+    NO_CONSENT_RECORD,
+    ConsentRecord,
+    Failure,
+    Row,
+    RowError,
+    TagSets,
+    Validated,
+    validate_row,
+)
+
+_FILTERED = RowError(Failure.FILTERED)
 
 
 class ImportRow(NamedTuple):
@@ -26,4 +39,14 @@ def validate_import_rows(
     return [
         validate_row(row, tag_sets, status, consent_record)
         for _, row, status, consent_record in rows
+    ]
+
+
+def filtered(
+    validated: Sequence[Validated], expression: FilterExpression, now: int
+) -> list[Validated]:
+    """Returns the rows, and FILTERED for valid ones that do not match the filter."""
+    return [
+        row if isinstance(row, RowError) or matches(expression, row, now) else _FILTERED
+        for row in validated
     ]

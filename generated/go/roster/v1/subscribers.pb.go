@@ -177,6 +177,8 @@ const (
 	BulkFailure_INVALID_CUSTOM_FIELD BulkFailure_Reason = 9
 	// The address is suppressed because its owner had opted out.
 	BulkFailure_SUPPRESSED BulkFailure_Reason = 10
+	// The row does not match the filter or the segment of an import, which skips it.
+	BulkFailure_FILTERED BulkFailure_Reason = 11
 )
 
 // Enum value maps for BulkFailure_Reason.
@@ -193,6 +195,7 @@ var (
 		8:  "UNKNOWN_CUSTOM_FIELD",
 		9:  "INVALID_CUSTOM_FIELD",
 		10: "SUPPRESSED",
+		11: "FILTERED",
 	}
 	BulkFailure_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":   0,
@@ -206,6 +209,7 @@ var (
 		"UNKNOWN_CUSTOM_FIELD": 8,
 		"INVALID_CUSTOM_FIELD": 9,
 		"SUPPRESSED":           10,
+		"FILTERED":             11,
 	}
 )
 
@@ -568,7 +572,8 @@ const (
 	// An existing subscriber was updated, or already had all values of the row.
 	ImportResult_UPDATED ImportResult_Outcome = 2
 	// The address already has a subscriber, or it is suppressed and the status of the row is
-	// UNSUBSCRIBED, BOUNCED or COMPLAINED.
+	// UNSUBSCRIBED, BOUNCED or COMPLAINED. With the reason FILTERED, the row does not match the
+	// filter.
 	ImportResult_SKIPPED ImportResult_Outcome = 3
 	// The row was rejected; see reason.
 	ImportResult_FAILED ImportResult_Outcome = 4
@@ -3202,7 +3207,15 @@ type ImportSubscribersRequest struct {
 	AddTags []string `protobuf:"bytes,10,rep,name=add_tags,json=addTags,proto3" json:"add_tags,omitempty"`
 	// Validates all rows and returns the results and the summary of the import, but stores
 	// nothing. Created subscribers have no identifier.
-	DryRun        bool `protobuf:"varint,11,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,11,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Imports only rows that match this expression, as in ListSubscribersRequest. The other
+	// valid rows are SKIPPED with the reason FILTERED. A row is compared as the subscriber that
+	// it would create: with the tags of add_tags, the status that it states or gets, the times
+	// that it states, and the current time if it states no createdAt. Comparisons with updatedAt
+	// are false. Custom fields in the expression must exist before the import.
+	Filter string `protobuf:"bytes,12,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Imports only rows that match the filter of the segment with this identifier.
+	Segment       string `protobuf:"bytes,13,opt,name=segment,proto3" json:"segment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3314,6 +3327,20 @@ func (x *ImportSubscribersRequest) GetDryRun() bool {
 	return false
 }
 
+func (x *ImportSubscribersRequest) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
+func (x *ImportSubscribersRequest) GetSegment() string {
+	if x != nil {
+		return x.Segment
+	}
+	return ""
+}
+
 // The result of one row.
 type ImportResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3322,13 +3349,13 @@ type ImportResult struct {
 	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
 	// Outcome of the row.
 	Outcome ImportResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportResult_Outcome" json:"outcome,omitempty"`
-	// Identifier of the subscriber. Empty if the row failed, if the address is suppressed, and
-	// of a subscriber that a dry run would create.
+	// Identifier of the subscriber. Empty if the row failed or was filtered, if the address is
+	// suppressed, and of a subscriber that a dry run would create.
 	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	// Email address of the row as sent, truncated to 320 characters. Empty if it was not a
 	// string.
 	Email string `protobuf:"bytes,4,opt,name=email,proto3" json:"email,omitempty"`
-	// Why the row failed. Absent if it did not.
+	// Why the row failed, or FILTERED. Otherwise absent.
 	Reason *BulkFailure_Reason `protobuf:"varint,5,opt,name=reason,proto3,enum=roster.v1.BulkFailure_Reason,oneof" json:"reason,omitempty"`
 	// The invalid field, such as customFields.age, truncated to 320 characters. Absent if
 	// no single field is invalid.
@@ -3430,7 +3457,7 @@ type ImportSummary struct {
 	Skipped int32 `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	// Number of rows that failed.
 	Failed int32 `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
-	// Number of failed rows by reason.
+	// Number of rows by reason: of those that failed, and FILTERED.
 	Reasons map[string]int32 `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Number of rows by the status that they gave to a subscriber that was created or updated.
 	Statuses map[string]int32 `protobuf:"bytes,6,rep,name=statuses,proto3" json:"statuses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -4243,11 +4270,11 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x02id\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KH\x00R\x02id\x88\x01\x01\x12M\n" +
 	"\x06reason\x18\x04 \x01(\x0e2\x1d.roster.v1.BulkFailure.ReasonB\x11\xaa\xb5\x18\rINVALID_EMAILH\x01R\x06reason\x88\x01\x01B\x05\n" +
 	"\x03_idB\t\n" +
-	"\a_reason\"\x96\x03\n" +
+	"\a_reason\"\xa4\x03\n" +
 	"\vBulkFailure\x12\x1b\n" +
 	"\x05index\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05index\x12)\n" +
 	"\x05email\x18\x02 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x05email\x12O\n" +
-	"\x06reason\x18\x03 \x01(\x0e2\x1d.roster.v1.BulkFailure.ReasonB\x18\xaa\xb5\x18\x14DUPLICATE_IN_REQUESTR\x06reason\"\xed\x01\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x1d.roster.v1.BulkFailure.ReasonB\x18\xaa\xb5\x18\x14DUPLICATE_IN_REQUESTR\x06reason\"\xfb\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14DUPLICATE_IN_REQUEST\x10\x01\x12\x12\n" +
@@ -4261,7 +4288,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x14INVALID_CUSTOM_FIELD\x10\t\x12\x0e\n" +
 	"\n" +
 	"SUPPRESSED\x10\n" +
-	"\"\x86\x01\n" +
+	"\x12\f\n" +
+	"\bFILTERED\x10\v\"\x86\x01\n" +
 	"\x1dBulkCreateSubscribersResponse\x12.\n" +
 	"\x06failed\x18\x01 \x03(\v2\x16.roster.v1.BulkFailureR\x06failed\x125\n" +
 	"\aresults\x18\x02 \x03(\v2\x15.roster.v1.BulkResultB\x04\x80\xb6\x18\x01R\aresults\"\xe4\x01\n" +
@@ -4441,7 +4469,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04FAIL\x10\x01\x12\n" +
 	"\n" +
 	"\x06IGNORE\x10\x02\x12\x11\n" +
-	"\rCREATE_FIELDS\x10\x03\"\xc0\b\n" +
+	"\rCREATE_FIELDS\x10\x03\"\xc5\t\n" +
 	"\x18ImportSubscribersRequest\x12a\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2..roster.v1.ImportSubscribersRequest.OnConflictB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIPR\n" +
 	"onConflict\x12=\n" +
@@ -4458,7 +4486,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x0funknown_columns\x18\t \x01(\x0e2 .roster.v1.UnknownColumns.ActionB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06IGNORER\x0eunknownColumns\x129\n" +
 	"\badd_tags\x18\n" +
 	" \x03(\tB\x1e\xbaH\x05\x92\x01\x02\x10d\xaa\xb5\x18\x12[\"from Mailchimp\"]R\aaddTags\x12!\n" +
-	"\adry_run\x18\v \x01(\bB\b\xaa\xb5\x18\x04trueR\x06dryRun\"I\n" +
+	"\adry_run\x18\v \x01(\bB\b\xaa\xb5\x18\x04trueR\x06dryRun\x12I\n" +
+	"\x06filter\x18\f \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\x128\n" +
+	"\asegment\x18\r \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\"I\n" +
 	"\n" +
 	"OnConflict\x12\x1b\n" +
 	"\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\b\n" +
@@ -4555,7 +4585,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x17DeleteSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
 	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\"\x1a\n" +
-	"\x18DeleteSubscriberResponse2\xb3\x11\n" +
+	"\x18DeleteSubscriberResponse2\xb5\x11\n" +
 	"\x11SubscriberService\x12\x8e\x01\n" +
 	"\x10CreateSubscriber\x12\".roster.v1.CreateSubscriberRequest\x1a#.roster.v1.CreateSubscriberResponse\"1\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\v\x16\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/api/subscribers\x12\x97\x01\n" +
@@ -4578,9 +4608,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x15ListSubscriberHistory\x12'.roster.v1.ListSubscriberHistoryRequest\x1a(.roster.v1.ListSubscriberHistoryResponse\"4\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/subscribers/{id}/history\x12\xb2\x01\n" +
 	"\x19GetSubscriberPersonalData\x12+.roster.v1.GetSubscriberPersonalDataRequest\x1a,.roster.v1.GetSubscriberPersonalDataResponse\":\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02%\x12#/api/subscribers/{id}/personal-data\x12\xaa\x01\n" +
-	"\x11ImportSubscribers\x12#.roster.v1.ImportSubscribersRequest\x1a$.roster.v1.ImportSubscribersResponse\"F\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x02\x03\x0e\x82\xd3\xe4\x93\x02/:\vsubscribersb\aresults\"\x17/api/subscribers/import(\x010\x01\x12\x9f\x01\n" +
+	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02%\x12#/api/subscribers/{id}/personal-data\x12\xac\x01\n" +
+	"\x11ImportSubscribers\x12#.roster.v1.ImportSubscribersRequest\x1a$.roster.v1.ImportSubscribersResponse\"H\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x04\x03\x0e\"%\x82\xd3\xe4\x93\x02/:\vsubscribersb\aresults\"\x17/api/subscribers/import(\x010\x01\x12\x9f\x01\n" +
 	"\x11ExportSubscribers\x12#.roster.v1.ExportSubscribersRequest\x1a$.roster.v1.ExportSubscribersResponse\"=\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x03\"%*\x82\xd3\xe4\x93\x02&b\vsubscribers\x12\x17/api/subscribers/export0\x01\x12\x8f\x01\n" +
 	"\x10DeleteSubscriber\x12\".roster.v1.DeleteSubscriberRequest\x1a#.roster.v1.DeleteSubscriberResponse\"2\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +

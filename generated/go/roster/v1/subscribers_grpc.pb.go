@@ -126,7 +126,8 @@ type SubscriberServiceClient interface {
 	//
 	// If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
 	// of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
-	// have more than 100 custom fields.
+	// have more than 100 custom fields. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER
+	// for the segment of the request.
 	ImportSubscribers(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportSubscribersRequest, ImportSubscribersResponse], error)
 	// Streams all subscribers in order of creation. If filters are set, only subscribers
 	// that match all of them are returned. Each subscriber is read when it is sent, so the
@@ -395,7 +396,8 @@ type SubscriberServiceServer interface {
 	//
 	// If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
 	// of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
-	// have more than 100 custom fields.
+	// have more than 100 custom fields. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER
+	// for the segment of the request.
 	ImportSubscribers(grpc.BidiStreamingServer[ImportSubscribersRequest, ImportSubscribersResponse]) error
 	// Streams all subscribers in order of creation. If filters are set, only subscribers
 	// that match all of them are returned. Each subscriber is read when it is sent, so the

@@ -499,6 +499,8 @@ class BulkFailure(_message.Message):
         """
         SUPPRESSED: BulkFailure._Reason.ValueType  # 10
         """The address is suppressed because its owner had opted out."""
+        FILTERED: BulkFailure._Reason.ValueType  # 11
+        """The row does not match the filter or the segment of an import, which skips it."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a row was rejected."""
@@ -533,6 +535,8 @@ class BulkFailure(_message.Message):
     """
     SUPPRESSED: BulkFailure.Reason.ValueType  # 10
     """The address is suppressed because its owner had opted out."""
+    FILTERED: BulkFailure.Reason.ValueType  # 11
+    """The row does not match the filter or the segment of an import, which skips it."""
 
     INDEX_FIELD_NUMBER: _builtins.int
     EMAIL_FIELD_NUMBER: _builtins.int
@@ -1802,6 +1806,8 @@ class ImportSubscribersRequest(_message.Message):
     UNKNOWN_COLUMNS_FIELD_NUMBER: _builtins.int
     ADD_TAGS_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    SEGMENT_FIELD_NUMBER: _builtins.int
     on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
     """Action for a row if a subscriber already has its email address. Default: FAIL."""
     after_line: _builtins.int
@@ -1825,6 +1831,15 @@ class ImportSubscribersRequest(_message.Message):
     """Validates all rows and returns the results and the summary of the import, but stores
     nothing. Created subscribers have no identifier.
     """
+    filter: _builtins.str
+    """Imports only rows that match this expression, as in ListSubscribersRequest. The other
+    valid rows are SKIPPED with the reason FILTERED. A row is compared as the subscriber that
+    it would create: with the tags of add_tags, the status that it states or gets, the times
+    that it states, and the current time if it states no createdAt. Comparisons with updatedAt
+    are false. Custom fields in the expression must exist before the import.
+    """
+    segment: _builtins.str
+    """Imports only rows that match the filter of the segment with this identifier."""
     @_builtins.property
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkSubscriber]:
         """Rows without a status and times, for clients of earlier versions. At most 2,000. Use
@@ -1887,10 +1902,12 @@ class ImportSubscribersRequest(_message.Message):
         unknown_columns: Global___UnknownColumns.Action.ValueType = ...,
         add_tags: _abc.Iterable[_builtins.str] | None = ...,
         dry_run: _builtins.bool = ...,
+        filter: _builtins.str = ...,
+        segment: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "dry_run", b"dry_run", "lines", b"lines", "on_conflict", b"on_conflict", "preset", b"preset", "rows", b"rows", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "dry_run", b"dry_run", "filter", b"filter", "lines", b"lines", "on_conflict", b"on_conflict", "preset", b"preset", "rows", b"rows", "segment", b"segment", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1916,7 +1933,8 @@ class ImportResult(_message.Message):
         """An existing subscriber was updated, or already had all values of the row."""
         SKIPPED: ImportResult._Outcome.ValueType  # 3
         """The address already has a subscriber, or it is suppressed and the status of the row is
-        UNSUBSCRIBED, BOUNCED or COMPLAINED.
+        UNSUBSCRIBED, BOUNCED or COMPLAINED. With the reason FILTERED, the row does not match the
+        filter.
         """
         FAILED: ImportResult._Outcome.ValueType  # 4
         """The row was rejected; see reason."""
@@ -1932,7 +1950,8 @@ class ImportResult(_message.Message):
     """An existing subscriber was updated, or already had all values of the row."""
     SKIPPED: ImportResult.Outcome.ValueType  # 3
     """The address already has a subscriber, or it is suppressed and the status of the row is
-    UNSUBSCRIBED, BOUNCED or COMPLAINED.
+    UNSUBSCRIBED, BOUNCED or COMPLAINED. With the reason FILTERED, the row does not match the
+    filter.
     """
     FAILED: ImportResult.Outcome.ValueType  # 4
     """The row was rejected; see reason."""
@@ -1951,15 +1970,15 @@ class ImportResult(_message.Message):
     outcome: Global___ImportResult.Outcome.ValueType
     """Outcome of the row."""
     id: _builtins.str
-    """Identifier of the subscriber. Empty if the row failed, if the address is suppressed, and
-    of a subscriber that a dry run would create.
+    """Identifier of the subscriber. Empty if the row failed or was filtered, if the address is
+    suppressed, and of a subscriber that a dry run would create.
     """
     email: _builtins.str
     """Email address of the row as sent, truncated to 320 characters. Empty if it was not a
     string.
     """
     reason: Global___BulkFailure.Reason.ValueType
-    """Why the row failed. Absent if it did not."""
+    """Why the row failed, or FILTERED. Otherwise absent."""
     field: _builtins.str
     """The invalid field, such as customFields.age, truncated to 320 characters. Absent if
     no single field is invalid.
@@ -2100,7 +2119,7 @@ class ImportSummary(_message.Message):
     """Whether this was a dry run, which stores nothing."""
     @_builtins.property
     def reasons(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Number of failed rows by reason."""
+        """Number of rows by reason: of those that failed, and FILTERED."""
 
     @_builtins.property
     def statuses(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:

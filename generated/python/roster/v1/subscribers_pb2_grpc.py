@@ -255,7 +255,8 @@ class SubscriberServiceServicer:
 
         If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
         of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
-        have more than 100 custom fields.
+        have more than 100 custom fields. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER
+        for the segment of the request.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

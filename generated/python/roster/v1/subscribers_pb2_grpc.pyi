@@ -128,7 +128,8 @@ class SubscriberServiceStub:
 
     If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
     of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
-    have more than 100 custom fields.
+    have more than 100 custom fields. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER
+    for the segment of the request.
     """
     ExportSubscribers: _grpc.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]
     """Streams all subscribers in order of creation. If filters are set, only subscribers
@@ -249,7 +250,8 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
 
     If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
     of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
-    have more than 100 custom fields.
+    have more than 100 custom fields. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER
+    for the segment of the request.
     """
     ExportSubscribers: _aio.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]  # type: ignore[assignment]
     """Streams all subscribers in order of creation. If filters are set, only subscribers
@@ -439,7 +441,8 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
 
         If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
         of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
-        have more than 100 custom fields.
+        have more than 100 custom fields. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER
+        for the segment of the request.
         """
 
     @_abc_1.abstractmethod

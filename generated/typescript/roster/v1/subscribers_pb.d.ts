@@ -613,6 +613,13 @@ export enum BulkFailure_Reason {
    * @generated from enum value: SUPPRESSED = 10;
    */
   SUPPRESSED = 10,
+
+  /**
+   * The row does not match the filter or the segment of an import, which skips it.
+   *
+   * @generated from enum value: FILTERED = 11;
+   */
+  FILTERED = 11,
 }
 
 /**
@@ -1972,6 +1979,24 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * @generated from field: bool dry_run = 11;
    */
   dryRun: boolean;
+
+  /**
+   * Imports only rows that match this expression, as in ListSubscribersRequest. The other
+   * valid rows are SKIPPED with the reason FILTERED. A row is compared as the subscriber that
+   * it would create: with the tags of add_tags, the status that it states or gets, the times
+   * that it states, and the current time if it states no createdAt. Comparisons with updatedAt
+   * are false. Custom fields in the expression must exist before the import.
+   *
+   * @generated from field: string filter = 12;
+   */
+  filter: string;
+
+  /**
+   * Imports only rows that match the filter of the segment with this identifier.
+   *
+   * @generated from field: string segment = 13;
+   */
+  segment: string;
 };
 
 /**
@@ -2120,8 +2145,8 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   outcome: ImportResult_Outcome;
 
   /**
-   * Identifier of the subscriber. Empty if the row failed, if the address is suppressed, and
-   * of a subscriber that a dry run would create.
+   * Identifier of the subscriber. Empty if the row failed or was filtered, if the address is
+   * suppressed, and of a subscriber that a dry run would create.
    *
    * @generated from field: string id = 3;
    */
@@ -2136,7 +2161,7 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   email: string;
 
   /**
-   * Why the row failed. Absent if it did not.
+   * Why the row failed, or FILTERED. Otherwise absent.
    *
    * @generated from field: optional roster.v1.BulkFailure.Reason reason = 5;
    */
@@ -2194,7 +2219,8 @@ export enum ImportResult_Outcome {
 
   /**
    * The address already has a subscriber, or it is suppressed and the status of the row is
-   * UNSUBSCRIBED, BOUNCED or COMPLAINED.
+   * UNSUBSCRIBED, BOUNCED or COMPLAINED. With the reason FILTERED, the row does not match the
+   * filter.
    *
    * @generated from enum value: SKIPPED = 3;
    */
@@ -2248,7 +2274,7 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
   failed: number;
 
   /**
-   * Number of failed rows by reason.
+   * Number of rows by reason: of those that failed, and FILTERED.
    *
    * @generated from field: map<string, int32> reasons = 5;
    */
@@ -2787,7 +2813,8 @@ export declare const SubscriberService: GenService<{
    *
    * If unknown_columns is CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address
    * of the account is not verified, and with CUSTOM_FIELD_LIMIT_REACHED if the account would
-   * have more than 100 custom fields.
+   * have more than 100 custom fields. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER
+   * for the segment of the request.
    *
    * @generated from rpc roster.v1.SubscriberService.ImportSubscribers
    */

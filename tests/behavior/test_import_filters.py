@@ -1,0 +1,142 @@
+"""Imports of the rows that match a filter or a segment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import MISSING_ID, create_field, create_subscriber
+from .streams import Row, send_rows, send_table
+from .test_import import Import, by_address, each_form, list_subscribers, outcomes, rejections
+
+FILTERED = ("FILTERED", None)
+
+
+def kept(account: Account, rows: list[Row], text: str, **options: Any) -> list[str]:
+    """Imports rows with a filter. Returns the addresses of the rows that were not filtered."""
+    result = send_rows(account, rows, filter=text, **options)
+    assert result.error is None, result.error
+    return [each["email"] for each in result.records if each.get("reason") != "FILTERED"]
+
+
+@each_form
+def test_rows_that_do_not_match_are_skipped(account: Account, import_: Import) -> None:
+    rows: list[Row] = [
+        {"email": "ada@b.io", "status": "CONFIRMED"},
+        {"email": "bob@b.io", "status": "BOUNCED"},
+        {"email": "no", "status": "BOUNCED"},
+        {"email": "eve@b.io", "isConfirmed": True},
+    ]
+
+    results = import_(account, rows, filter="status = CONFIRMED")
+
+    assert outcomes(results) == ["CREATED", "SKIPPED", "FAILED", "CREATED"]
+    assert rejections(results)[1:3] == [FILTERED, ("INVALID_EMAIL", "email")]
+    assert results[1]["id"] == ""
+    assert [row["email"] for row in list_subscribers(account)] == ["ada@b.io", "eve@b.io"]
+
+
+def test_filtered_rows_are_counted_in_the_summary(account: Account) -> None:
+    create_subscriber(account, "bob@b.io")
+    rows = [{"email": email} for email in ("ada@b.io", "bob@b.io", "x@c.io", "y@c.io", "no")]
+
+    result = send_rows(account, rows, filter='email.domain = "b.io"', onConflict="SKIP")
+
+    assert result.summary is not None
+    counts = [result.summary[name] for name in ("created", "updated", "skipped", "failed")]
+    assert counts == [1, 0, 3, 1]
+    assert result.summary["reasons"] == {"FILTERED": 2, "INVALID_EMAIL": 1}
+
+
+def test_a_filtered_row_does_not_update_a_subscriber(account: Account) -> None:
+    create_subscriber(account, "ada@b.io", firstName="Ada")
+    rows = [{"email": "ada@b.io", "firstName": "Eve", "status": "UNSUBSCRIBED"}]
+
+    assert kept(account, rows, "NOT status = UNSUBSCRIBED", onConflict="UPDATE") == []
+
+    ada = by_address(account, "ada@b.io")
+    assert (ada["firstName"], ada["status"]) == ("Ada", "UNCONFIRMED")
+
+
+def test_a_filtered_row_claims_no_address(account: Account) -> None:
+    rows = [{"email": "ada@b.io", "firstName": name} for name in ("Eve", "Ada")]
+
+    assert kept(account, rows, "firstName = Ada") == ["ada@b.io"]
+
+    assert by_address(account, "ada@b.io")["firstName"] == "Ada"
+
+
+def test_a_row_is_compared_as_the_subscriber_that_it_would_create(account: Account) -> None:
+    create_field(account, "Age", "NUMBER")
+    old = {
+        "email": "Ada@B.io",
+        "firstName": "Ada",
+        "tags": ["VIP"],
+        "createdAt": "2020-01-01T00:00:00.000Z",
+        "confirmedAt": "2020-01-02T00:00:00.000Z",
+        "customFields": {"age": 36},
+    }
+    rows = [old, {"email": "bob@b.io"}]
+
+    for text, matching in (
+        ('email = "ada*"', ["Ada@B.io"]),
+        ("tags:vip", ["Ada@B.io"]),
+        ("tags:added", ["Ada@B.io", "bob@b.io"]),
+        ("customFields.age > 35", ["Ada@B.io"]),
+        ("NOT customFields.age:*", ["bob@b.io"]),
+        ("createdAt < 2021-01-01", ["Ada@B.io"]),
+        ("createdAt > 2021-01-01", ["bob@b.io"]),
+        ("confirmedAt:*", ["Ada@B.io"]),
+        ("updatedAt > 2000-01-01 OR updatedAt < 2100-01-01", []),
+        ("firstName = Ada OR status = UNCONFIRMED", ["Ada@B.io", "bob@b.io"]),
+    ):
+        assert kept(account, rows, text, addTags=["added"], dryRun=True) == matching, text
+
+
+@each_form
+def test_dry_run_returns_the_results_of_an_import_with_a_filter(
+    account: Account, import_: Import
+) -> None:
+    rows: list[Row] = [{"email": "ada@b.io"}, {"email": "bob@c.io"}, {"email": "ADA@b.io"}]
+    options: dict[str, Any] = {"filter": 'email = "a*"', "onConflict": "SKIP"}
+
+    rehearsed = import_(account, rows, **options, dryRun=True)
+
+    assert list_subscribers(account) == []
+    imported = import_(account, rows, **options)
+    assert [{**each, "id": ""} for each in rehearsed] == [{**each, "id": ""} for each in imported]
+
+
+def test_a_segment_and_a_filter_must_both_match(account: Account) -> None:
+    text = 'email.domain = "b.io"'
+    segment = account.ok("CreateSegment", name="B", filter=text)["segment"]["id"]
+    rows = [{"email": email} for email in ("ada@b.io", "bob@b.io", "eve@c.io")]
+
+    assert kept(account, rows, "", segment=segment, dryRun=True) == ["ada@b.io", "bob@b.io"]
+    assert kept(account, rows, 'email = "bob*"', segment=segment) == ["bob@b.io"]
+
+
+def test_lines_of_a_preset_are_compared_with_their_status(account: Account) -> None:
+    text = "Email Address,First Name,State\nada@b.io,Ada,active\nbob@b.io,Bob,Cancelled\n"
+
+    results = send_table(account, text, filter="status = CONFIRMED").records
+
+    assert rejections(results) == [(None, None), FILTERED]
+
+
+@pytest.mark.parametrize("text", ["status = ", "customFields.town = Rome"])
+def test_an_invalid_filter_fails_the_import(account: Account, text: str) -> None:
+    error = send_rows(account, [{"email": "a@b.io"}], filter=text).error
+
+    assert error is not None
+    assert (error.status, [field for field, _ in error.violations]) == (400, ["filter"])
+    assert list_subscribers(account) == []
+
+
+def test_an_unknown_segment_fails_the_import(account: Account) -> None:
+    error = send_rows(account, [{"email": "a@b.io"}], segment=MISSING_ID).error
+
+    assert error is not None
+    assert (error.status, error.code) == (404, "SegmentNotFound")
