@@ -19,7 +19,15 @@ from rich.table import Table
 from .. import reaper
 from ..memory import folder as memory_folder
 from ..processes import start
-from . import codec, compared_with_aiohttp, compared_with_apsw, gateway, webhooks, workers
+from . import (
+    codec,
+    compared_with_aiohttp,
+    compared_with_apsw,
+    gateway,
+    operations,
+    webhooks,
+    workers,
+)
 from .measurement import Comparison
 from .memory import export_memory_mib, seconds_to_ready
 from .transfers import exports_with_links
@@ -50,6 +58,10 @@ AT_MOST = {
     "webhook_median_ms": 100.0,
     "webhook_99th_ms": 1_000.0,
     "webhook_99th_with_hanging_endpoint": 1.2,
+    "get_99th_beside_operation": 1.5,
+    "operation_us_per_row": 200.0,
+    "get_99th_beside_operation_on_postgres": 1.5,
+    "operation_us_per_row_on_postgres": 200.0,
 }
 
 
@@ -76,6 +88,8 @@ def stats(measurements: dict[str, float]) -> Iterator[Comparison]:
         with memory_folder() as path:
             ratio = webhooks.with_hanging_endpoint(path)
         measurements["webhook_99th_with_hanging_endpoint"] = round(ratio, 2)
+        for costs in operations.stats(Path(folder)):
+            measurements |= costs
         yield from workers.stats(Path(folder))
     yield from gateway.stats()
     measurements["in_process_call_us"] = round(gateway.channel_microseconds(), 1)

@@ -67,7 +67,7 @@ _COLUMNS = (
 )
 
 
-def fill(url: str, count: int) -> None:
+def fill(url: str, count: int, account: str = ACCOUNT) -> None:
     """Creates a database with so many subscribers, each with one tag."""
     bring_up_to_date(url)
     if count == 0:
@@ -76,34 +76,34 @@ def fill(url: str, count: int) -> None:
     if isinstance(database_url, PostgresUrl):
         with closing(connect(database_url.url)) as database:
             tx = WriteTransaction(database, system_clock, Ids(system_clock))
-            _fill(database, tx, _POSTGRES, count)
+            _fill(database, tx, _POSTGRES, count, account)
             database.execute_sql("VACUUM ANALYZE")
         return
     with closing(file.connect(database_url)) as database:
         own = Transaction(database, file.DIALECT, system_clock, Ids(system_clock))
-        _fill(database, own, _SQLITE, count)
+        _fill(database, own, _SQLITE, count, account)
         database.execute_sql("PRAGMA wal_checkpoint(truncate)")
 
 
-def _fill(database: Any, tx: Transaction, fragments: Fragments, count: int) -> None:
+def _fill(database: Any, tx: Transaction, fragments: Fragments, count: int, account: str) -> None:
     for sql in fragments.prepare:
         database.execute_sql(sql)
     database.execute_sql("BEGIN")
     address = f"{fragments.spread} || '@example.com'"
     database.execute_sql(
-        f"INSERT INTO subscriber ({_COLUMNS}) {fragments.unique_numbers} SELECT '{ACCOUNT}',"
+        f"INSERT INTO subscriber ({_COLUMNS}) {fragments.unique_numbers} SELECT '{account}',"
         f" {fragments.id}, {address}, {address}, 'Ada', 'Lovelace', 2, 1760000000000,"
         " 'ada lovelace', 'lovelace'"
         " FROM numbers",
         (count,),
     )
-    tag = tags.ensure(ACCOUNT, {"newsletter": "newsletter"}, tx)["newsletter"]
+    tag = tags.ensure(account, {"newsletter": "newsletter"}, tx)["newsletter"]
     database.execute_sql(
         "INSERT INTO subscriber_tag (account_id, subscriber_id, tag_id)"
         f" SELECT account_id, id, '{tag.id}' FROM subscriber"
     )
-    tx.run(BEGIN, account_id=ACCOUNT, rows=_buckets(count))
-    add(ACCOUNT, {(TOTALS, f"{STATUS}2"): count, (TOTALS, f"{TAG}{tag.id}"): count}, tx)
+    tx.run(BEGIN, account_id=account, rows=_buckets(count))
+    add(account, {(TOTALS, f"{STATUS}2"): count, (TOTALS, f"{TAG}{tag.id}"): count}, tx)
     database.execute_sql("COMMIT")
 
 

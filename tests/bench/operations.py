@@ -1,0 +1,119 @@
+"""Operations: their speed, and what they cost the look-ups beside them.
+
+An operation tags a large list while subscribers are looked up at a steady rate. The look-ups are
+also measured without an operation, in turns. Their times of all turns are combined.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from server.accounts import store
+from server.accounts.rules import hash_secret, make_secret
+from server.storage.databases import unit_of_work
+
+from ..postgres import running
+from ..processes import Service, start
+from .measurement import CONNECTIONS, REPETITIONS, SECONDS, SHORT, request, send
+from .scale_fill import fill
+
+SUBSCRIBERS = 5_000 if SHORT else 1_000_000
+RATE = 500
+TURNS = 2 * REPETITIONS
+_numbers = count()
+
+
+def stats(folder: Path) -> Iterator[dict[str, float]]:
+    """Yields the results of both databases.
+
+    `get_99th_beside_operation` is the ratio of the 99th percentiles with and without an operation,
+    and `operation_us_per_row` the time of an operation beside the look-ups.
+    """
+    url = f"sqlite:///{folder}/operations.db"
+    with _filled(folder, url) as (service, key):
+        yield _costs(service, key, "")
+    with running() as server:
+        url = server.new_database("TEMPLATE template0")
+        secret_key = {"ROSTER_SECRET_KEY": server.secret_key}
+        with _filled(folder, url, **secret_key) as (service, key):
+            yield _costs(service, key, "_on_postgres")
+
+
+@contextmanager
+def _filled(folder: Path, url: str, **settings: str) -> Iterator[tuple[Service, str]]:
+    """Runs a service with a large list, and yields it with the key of the account."""
+    key = make_secret()
+    with unit_of_work(url) as tx:
+        account = store.create_account("bench@example.com", tx, verified=True)
+        store.create_key(account.id, "bench", "admin", hash_secret(key), tx)
+    fill(url, SUBSCRIBERS, account.id)
+    service = start(folder, ROSTER_DATABASE_URL=url, **settings)
+    try:
+        yield service, key
+    finally:
+        service.stop()
+
+
+def _costs(service: Service, key: str, suffix: str) -> dict[str, float]:
+    page = json.loads(send(service.http, "GET", "/api/subscribers?limit=100", b"", key))
+    lookups = [request("GET", f"/api/subscribers/{row['id']}", key) for row in page["subscribers"]]
+    _latencies(service, lookups)
+    alone: list[float] = []
+    beside: list[float] = []
+    speeds = []
+    for _ in range(TURNS):
+        alone += _latencies(service, lookups)
+        with _operation(service, key) as operation_id:
+            before, began = _processed(service, key, operation_id), time.perf_counter()
+            beside += _latencies(service, lookups)
+            processed = _processed(service, key, operation_id) - before
+            speeds.append(1_000_000 * (time.perf_counter() - began) / max(processed, 1))
+    return {
+        f"get_99th_beside_operation{suffix}": round(_99th(beside) / _99th(alone), 2),
+        f"operation_us_per_row{suffix}": round(statistics.median(speeds)),
+    }
+
+
+def _latencies(service: Service, requests: list[bytes]) -> list[float]:
+    """Sends the requests at a steady rate for some seconds, and returns milliseconds."""
+    arguments = [service.http, str(CONNECTIONS), str(SECONDS), str(RATE)]
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.bench.latency", *arguments],
+        input=json.dumps([each.decode() for each in requests]),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=60 + SECONDS,
+    )
+    times: list[float] = json.loads(run.stdout)
+    return times
+
+
+@contextmanager
+def _operation(service: Service, key: str) -> Iterator[str]:
+    """Runs an operation for the length of a block, and yields its ID when it has begun."""
+    body = {"filter": "email:*", "action": {"addTags": [f"tag {next(_numbers)}"]}}
+    started = json.loads(send(service.http, "POST", "/api/subscribers/batch", body, key))
+    operation_id = started["operation"]["id"]
+    while not _processed(service, key, operation_id):
+        time.sleep(0.01)
+    yield operation_id
+    send(service.http, "POST", f"/api/operations/{operation_id}/cancel", {}, key)
+
+
+def _processed(service: Service, key: str, operation_id: str) -> int:
+    found: Any = json.loads(send(service.http, "GET", f"/api/operations/{operation_id}", b"", key))
+    return int(found["operation"]["processed"])
+
+
+def _99th(times: list[float]) -> float:
+    return sorted(times)[len(times) * 99 // 100]
