@@ -39,6 +39,7 @@ class Actor(NamedTuple):
 
 
 API = Actor()
+_TEXTS = ("email", *PROFILE)
 
 
 class EntryType(StrEnum):
@@ -92,10 +93,12 @@ def entries(before: SubscriberRow, after: SubscriberRow, by: Actor) -> Iterator[
 
 
 def _changed_fields(before: SubscriberRow, after: SubscriberRow) -> Iterator[tuple[str, Any]]:
-    for name in ("email", *PROFILE):
+    for name in _TEXTS:
         old, new = getattr(before, name), getattr(after, name)
         if old != new:
             yield json_name(name), [old, new]
+    if before.values == after.values:
+        return
     for key in sorted({*before.values, *after.values}):
         old, new = before.values.get(key), after.values.get(key)
         if old != new:

@@ -42,12 +42,12 @@ def add_history(
     account_id: str, entries_by_id: Iterable[tuple[str, Iterable[Entry]]], tx: Transaction
 ) -> None:
     """Adds entries to the histories of subscribers, given with their IDs. One statement."""
-    rows = [
-        (subscriber_id, tx.new_id(), *entry)
-        for subscriber_id, entries in entries_by_id
-        for entry in entries
+    all_entries = [
+        (subscriber_id, entry) for subscriber_id, entries in entries_by_id for entry in entries
     ]
-    if rows:
+    if all_entries:
+        ids = tx.new_ids(len(all_entries))
+        rows = [(each, id_, *entry) for id_, (each, entry) in zip(ids, all_entries, strict=True)]
         tx.run(_ADD, account_id=account_id, rows=rows)
 
 
