@@ -27,8 +27,12 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 # Accounts that one search returns.
 POLL_LIMIT = 1_000
-# Subscribers of all accounts that are selected ahead, approximately. Selecting them can take a
-# second for a large list.
+# Subscribers of an account that are selected ahead. Look-ups wait for the selection, so that it is
+# short, unless it takes long anyway: with some filters a second for a large list, however many it
+# selects. Then more are selected.
+FIRST_SELECTED = 2_000
+SELECT_SECONDS = 0.1
+# Of all accounts, approximately.
 MAX_SELECTED = 50_000
 STEP_SECONDS = 0.01
 PAUSE_PER_STEP = 2
@@ -57,6 +61,7 @@ class OperationRunner:
         self._accounts: dict[str, None] = {}
         self._selections: dict[str, Selection] = {}
         self._sizes: dict[str, int] = {}
+        self._limits: dict[str, int] = {}
         self._wake = asyncio.Event()
         # For the metrics.
         self.processed = 0
@@ -121,12 +126,16 @@ class OperationRunner:
         """Processes the next subscribers. Returns whether the account may have more work."""
         selection = self._selections.get(account_id)
         if selection is None:
-            limit = max(MAX_SELECTED // (len(self._selections) + 1), MAX_STEP)
+            limit = self._limits.get(account_id, FIRST_SELECTED)
+            limit = min(limit, max(MAX_SELECTED // (len(self._selections) + 1), MAX_STEP))
             select = partial(select_next, account_id, self._runner, limit)
+            started = time.monotonic()
             selection = await self._database.read(select)
             if selection is None:
                 self._forget(account_id)
                 return False
+            if time.monotonic() - started > SELECT_SECONDS:
+                self._limits[account_id] = min(4 * limit, MAX_SELECTED)
         size = self._sizes.get(account_id, FIRST_STEP)
         ids, rest = selection.ids[:size], selection.ids[size:]
         step = selection._replace(ids=ids, is_last=selection.is_last and not rest)
@@ -153,6 +162,7 @@ class OperationRunner:
     def _forget(self, account_id: str) -> None:
         self._selections.pop(account_id, None)
         self._sizes.pop(account_id, None)
+        self._limits.pop(account_id, None)
 
 
 def _next_size(size: int, seconds: float) -> int:

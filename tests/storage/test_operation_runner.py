@@ -13,7 +13,7 @@ import pytest
 from server.operations import runner, store
 from server.operations.rules import ActionKind, BatchRequest, State
 from server.operations.runner import OperationRunner
-from server.operations.store_steps import Selection, StepResult, Steps
+from server.operations.store_steps import Selection, StepResult, Steps, select_next
 from server.paging import Page
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
@@ -128,3 +128,32 @@ def test_a_new_runner_continues_at_once_after_a_stop(
             assert (row.state, row.processed) == (State.SUCCEEDED, 50)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(60.0, [10] * 6), (-1.0, [10, 40, 160])])
+def test_more_subscribers_are_selected_after_a_slow_selection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, expected: list[int]
+) -> None:
+    limits: list[int] = []
+
+    def recorded(account_id: str, name: str, limit: int, tx: Transaction) -> Selection | None:
+        if account_id == OURS:
+            limits.append(limit)
+        return select_next(account_id, name, limit, tx)
+
+    monkeypatch.setattr(runner, "select_next", recorded)
+    monkeypatch.setattr(runner, "FIRST_SELECTED", 10)
+    monkeypatch.setattr(runner, "SELECT_SECONDS", seconds)
+    monkeypatch.setattr(runner, "MAX_SELECTED", 160)
+    monkeypatch.setattr(runner, "MAX_STEP", 10)
+
+    async def run() -> None:
+        async with opened(tmp_path) as database:
+            operations = OperationRunner(database, Steps(SUPPRESSIONS), poll_seconds=60.0)
+            operations.notify([OURS])
+            async with operations.running():
+                await until_ended(database, OURS)
+
+    asyncio.run(run())
+
+    assert limits[: len(expected)] == expected
