@@ -298,10 +298,14 @@ def _fields(account: Account, rpc: str) -> Any:
 
 def _import_with_a_new_field(account: Account) -> Response:
     """Imports a file with an unknown column, which becomes a custom field."""
+    return _import(account, "unknownColumns=CREATE_FIELDS")
+
+
+def _import(account: Account, query: str) -> Response:
     assert isinstance(account.front, HttpFront)
     return account.front.send(
         "POST",
-        "/api/subscribers/import?unknownColumns=CREATE_FIELDS",
+        f"/api/subscribers/import?{query}",
         account.key,
         body=b"email,More\n",
         headers={"Content-Type": "text/csv"},
@@ -337,6 +341,8 @@ def _without_filter(account: Account, rpc: str) -> Any:
     account.call("DeleteTag", id=tag, force=True)
     if rpc == "GetStatistics":
         return account.call(rpc, segments=[segment])
+    if rpc == "ImportSubscribers":
+        return _import(account, f"segment={segment}")
     action = {"action": {"delete": True}} if rpc == "BatchChangeSubscribers" else {}
     return account.call(rpc, segment=segment, **action)
 

@@ -106,6 +106,7 @@ def make_acceptable(case: Case) -> None:
         case.query.pop("pageToken", None)
         if "filter" in case.query:
             case.query["filter"] = "status = CONFIRMED"
+        case.query.pop("segment", None)  # must exist
         case.query.pop("from", None)  # must be at most 366 days before to
         case.query.pop("type", None)
         case.query.pop("eventType", None)
