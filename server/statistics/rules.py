@@ -1,7 +1,7 @@
 """The names of counts.
 
-Totals are `status:NUMBER`, the subscribers with a status, and `tag:ID`, those with a tag. The
-counts of a day are its flows.
+Totals are `status:NUMBER`, the subscribers with a status, and `tag:ID:NUMBER`, those with a tag
+and a status. The counts of a day are its flows.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ _MILLISECONDS_OF_DAY = 86_400_000
 # The day of totals.
 TOTALS = 0
 STATUS, TAG = "status:", "tag:"
+# Follows the names with a prefix. IDs and numbers contain letters and digits only.
+END_OF_NAMES = "~"
 
 
 class Flow(StrEnum):

@@ -6,6 +6,7 @@ time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from peewee import EXCLUDED, SQL
@@ -13,9 +14,10 @@ from peewee import EXCLUDED, SQL
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .models import Statistic
-from .rules import TAG, TOTALS
+from .rules import END_OF_NAMES, TAG, TOTALS
 
 _IN_ACCOUNT = Statistic.account_id == param("account_id")
+_HAS_PREFIX = (Statistic.name >= param("first")) & (Statistic.name < param("end"))
 
 _ADD = Statement(
     lambda dialect: dialect.insert_all(
@@ -28,7 +30,7 @@ _ADD = Statement(
 )
 _REMOVE = Statement(
     lambda _: Statistic.delete().where(
-        _IN_ACCOUNT & (Statistic.day == SQL(str(TOTALS))) & (Statistic.name == param("name"))
+        _IN_ACCOUNT & (Statistic.day == SQL(str(TOTALS))) & _HAS_PREFIX
     ),
     has_one_plan=True,
 )
@@ -40,10 +42,7 @@ _BETWEEN = Statement(
 )
 _TOTALS = Statement(
     lambda _: Statistic.select(Statistic.name, Statistic.total).where(
-        _IN_ACCOUNT
-        & (Statistic.day == SQL(str(TOTALS)))
-        & (Statistic.name >= param("first"))
-        & (Statistic.name < param("end"))
+        _IN_ACCOUNT & (Statistic.day == SQL(str(TOTALS))) & _HAS_PREFIX
     ),
     has_one_plan=True,
 )
@@ -57,14 +56,26 @@ def add(account_id: str, changes: Mapping[tuple[int, str], int], tx: Transaction
 
 
 def remove_tag(account_id: str, tag_id: str, tx: Transaction) -> None:
-    """Removes the total of a deleted tag."""
-    tx.run(_REMOVE, account_id=account_id, name=f"{TAG}{tag_id}")
+    """Removes the totals of a deleted tag."""
+    tx.run(_REMOVE, account_id=account_id, **_range(f"{TAG}{tag_id}:"))
 
 
 def totals(account_id: str, prefix: str, tx: Transaction) -> dict[str, int]:
     """Returns the totals whose names start with a prefix, by the rest of the name."""
-    rows = tx.all(_TOTALS, account_id=account_id, first=prefix, end=f"{prefix}~")
+    rows = tx.all(_TOTALS, account_id=account_id, **_range(prefix))
     return {name.removeprefix(prefix): total for name, total in rows if total}
+
+
+def tag_totals(account_id: str, tx: Transaction) -> dict[str, int]:
+    """Returns the number of subscribers with each tag, by the ID of the tag."""
+    by_tag: Counter[str] = Counter()
+    for name, total in totals(account_id, TAG, tx).items():
+        by_tag[name.partition(":")[0]] += total
+    return by_tag
+
+
+def _range(prefix: str) -> dict[str, str]:
+    return {"first": prefix, "end": f"{prefix}{END_OF_NAMES}"}
 
 
 def flows(account_id: str, first: int, last: int, tx: Transaction) -> dict[tuple[int, str], int]:

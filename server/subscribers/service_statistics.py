@@ -15,7 +15,7 @@ from ..caller import account_id
 from ..errors import invalid
 from ..messages import Context
 from ..statistics import store
-from ..statistics.rules import STATUS, TAG, Flow, day_of
+from ..statistics.rules import STATUS, Flow, day_of
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..tags.store import names_of
@@ -105,7 +105,7 @@ def _read(account: str, tx: Transaction, *, with_tags: bool) -> _Totals:
     growth = sum(total for (_, name), total in flows.items() if name == Flow.GROWTH)
     tags: list[pb.TagTotal] = []
     if with_tags:
-        totals = store.totals(account, TAG, tx)
+        totals = store.tag_totals(account, tx)
         largest = heapq.nlargest(MAX_TAGS, totals, key=totals.__getitem__)
         names = names_of(account, largest, tx)
         tags = [pb.TagTotal(id=id_, name=names[id_], total=totals[id_]) for id_ in largest]

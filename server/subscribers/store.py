@@ -286,8 +286,9 @@ class SubscriberStore:
             merge_values(account_id, [before.id], changes.values, tx)
             row = row._replace(values=merged(before.values, changes.values))
         if changes.tags is not None:
-            detach_all(account_id, before.id, statistics, tx)
-            names = attach(account_id, [(before.id, changes.tags)], statistics, tx)
+            detach_all(account_id, before, statistics, tx)
+            links = [(before.id, before.status, changes.tags)]
+            names = attach(account_id, links, statistics, tx)
             row = row._replace(tags=tuple(names.values()))
         return store_change(account_id, before, row, statistics, tx, by)
 
@@ -317,7 +318,7 @@ class SubscriberStore:
         self._suppress_if_opted_out(account_id, row, tx)
         statistics = StatisticChanges(tx.now)
         if row.tags:
-            detach_all(account_id, row.id, statistics, tx)
+            detach_all(account_id, row, statistics, tx)
         tx.run(_DELETE, account_id=account_id, id=row.id)
         keep_deleted(account_id, row.revision, tx)
         remove_from_counters(account_id, row.id, tx)
@@ -405,7 +406,7 @@ def _insert(
     add_to_counters(account_id, sorted(stored.values()), tx)
     put_values(account_id, [(id_, new[index].values) for index, id_ in stored.items()], tx)
     statistics = StatisticChanges(tx.now)
-    tags = [(id_, new[index].tags) for index, id_ in stored.items()]
+    tags = [(id_, int(new[index].status), new[index].tags) for index, id_ in stored.items()]
     names = attach(account_id, tags, statistics, tx)
     for status, count in Counter(new[index].status for index in stored).items():
         statistics.created(status, count)

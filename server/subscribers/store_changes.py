@@ -33,7 +33,7 @@ from .rules import (
     search_keys,
     status_times,
 )
-from .store_attached import attach, detach, merge_values
+from .store_attached import attach, count_statuses, detach, merge_values
 from .store_history import add_history
 from .store_reading import IN_ACCOUNT, Reference, find, find_each
 from .store_revisions import next_revision
@@ -214,7 +214,7 @@ def add_tags_to_each(
             continue
         existing[index], missing[index] = tags, added
     statistics = StatisticChanges(tx.now)
-    links = [(rows[index].id, added) for index, added in missing.items()]
+    links = [(rows[index].id, rows[index].status, added) for index, added in missing.items()]
     attached = attach(account_id, links, statistics, tx)
     changes = []
     for index, added in missing.items():
@@ -253,7 +253,7 @@ def remove_tags_from_each(
         remaining = tuple(name for name in row.tags if caseless_key(name) not in name_keys)
         changes.append((row, row._replace(tags=remaining)))
     statistics = StatisticChanges(tx.now)
-    tagged = [before.id for before, row in changes if before.tags != row.tags]
+    tagged = [before for before, row in changes if before.tags != row.tags]
     if tagged:
         detach(account_id, tagged, name_keys, statistics, tx)
     return store_changes(account_id, changes, statistics, tx, by)
@@ -329,7 +329,7 @@ def store_changes(
 
     A change is a row before and after. Tags and values are not stored here; `statistics` already
     contains the changes of tags. A change to equal values has no effect. A statement for each
-    different change, three more, and those that record events.
+    different change, four more, and those that record events.
     """
     if all(before == row for before, row in changes):
         return [row for _, row in changes]
@@ -342,11 +342,11 @@ def store_changes(
             )
             changed = row._replace(revision=revision, **times)
             effective.append((before, changed))
-            statistics.changed(before.status, row.status)
         stored.append(changed)
     _store(account_id, effective, tx)
     histories = [(row.id, entries(before, row, by)) for before, row in effective]
     add_history(account_id, histories, tx)
+    count_statuses(account_id, effective, statistics, tx)
     statistics.store(account_id, tx)
     record(account_id, [Change(event_type, before, row) for before, row in effective], tx)
     return stored

@@ -10,8 +10,9 @@ _STORED = "SELECT name, total FROM statistic WHERE account_id = '{account}' AND 
 _COUNTED = (
     "SELECT 'status:' || status, COUNT(*) FROM subscriber"
     " WHERE account_id = '{account}' GROUP BY status",
-    "SELECT 'tag:' || tag_id, COUNT(*) FROM subscriber_tag"
-    " WHERE account_id = '{account}' GROUP BY tag_id",
+    "SELECT 'tag:' || tag_id || ':' || status, COUNT(*) FROM subscriber_tag AS t, subscriber AS s"
+    " WHERE t.account_id = '{account}' AND s.account_id = '{account}' AND s.id = t.subscriber_id"
+    " GROUP BY tag_id, status",
     "SELECT 'growth', COUNT(*) FROM subscriber WHERE account_id = '{account}' AND status = 2",
     "SELECT 'remaining', COUNT(*) FROM subscriber WHERE account_id = '{account}'",
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import reduce
+from typing import Any
 
-from peewee import SQL, Expression, ModelSelect, Node, fn
+from peewee import OP, SQL, Expression, ModelSelect, Node, fn
 
 from ...statistics.models import Statistic
-from ...statistics.rules import STATUS, TAG, TOTALS, Flow, day_of
+from ...statistics.rules import END_OF_NAMES, STATUS, TAG, TOTALS, Flow, day_of
 from ...statistics.store import add
 from ...storage.statements import param
 from ...storage.transaction import Transaction
@@ -34,9 +36,7 @@ class StatisticChanges:
         self._add_status(status, count)
 
     def changed(self, before: int, status: int) -> None:
-        """Counts a subscriber whose status may have changed."""
-        if before == status:
-            return
+        """Counts a subscriber whose status has changed."""
         self._add_status(before, -1)
         self._add_status(status, 1)
         if status in _FLOWS:
@@ -46,8 +46,8 @@ class StatisticChanges:
         self._changes[self._day, Flow.DELETED] += 1
         self._add_status(status, -1)
 
-    def add_tag(self, tag_id: str, change: int) -> None:
-        self._changes[TOTALS, f"{TAG}{tag_id}"] += change
+    def add_tag(self, tag_id: str, status: int, change: int) -> None:
+        self._changes[TOTALS, f"{TAG}{tag_id}:{int(status)}"] += change
 
     def store(self, account_id: str, tx: Transaction) -> None:
         """Stores the changes. At most one statement."""
@@ -61,7 +61,8 @@ class StatisticChanges:
 
 def select_with_status() -> ModelSelect[Statistic]:
     """Selects the number of subscribers with the parameter `status`."""
-    return _select(STATUS, param("status").cast("TEXT"))
+    name = _concat(SQL(f"'{STATUS}'"), param("status").cast("TEXT"))
+    return _select(Expression(Statistic.name, "=", name))
 
 
 def select_with_tag() -> ModelSelect[Statistic]:
@@ -69,14 +70,21 @@ def select_with_tag() -> ModelSelect[Statistic]:
     tag = Tag.select(Tag.id).where(
         (Tag.account_id == param("account_id")) & (Tag.name_key == param("tag_key"))
     )
-    return _select(TAG, tag)
+    first, end = (
+        _concat(SQL(f"'{TAG}'"), tag, SQL(f"':{last}'")) for last in ("", END_OF_NAMES)
+    )
+    is_of_tag = Expression(Statistic.name, ">=", first) & Expression(Statistic.name, "<", end)
+    return _select(is_of_tag)
 
 
-def _select(prefix: str, key: Node) -> ModelSelect[Statistic]:
-    name = Expression(SQL(f"'{prefix}'"), "||", key)
+def _concat(*parts: Node) -> Any:
+    return reduce(lambda first, second: Expression(first, OP.CONCAT, second), parts)
+
+
+def _select(condition: Expression) -> ModelSelect[Statistic]:
     # Without a row, the sum is null.
     return Statistic.select(fn.COALESCE(fn.SUM(Statistic.total), SQL("0"))).where(
         (Statistic.account_id == param("account_id"))
         & (Statistic.day == SQL(str(TOTALS)))
-        & Expression(Statistic.name, "=", name)
+        & condition
     )
