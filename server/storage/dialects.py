@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from peewee import SQL, Case, Expression, Field, ModelInsert, ModelSelect, Node, NodeList, fn
+from peewee import SQL, Expression, Field, ModelInsert, ModelSelect, Node, NodeList, fn
 
 from .statements import Placeholder
 
@@ -36,20 +36,15 @@ class SqliteDialect:
         query: Node = fn.JSON_GROUP_OBJECT(key, value)
         return query
 
+    def without_index(self, field: Field) -> Node:
+        return NodeList((SQL("+"), field), glue="")
+
     def domain_of(self, address: Field) -> Node:
         query: Node = fn.SUBSTR(address, fn.INSTR(address, SQL("'@'")) + SQL("1"))
         return query
 
     def text_of(self, value: Field) -> Node:
         return Expression(value, "->>", SQL("'$'"))
-
-    def number_of(self, value: Field) -> Node:
-        return Expression(value, "->>", SQL("'$'"))
-
-    def milliseconds_of(self, value: Field) -> Node:
-        seconds = fn.UNIXEPOCH(self.text_of(value), SQL("'subsec'"))
-        query: Node = fn.ROUND(Expression(seconds, "*", SQL("1000")))
-        return query
 
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:  # noqa: ARG002
         # SQLite has no row locks.
@@ -92,6 +87,10 @@ class PostgresDialect:
         query: Node = fn.JSON_OBJECT_AGG(key, value).cast("text")
         return query
 
+    def without_index(self, field: Field) -> Node:
+        # It has statistics for this choice.
+        return field
+
     def domain_of(self, address: Field) -> Node:
         query: Node = fn.SPLIT_PART(address, SQL("'@'"), SQL("2"))
         return query
@@ -100,19 +99,6 @@ class PostgresDialect:
         text = Expression(value.cast("json"), "#>>", SQL("'{}'"))
         return NodeList((text, SQL('COLLATE "C"')), parens=True)
 
-    def number_of(self, value: Field) -> Node:
-        number: Node = value.cast("float8")
-        return number
-
-    def milliseconds_of(self, value: Field) -> Node:
-        text = self.text_of(value)
-        has_offset = Expression(text, "~", SQL(r"'(Z|[+-]\d\d:\d\d)$'"))
-        in_utc = NodeList((text, SQL("::timestamp AT TIME ZONE 'UTC'")), parens=True)
-        time = Case(None, [(has_offset, NodeList((text, SQL("::timestamptz"))))], in_utc)
-        epoch = NodeList((SQL("EXTRACT(EPOCH FROM"), time, SQL(")")))
-        query: Node = fn.ROUND(Expression(epoch, "*", SQL("1000")))
-        return query
-
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:
         locked: Node = query.for_update(skip_locked=skips)
         return locked
@@ -120,8 +106,8 @@ class PostgresDialect:
     def insert_all(
         self, account_id: Field, fields: Sequence[Field], name: str, shared: Sequence[Field] = ()
     ) -> ModelInsert:
-        values = ["%s", *(f"%s::{field.field_type}" for field in shared)] + [
-            f"(value ->> {index})::{field.field_type}" for index, field in enumerate(fields)
+        values = ["%s", *(f"%s::{_type_of(field)}" for field in shared)] + [
+            f"(value ->> {index})::{_type_of(field)}" for index, field in enumerate(fields)
         ]
         columns = (account_id, *shared)
         placeholders = [*(Placeholder(each.name) for each in columns), Placeholder(name, _json)]
@@ -129,6 +115,10 @@ class PostgresDialect:
         rows = SQL(text, placeholders)
         insert: ModelInsert = account_id.model.insert_from(rows, (*columns, *fields))
         return insert.on_conflict_ignore()
+
+
+def _type_of(field: Field) -> str:
+    return "DOUBLE PRECISION" if field.field_type == "DOUBLE" else str(field.field_type)
 
 
 def _json(items: Sequence[Any]) -> str:

@@ -60,20 +60,17 @@ class Dialect(Protocol):
     def texts_of(self, key: Field, value: Field) -> Node:
         """Builds a JSON object from a group of keys and texts; {} or null if it is empty."""
 
+    def without_index(self, field: Field) -> Node:
+        """Selects a column for a comparison that should not use an index.
+
+        SQLite prefers an index to a scan also if most rows match.
+        """
+
     def domain_of(self, address: Field) -> Node:
         """Selects the part of an email address after the at sign."""
 
     def text_of(self, value: Field) -> Node:
         """Selects the text of a JSON string."""
-
-    def number_of(self, value: Field) -> Node:
-        """Selects the number of a JSON number."""
-
-    def milliseconds_of(self, value: Field) -> Node:
-        """Selects the milliseconds since 1970 of a JSON string with an ISO 8601 date or time.
-
-        Without an offset, it is in UTC.
-        """
 
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:
         """Locks the selected rows until the transaction ends (FOR UPDATE).

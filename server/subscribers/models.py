@@ -6,6 +6,7 @@ from peewee import (
     SQL,
     BigIntegerField,
     CompositeKey,
+    DoubleField,
     Model,
     SmallIntegerField,
     TextField,
@@ -52,15 +53,17 @@ class Subscriber(Model):
         without_rowid = True
 
 
-for _name, _key in (
-    ("name", Subscriber.name_key),
-    ("last_name", Subscriber.last_name_key),
+# After the ID, an index contains the keys that a search also compares, see `store_search.py`.
+for _name, _key, *_others in (
+    ("name", Subscriber.name_key, Subscriber.email_key),
+    ("last_name", Subscriber.last_name_key, Subscriber.name_key, Subscriber.email_key),
     ("email_unicode", Subscriber.email_unicode_key),
 ):
     Subscriber.add_index(
         Subscriber.account_id,
         _key,
         Subscriber.id,
+        *_others,
         name=f"subscriber_by_{_name}",
         unique=True,
         where=_key.is_null(False),
@@ -142,17 +145,23 @@ class SubscriberTag(Model):
 
 
 class CustomValue(Model):
-    """A subscriber's value of a custom field, as JSON. Deleted with either of them."""
+    """A subscriber's value of a custom field, as JSON. Deleted with either of them.
+
+    `text_key` and `number_key` are for comparisons, see `value_keys.py`. The index contains
+    them after the subscriber, so that the values of a new subscriber are added at its end.
+    """
 
     account_id = TextField()
     subscriber_id = TextField()
     key = TextField()
     value = TextField()
+    text_key = TextField(null=True)
+    number_key = DoubleField(null=True)
 
     class Meta:
         table_name = "custom_value"
         primary_key = CompositeKey("account_id", "subscriber_id", "key")
-        indexes = ((("account_id", "key", "subscriber_id"), True),)
+        indexes = ((("account_id", "key", "subscriber_id", "text_key", "number_key"), True),)
         constraints = [  # noqa: RUF012 - Peewee reads it from the class
             SQL(
                 "FOREIGN KEY (account_id, subscriber_id)"

@@ -15,6 +15,7 @@ from ..tags.models import Tag
 from .counters.store_statistics import StatisticChanges
 from .fields import SubscriberRow
 from .models import CustomValue, SubscriberTag
+from .value_keys import value_keys
 
 _LINKS_OF_ONE = (SubscriberTag.account_id == param("account_id")) & (
     SubscriberTag.subscriber_id == param("subscriber_id")
@@ -55,7 +56,13 @@ _DETACH = Statement(
 _PUT_VALUES = Statement(
     lambda dialect: dialect.insert_all(
         CustomValue.account_id,
-        (CustomValue.subscriber_id, CustomValue.key, CustomValue.value),
+        (
+            CustomValue.subscriber_id,
+            CustomValue.key,
+            CustomValue.value,
+            CustomValue.text_key,
+            CustomValue.number_key,
+        ),
         "rows",
     ),
     has_one_plan=True,
@@ -152,7 +159,7 @@ def put_values(
     Receives pairs of a subscriber ID and values by key. A value of None is not stored.
     """
     rows = [
-        (subscriber_id, key, orjson.dumps(value).decode())
+        (subscriber_id, key, orjson.dumps(value).decode(), *value_keys(value))
         for subscriber_id, values in values_by_id
         for key, value in values.items()
         if value is not None

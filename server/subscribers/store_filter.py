@@ -35,7 +35,7 @@ def with_expression(filters: Filter, expression: FilterExpression) -> Filter:
 
     Pages of these filters are read in the order of an index.
     """
-    tree, values = expression
+    tree, values, _ = expression
     rest = []
     for condition in tree.conditions if isinstance(tree, And) else (tree,):
         added = _as_filter(condition, values, filters)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -24,13 +24,17 @@ from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags.models import Tag
 from .counters.store_pages import page_by_offset, select_total, total
-from .counters.store_statistics import select_with_status, select_with_tag
+from .counters.store_statistics import count_by_statistics, select_with_status, select_with_tag
 from .fields import SubscriberRow
-from .filters.expression import LAST_CHARACTER, FilterExpression
+from .filters.expression import LAST_CHARACTER, Condition, FilterExpression, Kind
 from .filters.store_conditions import condition_of
+from .filters.store_names import with_candidates
+from .filters.store_sets import count_matching, select_matching
+from .filters.tree import And, joined
 from .models import Subscriber, SubscriberTag
 from .store_filter import Filter
 from .store_reading import SelectedRow, complete, select_rows
+from .store_search import count_search, is_search, search_rows
 
 
 class Order(Enum):
@@ -64,6 +68,9 @@ class SubscriberPage(NamedTuple):
 
 NO_SUBSCRIBERS = SubscriberPage([], 0, more=False)
 
+# The most subscribers for which the conditions of an expression are looked up. More take longer
+# than set operations on all subscribers (`make bench-scale`).
+MAX_LOOKED_UP = 20_000
 # The parameters of one contiguous range in each order.
 _BOUNDS = {
     Order.CREATED: frozenset({"first_id", "end_id"}),
@@ -75,24 +82,19 @@ _ALL_BOUNDS = _BOUNDS[Order.CREATED] | _BOUNDS[Order.UPDATED]
 def page(
     account_id: str, filters: Filter, position: PagePosition, tx: Transaction
 ) -> SubscriberPage:
-    """Returns a page. At most three statements.
+    """Returns a page. At most three statements, and eight with a filter expression.
 
     A position after an ID costs the same on every page. So does an offset without filters,
     which is located by the counters.
     """
+    filters = _planned(account_id, filters, tx)
     one_more = position._replace(limit=position.limit + 1)
     if _is_by_offset(filters, position):
         rows, count = page_by_offset(
             account_id, position.offset, one_more.limit, tx, descending=position.descending
         )
     else:
-        with_total = has_one_statement(filters, position)
-        rows = _rows(account_id, filters, one_more, tx, with_total=with_total)
-        if rows and with_total:
-            count = int(rows[0][-1])
-            rows = [row[:-1] for row in rows]
-        else:
-            count = count_matches(account_id, filters, tx)
+        rows, count = _rows_and_total(account_id, filters, one_more, tx)
     return SubscriberPage(
         rows=[complete(row) for row in rows[: position.limit]],
         total=count,
@@ -100,9 +102,38 @@ def page(
     )
 
 
+def _rows_and_total(
+    account_id: str, filters: Filter, position: PagePosition, tx: Transaction
+) -> tuple[list[SelectedRow], int]:
+    if has_one_statement(filters, position):
+        rows = _rows(account_id, filters, position, tx, with_total=True)
+        if rows:
+            return [row[:-1] for row in rows], int(rows[0][-1])
+        return [], _count(account_id, filters, tx)
+    values = _values(filters)
+    if is_search(values) and position.order_by is Order.CREATED:
+        counts = count_search(account_id, values, tx)
+        if counts.matches <= position.offset:
+            return [], counts.matches
+        rows = search_rows(
+            account_id,
+            _values_after(filters, position),
+            counts,
+            tx,
+            limit=position.limit,
+            offset=position.offset,
+            descending=position.descending,
+        )
+        return rows, counts.matches
+    count = _count(account_id, filters, tx)
+    rows = _rows(account_id, filters, position, tx) if count > position.offset else []
+    return rows, count
+
+
 def has_one_statement(filters: Filter, position: PagePosition) -> bool:
     """Whether a page that is not empty takes one statement, which also counts the matches."""
-    if _is_by_offset(filters, position):
+    shape = _shape(filters)
+    if _is_by_offset(filters, position) or is_search(shape.names) or shape.set_of_tree is not None:
         return False
     # Otherwise the filters of the page and those of the total are different.
     return position.after is None or not _is_filtered(filters)
@@ -135,10 +166,9 @@ def _rows(
 ) -> list[SelectedRow]:
     """Returns rows of `select_rows`; `with_total` adds the number of matches to each."""
     values = _values_after(filters, position)
-    tree = _tree(filters)
     statement = _page(
-        _Shape(tuple(values), tree),
-        _Shape(tuple(_values(filters)), tree) if with_total else None,
+        _shape(filters, values),
+        _shape(filters) if with_total else None,
         descending=position.descending,
         order_by=position.order_by,
     )
@@ -152,7 +182,7 @@ def ids_after(
 ) -> list[str]:
     """Returns the IDs of the next matches in order. One statement."""
     values = _values_after(filters, PagePosition(limit, after=after))
-    statement = _ids(_Shape(tuple(values), _tree(filters)))
+    statement = _ids(_shape(filters, values))
     rows = tx.all(statement, account_id=account_id, limit=limit, **values)
     return [subscriber_id for (subscriber_id,) in rows]
 
@@ -167,12 +197,37 @@ def find_matches(
 
 
 def count_matches(account_id: str, filters: Filter, tx: Transaction) -> int:
-    """Returns the number of subscribers that match the filters. One statement."""
+    """Returns the number of subscribers that match the filters.
+
+    At most four statements, and some more for the names in a filter expression.
+    """
+    return _count(account_id, _planned(account_id, filters, tx), tx)
+
+
+def _planned(account_id: str, filters: Filter, tx: Transaction) -> Filter:
+    """Returns filters with an expression that depends on numbers of subscribers."""
+    if filters.expression is None:
+        return filters
+    for name in ("tag_key", "status"):
+        value = getattr(filters, name)
+        if value is not None:
+            selected = tx.scalar(_counting(_Shape((name,))), account_id=account_id, **{name: value})
+            if selected <= MAX_LOOKED_UP:
+                return filters._replace(expression=filters.expression._replace(is_looked_up=True))
+    return filters._replace(expression=with_candidates(account_id, filters.expression, tx))
+
+
+def _count(account_id: str, filters: Filter, tx: Transaction) -> int:
     if not _is_filtered(filters):
         return total(account_id, tx)
-    values = _values(filters)
-    statement = _counting(_Shape(tuple(values), _tree(filters)))
-    return int(tx.scalar(statement, account_id=account_id, **values) or 0)
+    values, shape = _values(filters), _shape(filters)
+    if is_search(shape.names):
+        return count_search(account_id, values, tx).matches
+    if shape.set_of_tree is not None and not shape.is_bounded:
+        count = count_by_statistics(account_id, shape.set_of_tree, values, tx)
+        if count is not None:
+            return count
+    return int(tx.scalar(_counting(shape), account_id=account_id, **values) or 0)
 
 
 def _values_after(filters: Filter, position: PagePosition) -> dict[str, str | int]:
@@ -207,10 +262,6 @@ def _values(filters: Filter) -> dict[str, str | int]:
     return values
 
 
-def _tree(filters: Filter) -> Any:
-    return filters.expression.tree if filters.expression is not None else None
-
-
 class _Shape(NamedTuple):
     """The names of the parameters of filters, and the conditions of the filter expression.
 
@@ -219,9 +270,43 @@ class _Shape(NamedTuple):
 
     names: tuple[str, ...] = ()
     tree: Any = None
+    is_looked_up: bool = False
 
     def is_within(self, bounds: frozenset[str]) -> bool:
         return self.tree is None and bounds.issuperset(self.names)
+
+    @property
+    def is_bounded(self) -> bool:
+        return not _BOUNDS[Order.CREATED].isdisjoint(self.names)
+
+    @property
+    def set_of_tree(self) -> Any:
+        """All conditions except bounds of IDs as a tree, or None if they are not read as a set.
+
+        A status or a tag alone has an index in the order of IDs, and a stored total.
+        """
+        others = {name for name in self.names if not name.startswith("filter")}
+        is_alone = self.tree is None and not others >= _CONDITIONS.keys()
+        if self.is_looked_up or is_alone or not others <= _OF_SETS:
+            return None
+        conditions = [each for name, each in _CONDITIONS.items() if name in others]
+        return joined(And, conditions if self.tree is None else [*conditions, self.tree])
+
+
+_CONDITIONS = {
+    "status": Condition(Kind.COLUMN, "=", ("status",), "status"),
+    "tag_key": Condition(Kind.TAG, "=", ("tag_key",)),
+}
+_OF_SETS = _CONDITIONS.keys() | _BOUNDS[Order.CREATED]
+
+
+def _shape(filters: Filter, values: Mapping[str, Any] | None = None) -> _Shape:
+    """Returns the shape of filters, with other parameters if they are given."""
+    names = tuple(_values(filters) if values is None else values)
+    expression = filters.expression
+    if expression is None:
+        return _Shape(names)
+    return _Shape(names, expression.tree, expression.is_looked_up)
 
 
 # A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
@@ -255,8 +340,12 @@ def _page(
                 query, filters, Subscriber, Subscriber.id, dialect, descending=descending
             )
             return limited(query, Subscriber, Subscriber.id)
-        ids = _matching(filters, dialect, descending=descending, order_by=order_by)
-        query = query.where(dialect.within(Subscriber.id, limited(*ids)))
+        if filters.set_of_tree is not None and order_by is Order.CREATED:
+            ids = _select_set(filters, dialect, descending=descending)
+            ids = ids.limit(param("limit")).offset(param("offset"))
+        else:
+            ids = limited(*_matching(filters, dialect, descending=descending, order_by=order_by))
+        query = query.where(dialect.within(Subscriber.id, ids))
         return ordered(query, Subscriber, Subscriber.id)
 
     return Statement(build, has_one_plan=filters.is_within(_BOUNDS[order_by]))
@@ -270,8 +359,25 @@ def _total(filters: _Shape, dialect: Dialect) -> Node:
         return select_with_status()
     if filters == _Shape(("tag_key",)):
         return select_with_tag()
+    if filters.set_of_tree is not None:
+        stored = None if filters.is_bounded else select_total()
+        return count_matching(filters.set_of_tree, partial(_bound, filters), dialect, stored)
     ids, _, _ = _matching(filters, dialect)
     return ids.select(fn.COUNT(SQL("*")))
+
+
+def _select_set(filters: _Shape, dialect: Dialect, *, descending: bool = False) -> Any:
+    bound = partial(_bound, filters)
+    return select_matching(filters.set_of_tree, bound, dialect, descending=descending)
+
+
+def _bound(filters: _Shape, query: ModelSelect[Any], id_: Field) -> ModelSelect[Any]:
+    """Adds the bounds of IDs to a query."""
+    if "first_id" in filters.names:
+        query = query.where(id_ >= param("first_id"))
+    if "end_id" in filters.names:
+        query = query.where(id_ < param("end_id"))
+    return query
 
 
 @lru_cache(200)
@@ -285,7 +391,9 @@ def _counting(filters: _Shape) -> Statement:
 def _ids(filters: _Shape) -> Statement:
     """Returns the statement that selects the IDs of the next matches."""
 
-    def build(dialect: Dialect) -> ModelSelect[Any]:
+    def build(dialect: Dialect) -> Any:
+        if filters.set_of_tree is not None:
+            return _select_set(filters, dialect).limit(param("limit"))
         query, _, id_ = _matching(filters, dialect)
         return query.order_by(id_).limit(param("limit"))
 
@@ -370,7 +478,8 @@ def _where(
         if name in filters.names:
             query = query.where(condition)
     if filters.tree is not None:
-        query = query.where(condition_of(filters.tree, one, id_, dialect))
+        is_required = not filters.is_looked_up
+        query = query.where(condition_of(filters.tree, one, id_, dialect, is_required=is_required))
     return query
 
 

@@ -20,6 +20,7 @@ VALUES = {
     "bigint": "1",
     "integer": "1",
     "smallint": "1",
+    "double precision": "1",
     "boolean": "true",
     "bytea": "'1'",
     "text[]": "'{1,2}'",

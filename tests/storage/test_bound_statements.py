@@ -20,12 +20,21 @@ from pglast.enums import A_Expr_Kind, BoolExprType, JoinType
 from playhouse.postgres_ext import Psycopg3Database
 
 import server
+from server.custom_fields.rules import DataType
 from server.storage.dialects import PostgresDialect
 from server.storage.distribution import REFERENCE_TABLES
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
-from server.subscribers.store_filter import Filter
-from server.subscribers.store_paging import Order, PagePosition, page, page_without_total
+from server.subscribers.filters.expression import filter_expression
+from server.subscribers.filters.syntax import parse as parse_filter
+from server.subscribers.store_filter import Filter, with_expression
+from server.subscribers.store_paging import (
+    Order,
+    PagePosition,
+    ids_after,
+    page,
+    page_without_total,
+)
 from server.webhooks.delivery import store_pages as deliveries
 from server.webhooks.rules import DeliveryStatus
 
@@ -68,13 +77,27 @@ MAKERS = {
     "subscribers.store_paging._among",
     "subscribers.store_paging._counting",
     "subscribers.store_paging._ids",
+    "subscribers.store_search._counting",
+    "subscribers.store_search._scanning",
+    "subscribers.store_search._sorting",
     "webhooks.delivery.store_pages._page",
     "webhooks.delivery.store_pages._count",
 }
 
+FIELDS = {"plan": DataType.TEXT, "score": DataType.NUMBER}
+EXPRESSIONS = (
+    "tags:a AND status=CONFIRMED",
+    "NOT tags:a AND NOT tags:b*",
+    "tags:* OR firstName=Ada OR email.domain=x.de",
+    'customFields.plan="a*" AND (customFields.score > 1 OR NOT customFields.plan:*)',
+    "(tags:a OR tags:b) AND (tags:c OR NOT tags:d) AND NOT (tags:a AND tags:b)",
+    'email="a@x.de" AND status=CONFIRMED AND confirmedAt:*',
+    f"customFields.plan={'a' * 80}",
+)
+
 
 class Recorder:
-    """Records statements like a transaction, and returns no rows."""
+    """Records statements like a transaction. Returns no rows, and the same number of all counts."""
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []
@@ -83,10 +106,13 @@ class Recorder:
         self.statements.append(statement)
         return []
 
-    def one(self, statement: Statement, **_: Any) -> None:
+    def one(self, statement: Statement, **_: Any) -> tuple[int, int]:
         self.statements.append(statement)
+        return 1_000_000, 1_000_000
 
-    scalar = one
+    def scalar(self, statement: Statement, **_: Any) -> int:
+        self.statements.append(statement)
+        return 1_000_000
 
 
 def modules() -> Iterator[str]:
@@ -134,6 +160,24 @@ def subscriber_page_statements() -> dict[str, Statement]:
     return found
 
 
+def expression_statements() -> dict[str, Statement]:
+    """Returns the statements of pages with filter expressions."""
+    found = {}
+    for text in EXPRESSIONS:
+        recorder = Recorder()
+        tx = cast(Transaction, recorder)
+        tree = filter_expression(parse_filter(text), FIELDS)
+        for filters in (
+            with_expression(Filter(), tree),
+            with_expression(Filter(end_id=OURS), tree),
+        ):
+            page(OURS, filters, PagePosition(2), tx)
+            ids_after(OURS, filters, OURS, 2, tx)
+        for number, statement in enumerate(recorder.statements):
+            found[f"{text}, {number}"] = statement
+    return found
+
+
 def delivery_page_statements() -> dict[str, Statement]:
     """Returns the delivery page statements for all statuses and combinations of filters."""
     every = {"event_types": ["tag.deleted"], "event_id": OURS, "first_id": OURS, "end_id": OURS}
@@ -151,7 +195,12 @@ def delivery_page_statements() -> dict[str, Statement]:
     return found
 
 
-STATEMENTS = {**statements_named(), **subscriber_page_statements(), **delivery_page_statements()}
+STATEMENTS = {
+    **statements_named(),
+    **subscriber_page_statements(),
+    **expression_statements(),
+    **delivery_page_statements(),
+}
 
 
 @cache

@@ -11,6 +11,7 @@ import pytest
 
 from server.emails import Email
 from server.storage.transaction import Transaction
+from server.subscribers import store_search
 from server.subscribers.fields import Status, SubscriberRow
 from server.subscribers.rules import (
     NewSubscriber,
@@ -74,6 +75,37 @@ def random_subscribers(random: Random) -> dict[int, NewSubscriber]:
         for number in range(ROWS)
         for address in [f"{random.choice(['ada', 'b_b', 'Love', '%'])}{number}"]
     }
+
+
+@each(
+    ("factor", "cost"), {"scan": (1_000, 0), "scan that finds too few": (0, 0), "sort": (4, 1_000)}
+)
+@pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
+def test_search_has_the_same_pages_in_both_ways(
+    tx: Transaction,
+    rows: list[SubscriberRow],
+    monkeypatch: pytest.MonkeyPatch,
+    factor: int,
+    cost: int,
+    descending: bool,
+) -> None:
+    monkeypatch.setattr(store_search, "SCAN_FACTOR", factor)
+    monkeypatch.setattr(store_search, "SCAN_COST", cost)
+    for text in ("ad", "love", "a@x", "ada1@"):
+        filters = Filter(**prefix_filter(text))
+        expected = matching(rows, filters)[:: -1 if descending else 1]
+        found: list[str] = []
+        position = PagePosition(3, descending=descending)
+        while True:
+            result = page(OURS, filters, position, tx)
+            assert result.total == len(expected)
+            found += [row.id for row in result.rows]
+            if not result.more:
+                break
+            position = position._replace(after=found[-1])
+        assert found == [row.id for row in expected]
+        by_offset = page(OURS, filters, PagePosition(3, 2, descending=descending), tx)
+        assert [row.id for row in by_offset.rows] == found[2:5]
 
 
 @pytest.fixture(scope="module")

@@ -160,7 +160,7 @@ SEARCH = re.compile(
     r"SEARCH \w+ USING (?:PRIMARY KEY|(?:COVERING )?INDEX \w+) \((?P<by>account_id=\?.*)\)"
 )
 # Plan steps that scan a result or an argument, not a table.
-HARMLESS = re.compile(r"SCAN (CONSTANT ROW|\(?subquery|json_each VIRTUAL TABLE)")
+HARMLESS = re.compile(r"SCAN (CONSTANT ROW|\(?subquery|json_each VIRTUAL TABLE|(candidate|first)$)")
 
 
 def searches(step: Step) -> list[str]:
@@ -188,6 +188,8 @@ def test_every_table_is_searched_by_account_and_filter(
 
 # A total that the statistics contain, which needs no index of the filter.
 TOTAL_OF_STATISTICS = "SELECT COALESCE(SUM("
+# A scan in the order of the list, which ends after a number of subscribers.
+LIMITED_SCAN = 'AS "candidate"'
 STATUS = "COVERING INDEX subscriber_account_id_status_id (account_id=? AND status=?"
 TAG = (
     "COVERING INDEX subscribertag_account_id_tag_id_subscriber_id (account_id=? AND tag_id=?",
@@ -197,8 +199,6 @@ EMAIL = "INDEX subscriber_account_id_email_key (account_id=? AND email_key=?)"
 REVISION = "INDEX subscriber_account_id_revision_id (account_id=? AND "
 PREFIX = (
     "COVERING INDEX subscriber_account_id_email_key (account_id=? AND email_key>? AND email_key<?)",
-    "COVERING INDEX subscriber_by_email_unicode (account_id=? AND email_unicode_key>?"
-    " AND email_unicode_key<?)",
     "COVERING INDEX subscriber_by_name (account_id=? AND name_key>? AND name_key<?)",
     "COVERING INDEX subscriber_by_last_name (account_id=? AND last_name_key>? AND last_name_key<?)",
 )
@@ -229,7 +229,7 @@ def test_each_filter_uses_its_index(
     position = middle(ids, seeks=seeks, descending=descending)
 
     for step in steps(tx, filter_of((name,), ids), position):
-        if step.sql.startswith(TOTAL_OF_STATISTICS):
+        if step.sql.startswith(TOTAL_OF_STATISTICS) or LIMITED_SCAN in step.sql:
             continue
         missing = [text for text in expected if not any(text in line for line in step.plan)]
         assert missing == [], step

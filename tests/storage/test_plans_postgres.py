@@ -32,6 +32,7 @@ from .test_plans import (
     BY_REVISION,
     FILTERS,
     LIMIT,
+    LIMITED_SCAN,
     RARE,
     ROWS,
     TOTAL_OF_STATISTICS,
@@ -167,7 +168,6 @@ INDEXES = {
     "email": {"subscriber_account_id_email_key"},
     "prefix": {
         "subscriber_account_id_email_key",
-        "subscriber_by_email_unicode",
         "subscriber_by_name",
         "subscriber_by_last_name",
     },
@@ -183,7 +183,7 @@ def test_each_filter_uses_its_index(
     position = middle(ids, seeks=seeks, descending=descending)
 
     for step in steps(tx, filter_of((name,), ids), position):
-        if step.sql.startswith(TOTAL_OF_STATISTICS):
+        if step.sql.startswith(TOTAL_OF_STATISTICS) or LIMITED_SCAN in step.sql:
             continue
         assert INDEXES[name] <= {node.get("Index Name") for node in step.nodes}, step
 

@@ -87,6 +87,7 @@ def test_every_text_column_has_byte_order_collation(database: Psycopg3Database) 
         "smallint",
         "integer",
         "boolean",
+        "double precision",
         "bytea",
     }
 

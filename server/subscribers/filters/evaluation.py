@@ -71,6 +71,8 @@ def _column(name: str, new: NewSubscriber, now: int) -> Any:
         return None
     if name == "status":
         return int(new.status)
+    if name == "email_key":
+        return new.email.key
     return new.profile[name] if name in new.profile else getattr(record, name)
 
 
@@ -88,8 +90,8 @@ def _number(value: Any) -> Any:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def _boolean(value: Any) -> str | None:
-    return str(value).lower() if isinstance(value, bool) else None
+def _boolean(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
 
 
 def _text(value: Any) -> str | None:
@@ -103,6 +105,7 @@ def _time(value: Any) -> int | None:
 # Returns a value as it is compared, or None if it has another type.
 _TYPED: Mapping[Kind, Callable[[Any], Any]] = {
     Kind.TEXT_VALUE: _text,
+    Kind.LONG_TEXT_VALUE: _text,
     Kind.NUMBER_VALUE: _number,
     Kind.BOOLEAN_VALUE: _boolean,
     Kind.DATE_VALUE: _time,

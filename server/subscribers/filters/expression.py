@@ -18,6 +18,7 @@ from ...ids import first_id_at
 from ...texts import caseless_key, json_name
 from ...timestamps import parse_timestamp
 from ..fields import PROFILE, Status
+from ..value_keys import TEXT_KEY_LENGTH
 from .tree import And, Comparison, Not, comparisons, fault
 
 # Appended to a prefix, it gives the upper bound of all texts with that prefix.
@@ -31,8 +32,11 @@ class Kind(Enum):
     EMAIL = "email"
     DOMAIN = "domain"
     COLUMN = "column"
+    # The first two parameters are a range of search keys.
+    NAME = "name"
     TAG = "tag"
     TEXT_VALUE = "text value"
+    LONG_TEXT_VALUE = "long text value"
     NUMBER_VALUE = "number value"
     BOOLEAN_VALUE = "boolean value"
     DATE_VALUE = "date value"
@@ -52,10 +56,15 @@ class Condition(NamedTuple):
 
 
 class FilterExpression(NamedTuple):
-    """A tree of conditions, and the values of their parameters by name."""
+    """A tree of conditions, and the values of their parameters by name.
+
+    `is_looked_up` is whether the conditions are looked up for each of the few subscribers that
+    another filter selects.
+    """
 
     tree: Any
     values: dict[str, Any]
+    is_looked_up: bool = False
 
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -65,6 +74,7 @@ _VALUE_KINDS = {
     DataType.BOOLEAN: Kind.BOOLEAN_VALUE,
     DataType.DATE: Kind.DATE_VALUE,
 }
+_BOOLEANS = {"true": 1, "false": 0}
 _TIMES = ("created_at", "updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at")
 _TIMES_BY_NAME = {alias: name for name in _TIMES for alias in (name, json_name(name))}
 _PROFILE_BY_NAME = {alias: name for name in PROFILE for alias in (name, json_name(name))}
@@ -187,6 +197,9 @@ class _Conditions:
             if comparison.operator not in ("=", ":"):
                 _check_not_prefix(comparison)
             prefix = _PREFIXES.get(kind, str)(comparison.value)
+            if kind is Kind.EMAIL and "@" not in prefix:
+                # The domain is not compared, so only one form of the address is.
+                kind, column = Kind.COLUMN, "email_key"
             parameters = self._parameters(prefix, f"{prefix}{LAST_CHARACTER}")
             return Condition(kind, "prefix", parameters, column)
         value = _EXACT.get(kind, str)(comparison.value)
@@ -199,6 +212,8 @@ class _Conditions:
         if _is_present(comparison):
             return Condition(kind, "present", key_parameter)
         if kind is Kind.TEXT_VALUE:
+            if len(comparison.value) >= TEXT_KEY_LENGTH:
+                kind = Kind.LONG_TEXT_VALUE
             condition = self._text(comparison, kind)
             return condition._replace(parameters=key_parameter + condition.parameters)
         _check_not_prefix(comparison)
@@ -208,8 +223,8 @@ class _Conditions:
         elif kind is Kind.NUMBER_VALUE:
             value = _number(comparison)
         else:
-            value = comparison.value.lower()
-            if value not in ("true", "false"):
+            value = _BOOLEANS.get(comparison.value.lower())
+            if value is None:
                 column = comparison.value_column
                 raise fault("INVALID_TYPE", f"must compare {key} with true or false", column)
         parameters = key_parameter + self._parameters(value)

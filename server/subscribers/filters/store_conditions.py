@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from operator import and_, or_
+from operator import add, and_, or_
 from typing import Any
 
 from peewee import SQL, Expression, Field, ModelSelect, Node, fn
@@ -41,13 +41,13 @@ def condition_of(
         case Kind.DOMAIN:
             return _compared(dialect.domain_of(one.email_key), condition)
         case Kind.COLUMN:
-            return _column(condition, one, id_)
+            return _column(condition, one, id_, None if is_required else dialect)
+        case Kind.NAME:
+            return _named(condition, one, id_, is_required=is_required)
         case Kind.TAG:
-            column, query = _tagged(condition)
             # The first required tag selects the candidates, see `with_expression`.
             is_required = is_required and condition.operator != "="
-        case kind:
-            column, query = _with_value(kind, condition, dialect)
+    column, query = selected_ids(condition, dialect)
     if is_required:
         return _within(id_, query)
     return fn.EXISTS(query.where(column == id_))
@@ -71,12 +71,49 @@ def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
     return _within(id_, keys + unicode_keys)
 
 
-def _column(condition: Condition, one: Any, id_: Field) -> Any:
-    column = id_ if condition.column == "id" else getattr(one, condition.column)
+def _column(condition: Condition, one: Any, id_: Field, dialect: Dialect | None) -> Any:
+    """`dialect` is set if no index may be used."""
+    if condition.column == "id":
+        return _compared(id_, condition)
+    column = getattr(one, condition.column)
+    compared = _compared(dialect.without_index(column) if dialect else column, condition)
     if not column.null:
-        return _compared(column, condition)
+        return compared
     is_set = column.is_null(False)
-    return is_set if condition.operator == "present" else is_set & _compared(column, condition)
+    return is_set if condition.operator == "present" else is_set & compared
+
+
+def _named(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
+    key, key_end, *parameters = condition.parameters
+    compared = _compared(
+        getattr(one, condition.column), condition._replace(parameters=tuple(parameters))
+    )
+    if not is_required:
+        return compared
+    return _within(id_, select_named(condition.column, key, key_end)) & compared
+
+
+def select_named(column: str, key: str, key_end: str) -> Any:
+    """Selects the IDs of the subscribers whose search key of a name is in a range."""
+    other = Subscriber.alias()
+    # Without a first name, the key of the last name is that of the whole name.
+    keys = [other.name_key] if column == "first_name" else [other.last_name_key, other.name_key]
+    queries = [
+        other.select(other.id).where(
+            (other.account_id == param("account_id"))
+            & (each >= param(key))
+            & (each < param(key_end))
+        )
+        for each in keys
+    ]
+    return reduce(add, queries)
+
+
+def selected_ids(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the query that selects the IDs for a condition on a tag or value, and its column."""
+    if condition.kind is Kind.TAG:
+        return _tagged(condition)
+    return _with_value(condition.kind, condition, dialect)
 
 
 def _tagged(condition: Condition) -> tuple[Field, ModelSelect[Any]]:
@@ -85,11 +122,13 @@ def _tagged(condition: Condition) -> tuple[Field, ModelSelect[Any]]:
     column = link.subscriber_id
     tagged = link.select(column).where(link.account_id == param("account_id"))
     if condition.operator == "present":
-        return column, tagged
+        return column, tagged.distinct()
     tags = tag.select(tag.id).where(
         (tag.account_id == param("account_id")) & _compared(tag.name_key, condition)
     )
-    return column, tagged.where(_within(link.tag_id, tags))
+    if condition.operator == "=":
+        return column, tagged.where(Expression(link.tag_id, "=", tags))
+    return column, tagged.where(_within(link.tag_id, tags)).distinct()
 
 
 def _with_value(
@@ -103,12 +142,11 @@ def _with_value(
     )
     if condition.operator == "present":
         return value.subscriber_id, query
-    compared = {
-        Kind.TEXT_VALUE: dialect.text_of,
-        Kind.NUMBER_VALUE: dialect.number_of,
-        Kind.BOOLEAN_VALUE: lambda field: field,
-        Kind.DATE_VALUE: dialect.milliseconds_of,
-    }[kind](value.value)
+    compared: Any = value.number_key
+    if kind is Kind.TEXT_VALUE:
+        compared = value.text_key
+    elif kind is Kind.LONG_TEXT_VALUE:
+        compared = dialect.text_of(value.value)
     condition = condition._replace(parameters=tuple(parameters))
     return value.subscriber_id, query.where(_compared(compared, condition))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -56,15 +56,35 @@ def joined(kind: type[And | Or], conditions: Sequence[Any]) -> Any:
     return kind(tuple(flat))
 
 
-def comparisons(tree: Comparison | Not | And | Or) -> Iterator[Comparison]:
-    """Yields the comparisons of a tree in their order."""
-    if isinstance(tree, Comparison):
-        yield tree
-    elif isinstance(tree, Not):
+def comparisons(tree: Any) -> Iterator[Any]:
+    """Yields the comparisons of a tree in their order, or its conditions after a conversion."""
+    if isinstance(tree, Not):
         yield from comparisons(tree.condition)
-    else:
+    elif isinstance(tree, (And, Or)):
         for condition in tree.conditions:
             yield from comparisons(condition)
+    else:
+        yield tree
+
+
+def mapped(tree: Any, convert: Callable[[Any], Any]) -> Any:
+    """Returns a tree with other comparisons."""
+    if isinstance(tree, Not):
+        return Not(mapped(tree.condition, convert))
+    if isinstance(tree, (And, Or)):
+        return type(tree)(tuple(mapped(condition, convert) for condition in tree.conditions))
+    return convert(tree)
+
+
+def is_true(tree: Any, is_met: Callable[[Any], bool]) -> bool:
+    """Evaluates a tree, given a function that evaluates a comparison."""
+    if isinstance(tree, Not):
+        return not is_true(tree.condition, is_met)
+    if isinstance(tree, And):
+        return all(is_true(condition, is_met) for condition in tree.conditions)
+    if isinstance(tree, Or):
+        return any(is_true(condition, is_met) for condition in tree.conditions)
+    return is_met(tree)
 
 
 def fault(code: str, message: str, column: int) -> ValidationError:

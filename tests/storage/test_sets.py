@@ -1,0 +1,129 @@
+"""Filter expressions as set operations on both databases: merges in the order of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from server.custom_fields.store import types
+from server.storage.databases import unit_of_work
+from server.storage.transaction import Transaction
+from server.subscribers import store_paging
+from server.subscribers.filters.expression import filter_expression
+from server.subscribers.filters.syntax import parse
+from server.subscribers.store_filter import Filter, with_expression
+from server.subscribers.store_paging import PagePosition, page
+
+from ..cases import each
+from .filters import create_people
+from .helpers import OURS, statements_of
+from .recording import RecordingTransaction, Step
+
+MERGED = (
+    "tags:vip AND tags:news",
+    "tags:vip AND NOT tags:news",
+    "tags:vip AND (status=CONFIRMED OR tags:news)",
+    "tags:vip OR tags:news OR customFields.plan=pro",
+    "NOT tags:vip AND NOT customFields.score > 1",
+    "customFields.plan=pro AND customFields.active=true AND NOT status=CONFIRMED",
+    "customFields.plan != pro AND customFields.born > 2024-01-01",
+    "(firstName=Ada OR lastName=Ada) AND NOT tags:vip",
+    "tags:vip OR NOT customFields.plan=pro OR tags:news",
+)
+# Their totals follow from statistics.
+COUNTED = (
+    "NOT tags:vip",
+    "tags:vip AND status=CONFIRMED",
+    "tags:vip AND NOT status=CONFIRMED",
+    "tags:vip OR status=CONFIRMED",
+    "NOT (tags:vip AND (status=CONFIRMED OR status=BOUNCED))",
+)
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingTransaction]:
+    """A read-only transaction on a SQLite file."""
+    with unit_of_work(f"sqlite:///{tmp_path_factory.mktemp('sets')}/roster.db") as tx:
+        create_people(100, Random(3), tx)
+        yield RecordingTransaction(tx)
+
+
+@pytest.fixture(autouse=True)
+def _no_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few subscribers are enough for these tests."""
+    monkeypatch.setattr(store_paging, "MAX_LOOKED_UP", 0)
+
+
+def steps(recording: RecordingTransaction, text: str, position: PagePosition) -> list[Step]:
+    filters = with_expression(Filter(), filter_expression(parse(text), types(OURS, recording)))
+    recording.recorded.clear()
+    page(OURS, filters, position, recording)
+    return recording.recorded
+
+
+@each("text", MERGED)
+@pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
+def test_set_operations_are_merged_without_sorting(
+    recording: RecordingTransaction, text: str, descending: bool
+) -> None:
+    *_, total, rows = steps(recording, text, PagePosition(5, descending=descending))
+
+    for step in (total, rows):
+        lines = [line for line in step.plan if "TEMP B-TREE" in line]
+        assert lines == [], step
+        assert any("MERGE" in line for line in step.plan), step
+    for line in (line for step in (total, rows) for line in step.plan):
+        assert "custom_value" not in line or "COVERING INDEX" in line or "PRIMARY" in line, line
+
+
+@each("text", COUNTED)
+def test_totals_of_one_tag_and_statuses_read_statistics_only(
+    recording: RecordingTransaction, text: str
+) -> None:
+    *totals, _ = steps(recording, text, PagePosition(5))
+
+    tables = {line.split()[1] for step in totals for line in step.plan if "SEARCH" in line}
+    assert totals
+    assert all('FROM "statistic"' in step.sql for step in totals), tables
+
+
+def test_page_of_an_expression_takes_five_statements_and_one_for_each_name(
+    tx: Transaction,
+) -> None:
+    create_people(50, Random(3), tx)
+
+    for text in (*MERGED, *COUNTED):
+        filters = with_expression(Filter(), filter_expression(parse(text), types(OURS, tx)))
+        for position in (PagePosition(5), PagePosition(5, after=OURS)):
+            count = statements_of(tx, partial(page, OURS, filters, position, tx))
+            assert count <= 5 + text.count("Name"), text
+
+
+def test_first_match_of_a_merge_does_not_read_all_operands(tmp_path: Path) -> None:
+    with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as tx:
+        create_people(1_000, Random(4), tx)
+        recording = RecordingTransaction(tx)
+        text = "customFields.active=true AND NOT tags:vip"
+        total, first = steps(recording, text, PagePosition(2))
+
+    assert first.machine_steps < total.machine_steps // 4
+
+
+def test_conditions_are_looked_up_for_few_subscribers_of_a_tag(
+    recording: RecordingTransaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "tags:vip AND customFields.plan=pro AND NOT customFields.score > 1"
+    *_, merged, _ = steps(recording, text, PagePosition(5))
+    monkeypatch.setattr(store_paging, "MAX_LOOKED_UP", 1_000)
+    size, looked_up = steps(recording, text, PagePosition(5))
+
+    assert any("MERGE" in line for line in merged.plan)
+    assert size.machine_steps < 100
+    assert not any("MERGE" in line for line in looked_up.plan)
+    tags = [line for line in looked_up.plan if "subscribertag" in line]
+    assert tags
+    assert all("(account_id=? AND tag_id=?)" in line for line in tags)
