@@ -23,8 +23,8 @@ def copied(file: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
+def folder(needed_bytes: int = ENOUGH_BYTES) -> Iterator[Path]:
     """Creates a folder for the length of a block."""
-    there = os.access(SHARED, os.W_OK) and shutil.disk_usage(SHARED).free > ENOUGH_BYTES
+    there = os.access(SHARED, os.W_OK) and shutil.disk_usage(SHARED).free > needed_bytes
     with tempfile.TemporaryDirectory(prefix=prefix(), dir=SHARED if there else None) as name:
         yield Path(name)

@@ -77,15 +77,15 @@ class Postgres:
 
 
 @contextmanager
-def running() -> Iterator[Postgres]:
-    """Runs a server for the length of a block."""
+def running(needed_bytes: int = memory.ENOUGH_BYTES) -> Iterator[Postgres]:
+    """Runs a server for the length of a block. `needed_bytes` is the size of its files."""
     # The package reads this variable when it is imported.
     os.environ.setdefault("XDG_RUNTIME_DIR", _runtime())
     with ExitStack() as stack:
-        yield _started(stack)
+        yield _started(stack, needed_bytes)
 
 
-def _started(stack: ExitStack) -> Postgres:
+def _started(stack: ExitStack, needed_bytes: int) -> Postgres:
     """Starts a server that lives as long as the stack.
 
     Its folder is outside those of pytest, which only their owner can enter: if root runs the
@@ -96,7 +96,7 @@ def _started(stack: ExitStack) -> Postgres:
 
     failure: Exception | None = None
     for _ in range(ATTEMPTS):
-        data = stack.enter_context(memory.folder()) / "data"
+        data = stack.enter_context(memory.folder(needed_bytes)) / "data"
         try:
             return Postgres(stack.enter_context(get_server(data)), data)
         except (CalledProcessError, TimeoutExpired, TimeoutError) as error:

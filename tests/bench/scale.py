@@ -1,4 +1,4 @@
-"""`make bench-scale`: measures the stores as a table grows, on both databases.
+"""`make bench-scale`: measures the stores as a table grows, and filters, on both databases.
 
 Tables of every size are open at the same time and measured in turns, so that other load of the
 machine affects all of them. Each measurement is one unit of work with its commit, through the
@@ -34,6 +34,7 @@ from server.suppressions.store import Suppressions
 from .. import reaper
 from ..postgres import running
 from ..storage.helpers import profile
+from . import scale_filters
 from .measurement import unique_numbers
 from .scale_fill import ACCOUNT, fill
 from .scale_svg import draw
@@ -145,6 +146,7 @@ def main() -> None:
             table.add_row(f"{kind}: {name}", *(f"{value:.2f}" for value in values), *ratio_cells)
     Console(highlight=False).print(table)
     SVG.write_text(draw(SIZES, costs))
+    scale_filters.main()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Counters are written as if the rows had been created one by one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -35,30 +36,38 @@ _ID_PREFIX = "01K7Y2MPAQ"
 
 
 class Fragments(NamedTuple):
-    """SQL fragments that differ between the databases."""
+    """SQL fragments that differ between the databases.
 
-    unique_numbers: str
+    `numbers`, `spread` and `date` have an argument: a count, and expressions for a number, which
+    is spread evenly over texts, and for seconds since 1970.
+    """
+
+    numbers: Callable[[object], str]
     id: str
-    spread: str
+    spread: Callable[[str], str]
+    date: Callable[[str], str]
     prepare: tuple[str, ...]
 
 
-_SPREAD = "n * 2654435761 % 4294967296"
-_SQLITE = Fragments(
-    unique_numbers="WITH RECURSIVE numbers(n) AS"
-    " (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?)",
+SQLITE = Fragments(
+    numbers=lambda count: (
+        "WITH RECURSIVE numbers(n) AS"
+        f" (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < {count})"
+    ),
     id=f"printf('{_ID_PREFIX}%016d', n)",
-    spread=f"printf('%08x', {_SPREAD})",
+    spread=lambda number: f"printf('%08x', {number} * 2654435761 % 4294967296)",
+    date=lambda seconds: f"date({seconds}, 'unixepoch')",
     prepare=(
         "PRAGMA synchronous = off",
         "PRAGMA foreign_keys = off",
         "PRAGMA cache_size = -500000",
     ),
 )
-_POSTGRES = Fragments(
-    unique_numbers="WITH numbers(n) AS (SELECT generate_series(0, %s - 1)::bigint)",
+POSTGRES = Fragments(
+    numbers=lambda count: f"WITH numbers(n) AS (SELECT generate_series(0, {count} - 1)::bigint)",
     id=f"'{_ID_PREFIX}' || lpad(n::text, 16, '0')",
-    spread=f"lpad(to_hex({_SPREAD.replace('%', '%%')}), 8, '0')",
+    spread=lambda number: f"lpad(to_hex(mod({number} * 2654435761, 4294967296)), 8, '0')",
+    date=lambda seconds: f"to_char(to_timestamp({seconds}) AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
     prepare=("SET statement_timeout = 0", "SET session_replication_role = replica"),
 )
 _COLUMNS = (
@@ -76,12 +85,12 @@ def fill(url: str, count: int, account: str = ACCOUNT) -> None:
     if isinstance(database_url, PostgresUrl):
         with closing(connect(database_url.url)) as database:
             tx = WriteTransaction(database, system_clock, Ids(system_clock))
-            _fill(database, tx, _POSTGRES, count, account)
+            _fill(database, tx, POSTGRES, count, account)
             database.execute_sql("VACUUM ANALYZE")
         return
     with closing(file.connect(database_url)) as database:
         own = Transaction(database, file.DIALECT, system_clock, Ids(system_clock))
-        _fill(database, own, _SQLITE, count, account)
+        _fill(database, own, SQLITE, count, account)
         database.execute_sql("PRAGMA wal_checkpoint(truncate)")
 
 
@@ -89,25 +98,24 @@ def _fill(database: Any, tx: Transaction, fragments: Fragments, count: int, acco
     for sql in fragments.prepare:
         database.execute_sql(sql)
     database.execute_sql("BEGIN")
-    address = f"{fragments.spread} || '@example.com'"
+    address = f"{fragments.spread('n')} || '@example.com'"
     database.execute_sql(
-        f"INSERT INTO subscriber ({_COLUMNS}) {fragments.unique_numbers} SELECT '{account}',"
+        f"INSERT INTO subscriber ({_COLUMNS}) {fragments.numbers(count)} SELECT '{account}',"
         f" {fragments.id}, {address}, {address}, 'Ada', 'Lovelace', 2, 1760000000000,"
         " 'ada lovelace', 'lovelace'"
-        " FROM numbers",
-        (count,),
+        " FROM numbers"
     )
     tag = tags.ensure(account, {"newsletter": "newsletter"}, tx)["newsletter"]
     database.execute_sql(
         "INSERT INTO subscriber_tag (account_id, subscriber_id, tag_id)"
         f" SELECT account_id, id, '{tag.id}' FROM subscriber"
     )
-    tx.run(BEGIN, account_id=account, rows=_buckets(count))
-    add(account, {(TOTALS, f"{STATUS}2"): count, (TOTALS, f"{TAG}{tag.id}"): count}, tx)
+    tx.run(BEGIN, account_id=account, rows=buckets(count))
+    add(account, {(TOTALS, f"{STATUS}2"): count, (TOTALS, f"{TAG}{tag.id}:2"): count}, tx)
     database.execute_sql("COMMIT")
 
 
-def _buckets(count: int) -> list[tuple[int, str, int]]:
+def buckets(count: int) -> list[tuple[int, str, int]]:
     """Returns the counter buckets after so many subscribers were created one by one."""
     closed = max(count // BUCKET_SIZE - 1, 0) * BUCKET_SIZE
     rows = [(OPEN_BUCKET, _begin(closed), count - closed)]

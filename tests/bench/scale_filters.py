@@ -1,0 +1,169 @@
+"""Measures the first page of filtered lists, with its total, in an account of a million.
+
+`python -m tests.bench.scale_filters` measures these only. The subscribers have 5 tags and 10 custom
+fields each, see `scale_filters_fill.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from server.custom_fields.store import types
+from server.database_url import parse_database_url
+from server.storage.database import Database
+from server.storage.databases import database_at
+from server.subscribers.fields import Status
+from server.subscribers.filters.expression import filter_expression
+from server.subscribers.filters.syntax import parse
+from server.subscribers.store_filter import Filter, with_expression
+from server.subscribers.store_paging import PagePosition, page
+
+from .. import reaper
+from ..postgres import running
+from .scale_fill import ACCOUNT
+from .scale_filters_fill import fill_for_filters
+
+SIZE = 1_000_000
+# The files of PostgreSQL with this number of subscribers.
+NEEDED_BYTES = 12 << 30
+LIMIT = 20
+# Each filter is measured for at least this time, and at least so often.
+SECONDS, REPETITIONS = 1.0, 5
+
+
+class Case(NamedTuple):
+    """The filters of a list: fields of `Filter`, a search, a filter expression, and a page."""
+
+    fields: Mapping[str, Any] = {}
+    q: str = ""
+    filter: str = ""
+    offset: int = 0
+    limit: int = LIMIT
+
+
+CASES: dict[str, Case] = {
+    "no filter": Case(),
+    "page 10,000 of 100": Case(offset=999_900, limit=100),
+    "status (75 %)": Case({"status": Status.CONFIRMED}),
+    "tag (100 %)": Case({"tag_key": "all"}),
+    "tag (0.1 %)": Case({"tag_key": "k7"}),
+    "q (16 matches)": Case(q="a1b2"),
+    "q (6 %)": Case(q="b"),
+    "q (100 %)": Case(q="ada"),
+    "status and tag (10 %)": Case({"status": Status.UNSUBSCRIBED, "tag_key": "all"}),
+    "status and tag (75 %)": Case({"status": Status.CONFIRMED, "tag_key": "all"}),
+} | {
+    text: Case(filter=text)
+    for text in (
+        "tags:half1 OR status=CONFIRMED",
+        "NOT tags:half1",
+        "NOT tags:all",
+        "tags:tenth1 AND status=CONFIRMED",
+        "tags:half1 AND tags:tenth3",
+        "tags:half1 OR tags:tenth3 OR tags:k7",
+        "tags:half1 AND tags:tenth3 AND NOT tags:hundredth7",
+        "NOT tags:half1 AND NOT tags:tenth3",
+        "email.domain=example.com",
+        "email.domain=unknown.example",
+        "email.domain=d95.example",
+        "firstName=Ada17",
+        'firstName="Ada1*"',
+        'lastName="Love*"',
+        'email="b*"',
+        'email="a1b2*"',
+        'email="b*" AND status=CONFIRMED',
+        "confirmedAt > 2025-10-09",
+        "customFields.plan=pro",
+        "customFields.plan != pro",
+        'customFields.city="City 17"',
+        'customFields.code="a1b2*"',
+        "customFields.score > 900000",
+        "customFields.score > 500000",
+        "customFields.optin=true",
+        "customFields.vip=true",
+        "customFields.born > 2021-06-01",
+        "customFields.plan:*",
+        "customFields.plan=pro AND status=CONFIRMED",
+        "customFields.plan=pro AND tags:k7",
+        "customFields.plan=pro AND customFields.optin=true",
+        "customFields.plan=pro OR customFields.optin=true",
+        "customFields.score > 500000 AND customFields.optin=true AND tags:half1",
+        "customFields.score > 500000 OR customFields.optin=true OR tags:half1",
+        "NOT customFields.optin=true AND tags:half1 AND status=CONFIRMED",
+        "firstName=Ada17 AND customFields.plan=pro AND status=CONFIRMED",
+        "firstName=Ada17 AND lastName=Lovelace3",
+    )
+}
+
+
+def _filter(case: Case, field_types: Mapping[str, int]) -> Filter:
+    filters = Filter(**case.fields)
+    if case.q:
+        filters = filters._replace(prefix=case.q, folded_prefix=case.q)
+    if case.filter:
+        expression = filter_expression(parse(case.filter), field_types)
+        filters = with_expression(filters, expression)
+    return filters
+
+
+async def _medians(url: str, names: Sequence[str]) -> dict[str, tuple[float, int]]:
+    database = database_at(parse_database_url(url), 2)
+    await database.open()
+    field_types = await database.read(partial(types, ACCOUNT))
+    found = {name: await _median(database, CASES[name], field_types) for name in names}
+    await database.close()
+    return found
+
+
+async def _median(
+    database: Database, case: Case, field_types: Mapping[str, int]
+) -> tuple[float, int]:
+    position = PagePosition(case.limit, case.offset)
+    times: list[float] = []
+    total = 0
+    # The first run reads the pages of the file, and does not count.
+    while len(times) <= REPETITIONS or sum(times) < SECONDS:
+        started = time.perf_counter()
+        work = partial(page, ACCOUNT, _filter(case, field_types), position)
+        total = (await database.read(work)).total
+        times.append(time.perf_counter() - started)
+        if len(times) > 10 * REPETITIONS:
+            break
+    return statistics.median(times[1:]) * 1000, total
+
+
+def measure(urls: Mapping[str, str], names: Sequence[str] = tuple(CASES)) -> None:
+    """Prints the medians of filters, in milliseconds by database."""
+    table = Table("ms for page 1 with its total", "matches", *urls, box=None)
+    columns = [asyncio.run(_medians(url, names)) for url in urls.values()]
+    for name, (_, total) in columns[0].items():
+        if any(column[name][1] != total for column in columns):
+            raise SystemExit(f"the databases have different totals for {name}")
+        table.add_row(name, f"{total:,}", *(f"{column[name][0]:.1f}" for column in columns))
+    Console(highlight=False, width=130).print(table)
+
+
+def main() -> None:
+    reaper.start()
+    with tempfile.TemporaryDirectory(dir=".") as folder, running(NEEDED_BYTES) as server:
+        urls = {
+            "SQLite": f"sqlite:///{folder}/filters.db",
+            "PostgreSQL": server.new_database("TEMPLATE template0"),
+        }
+        for url in urls.values():
+            fill_for_filters(url, SIZE)
+        server.run("CHECKPOINT")
+        measure(urls)
+
+
+if __name__ == "__main__":
+    main()
