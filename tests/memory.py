@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .reaper import SHARED, prefix
+from .reaper import DISK, SHARED, prefix
 
 # In some containers /dev/shm has only a few megabytes.
 ENOUGH_BYTES = 2 << 30
@@ -23,8 +23,9 @@ def copied(file: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def folder(needed_bytes: int = ENOUGH_BYTES) -> Iterator[Path]:
-    """Creates a folder for the length of a block."""
-    there = os.access(SHARED, os.W_OK) and shutil.disk_usage(SHARED).free > needed_bytes
-    with tempfile.TemporaryDirectory(prefix=prefix(), dir=SHARED if there else None) as name:
+def folder(*, on_disk: bool = False) -> Iterator[Path]:
+    """Creates a folder for the length of a block. Measurements need one on a disk."""
+    there = os.access(SHARED, os.W_OK) and shutil.disk_usage(SHARED).free > ENOUGH_BYTES
+    place = DISK if on_disk else SHARED if there else None
+    with tempfile.TemporaryDirectory(prefix=prefix(), dir=place) as name:
         yield Path(name)

@@ -40,6 +40,11 @@ class Postgres:
     def uri(self) -> str:
         return str(self._server.get_uri())
 
+    @property
+    def pid(self) -> int:
+        """The process that starts all others of the server."""
+        return int(self._server.get_pid())
+
     def new_database(self, *options: str) -> str:
         """Creates an empty database and returns its URL. `options` follow CREATE DATABASE."""
         name = f"roster{next(_numbers)}"
@@ -77,15 +82,15 @@ class Postgres:
 
 
 @contextmanager
-def running(needed_bytes: int = memory.ENOUGH_BYTES) -> Iterator[Postgres]:
-    """Runs a server for the length of a block. `needed_bytes` is the size of its files."""
+def running(*, on_disk: bool = False) -> Iterator[Postgres]:
+    """Runs a server for the length of a block, with its files in memory or on a disk."""
     # The package reads this variable when it is imported.
     os.environ.setdefault("XDG_RUNTIME_DIR", _runtime())
     with ExitStack() as stack:
-        yield _started(stack, needed_bytes)
+        yield _started(stack, on_disk)
 
 
-def _started(stack: ExitStack, needed_bytes: int) -> Postgres:
+def _started(stack: ExitStack, on_disk: bool) -> Postgres:
     """Starts a server that lives as long as the stack.
 
     Its folder is outside those of pytest, which only their owner can enter: if root runs the
@@ -96,7 +101,7 @@ def _started(stack: ExitStack, needed_bytes: int) -> Postgres:
 
     failure: Exception | None = None
     for _ in range(ATTEMPTS):
-        data = stack.enter_context(memory.folder(needed_bytes)) / "data"
+        data = stack.enter_context(memory.folder(on_disk=on_disk)) / "data"
         try:
             return Postgres(stack.enter_context(get_server(data)), data)
         except (CalledProcessError, TimeoutExpired, TimeoutError) as error:

@@ -30,6 +30,8 @@ import psutil
 MARK = "TESTS_STARTED_BY"
 # The file system in memory on Linux.
 SHARED = Path("/dev/shm")
+# A folder for temporary files that is on a disk, while /tmp can be in memory.
+DISK = Path("/var/tmp")
 # Timeout of an immediate shutdown of PostgreSQL, in seconds.
 PATIENCE = 10.0
 
@@ -72,7 +74,7 @@ def _reap(mark: str) -> None:
                 else:
                     process.kill()
         psutil.wait_procs(found, timeout=0.5)
-    for folder in (SHARED, Path(tempfile.gettempdir())):
+    for folder in (SHARED, DISK, Path(tempfile.gettempdir())):
         for path in folder.glob(f"roster-{mark}-*"):
             shutil.rmtree(path, ignore_errors=True)
 

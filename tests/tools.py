@@ -18,8 +18,12 @@ FOLDER = Path(__file__).parent.parent / ".tools"
 
 def program(name: str, script: str) -> str:
     """Returns the path of a program that `script` of .ci/tools installs, or skips the test."""
-    found = shutil.which(name, path=f"{FOLDER / 'bin'}:{os.environ.get('PATH', '')}")
-    return found or missing(name, script)
+    return find(name) or missing(name, script)
+
+
+def find(name: str) -> str | None:
+    """Returns the path of a program, or None if it is not on this machine."""
+    return shutil.which(name, path=f"{FOLDER / 'bin'}:{os.environ.get('PATH', '')}")
 
 
 def file(name: str, script: str) -> Path:
@@ -33,9 +37,14 @@ def are_required() -> bool:
     return os.environ.get("ROSTER_TOOLS") == "required"
 
 
+def how_to_install(name: str, script: str) -> str:
+    """Returns the message about a missing program."""
+    return f"{name} is not on this machine; .ci/tools/{script} installs it"
+
+
 def missing(name: str, script: str) -> NoReturn:
     """Skips or fails the running test because a program is missing."""
-    text = f"{name} is not on this machine; .ci/tools/{script} installs it"
+    text = how_to_install(name, script)
     if are_required():
         pytest.fail(text)
     pytest.skip(text)
