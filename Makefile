@@ -41,8 +41,8 @@ test: $(TOOLS) ## Run the tests in parallel processes.
 verify: $(TOOLS) ## Run the tests with browsers, other languages, machines and repeated kills.
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m "verify or hypothesis" --hypothesis-profile=thorough
 
-bench: $(TOOLS) ## Run the benchmarks and write their ratios to bench.json.
-	@$(BIN)/python -m tests.bench
+bench: $(TOOLS) ## Run the benchmarks, or those of MEASUREMENTS, and write their results to bench.json.
+	@$(BIN)/python -m tests.bench $(MEASUREMENTS)
 
 bench-scale: $(TOOLS) ## Benchmark tables of up to 1,000,000 rows on both databases.
 	@$(BIN)/python -m tests.bench.scale

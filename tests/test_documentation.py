@@ -19,6 +19,7 @@ from server import cli
 from server.config import API_KEY, PREFIX, SETTINGS
 from server.console import ExitCode
 
+from .bench import tables
 from .conftest import new_account
 from .documents import (
     API,
@@ -26,6 +27,7 @@ from .documents import (
     OPERATION,
     README,
     ROOT,
+    TESTS,
     anchors,
     fences,
     links,
@@ -41,7 +43,15 @@ from .processes import Service
 MAX_README_LINES = 200
 # Variables of the tests and of the example programs.
 OTHER_VARIABLES = {
-    f"{PREFIX}{name}" for name in ("BENCH", "CITUS", "DRILL_ROUNDS", "FAULTS", "KEY", "TOOLS")
+    f"{PREFIX}{name}"
+    for name in (
+        "BENCH",
+        "CITUS",
+        "DRILL_ROUNDS",
+        "FAULTS",
+        "KEY",
+        "TOOLS",
+    )
 }
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 # Top-level folders of the repository.
@@ -113,6 +123,20 @@ def test_table_of_settings_agrees_with_the_code() -> None:
     assert table(OPERATION, "setting | default | meaning") == [
         [f"`{row.environment}`", f"`{row.default}`" if row.default else "", row.help]
         for row in SETTINGS.values()
+    ]
+
+
+@pytest.mark.parametrize(("name", "in_readme"), [(TESTS, False), (README, True)])
+def test_tables_of_benchmarks_have_the_form_that_the_script_writes(
+    name: str, in_readme: bool
+) -> None:
+    header = tables.HEADER_IN_README if in_readme else tables.HEADER
+    results = {row.name: 1.0 for row in tables.ROWS} | {
+        f"{row.name}{suffix}": 1.0 for row in tables.ROWS for suffix in tables.SUFFIXES
+    }
+
+    assert [tables.form(cells) for cells in table(name, " | ".join(header))] == [
+        tables.form(cells) for cells in tables.rows(results, in_readme=in_readme)
     ]
 
 

@@ -7,7 +7,6 @@ in turns, measured in processor time, and the median of the ratios counts.
 from __future__ import annotations
 
 import json
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,15 +21,14 @@ from http_gateway.codec import strict_json
 from http_gateway.codec.transcode import reader, writer
 from http_gateway.request_errors import Violations
 
-from .measurement import Comparison, row
+from .measurement import Figures, Rate, comparison, row
 
 ROWS = 100
-NAMES = [f"{verb}_{what}_of_{ROWS}" for what in ("page", "bulk") for verb in ("write", "read")]
 # The codec takes a tenth of the time of json_format. A turn of one run would measure cold caches.
 TURNS, RUNS = 15, 25
 
 
-def stats() -> Iterator[Comparison]:
+def stats() -> Iterator[Figures]:
     """Yields messages per second in each direction, for typical rows."""
     bulk = json.dumps({"subscribers": [row() for _ in range(ROWS)]}).encode()
     request = _read(pb.BulkCreateSubscribersRequest, bulk)
@@ -43,10 +41,10 @@ def stats() -> Iterator[Comparison]:
     written = _write(page)
     for name, message, body in (("page", page, written), ("bulk", request, bulk)):
         kind, text = type(message), body.decode()
-        wrote = _compared(partial(_write, message), partial(_write_json_format, message))
-        read = _compared(partial(_read, kind, body), partial(_read_json_format, kind, text))
-        yield Comparison(f"write_{name}_of_100", *wrote, unit="messages/s", versus="json_format")
-        yield Comparison(f"read_{name}_of_100", *read, unit="messages/s", versus="json_format")
+        writing = partial(_write, message), partial(_write_json_format, message)
+        reading = partial(_read, kind, body), partial(_read_json_format, kind, text)
+        yield _compared(f"write_{name}_of_{ROWS}", *writing)
+        yield _compared(f"read_{name}_of_{ROWS}", *reading)
 
 
 def _stored(number: int, row: Any) -> Any:
@@ -83,14 +81,13 @@ def _write_json_format(message: Message) -> str:
     return json_format.MessageToJson(message, always_print_fields_with_no_presence=True)
 
 
-def _compared(roster: Callable[[], Any], baseline: Callable[[], Any]) -> tuple[float, float, float]:
-    pairs = [(_seconds(roster), _seconds(baseline)) for _ in range(TURNS)]
-    mine, other = (statistics.median(times) for times in zip(*pairs, strict=True))
-    return 1 / mine, 1 / other, statistics.median(b / a for a, b in pairs)
+def _compared(name: str, roster: Callable[[], Any], baseline: Callable[[], Any]) -> Figures:
+    pairs = [(_rate(roster), _rate(baseline)) for _ in range(TURNS)]
+    return comparison(name, *zip(*pairs, strict=True))
 
 
-def _seconds(work: Callable[[], Any]) -> float:
+def _rate(work: Callable[[], Any]) -> Rate:
     started = time.process_time()
     for _ in range(RUNS):
         work()
-    return (time.process_time() - started) / RUNS
+    return Rate(RUNS / (time.process_time() - started))

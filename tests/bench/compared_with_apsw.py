@@ -1,4 +1,4 @@
-"""Rows per second of bulks and imports, compared with apsw alone."""
+"""Rows per second of imports, compared with apsw alone."""
 
 from __future__ import annotations
 
@@ -8,35 +8,40 @@ from pathlib import Path
 
 import apsw
 
-from ..processes import Service
-from .measurement import SECONDS, Comparison, in_turns, load, request, row, unique_numbers
+from .measurement import (
+    SECONDS,
+    Figures,
+    Rate,
+    compared,
+    comparison,
+    cpu_seconds,
+    in_turns,
+    median,
+    unique_numbers,
+)
+from .subjects import Subject
 from .transfers import IMPORT_ROWS, import_rows
 
 
-def stats(service: Service) -> Iterator[Comparison]:
-    """Yields the comparisons of a bulk and of imports as NDJSON and as CSV."""
-    key = service.first_key
+def stats(subjects: dict[str, Subject]) -> Iterator[Figures]:
+    """Yields the rates of imports as NDJSON and as CSV, compared with apsw alone."""
+    on_sqlite, on_postgresql = subjects.values()
 
-    def bulks() -> list[bytes]:
-        path = "/api/subscribers/bulk"
-        return [
-            request("POST", path, key, {"subscribers": [row() for _ in range(100)]})
-            for _ in range(1_000)
-        ]
+    def apsw() -> float:
+        return apsw_rows_per_second(on_sqlite.service.database)
 
-    def bulk() -> float:
-        return 100 * load(service.http, bulks())
+    def imported(subject: Subject, what: str = "import") -> Rate:
+        before = cpu_seconds(subject.processes)
+        rate = import_rows(subject.service, IMPORT_ROWS, what)
+        spent = cpu_seconds(subject.processes) - before
+        return Rate(rate, cpu_seconds=1_000 * spent / IMPORT_ROWS)
 
-    def imported() -> float:
-        return import_rows(service, IMPORT_ROWS)
-
-    def imported_csv() -> float:
-        return import_rows(service, IMPORT_ROWS, "import-csv")
-
-    works = {"bulk_of_100": bulk, "import": imported, "import_csv": imported_csv}
-    for name, roster in works.items():
-        measured = in_turns(roster, lambda: apsw_rows_per_second(service.database))
-        yield Comparison(name, *measured, unit="rows/s", versus="apsw alone")
+    ours, other, theirs = in_turns(
+        lambda: imported(on_sqlite), lambda: imported(on_postgresql), apsw
+    )
+    yield comparison("import", ours, theirs)
+    yield median(other).figures("import_on_postgresql")
+    yield compared("import_csv", lambda: imported(on_sqlite, "import-csv"), apsw)
 
 
 def apsw_rows_per_second(database: Path) -> float:

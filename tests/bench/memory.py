@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from ..processes import Service, start
+from .measurement import Figures
 from .transfers import EXPORT_ROWS, import_rows, outcome, stream
 
 
@@ -19,7 +20,7 @@ def memory_mib(process: int) -> float:
     return int(output.stdout) / 1024
 
 
-def seconds_to_ready(folder: Path) -> tuple[float, float]:
+def seconds_to_ready(folder: Path) -> Figures:
     """Starts the service three times. Returns the median seconds to ready, and idle memory."""
     times, memory = [], 0.0
     for _ in range(3):
@@ -28,10 +29,13 @@ def seconds_to_ready(folder: Path) -> tuple[float, float]:
         times.append(time.perf_counter() - started)
         memory = memory_mib(service.process.pid)
         service.stop()
-    return statistics.median(times), memory
+    return {
+        "idle_memory_mib": round(memory, 1),
+        "seconds_to_ready": round(statistics.median(times), 2),
+    }
 
 
-def export_memory_mib(service: Service) -> float:
+def export_memory_mib(service: Service) -> Figures:
     """Returns the memory growth of a service during an export, in MiB."""
     import_rows(service, EXPORT_ROWS)
     before = memory_mib(service.process.pid)
@@ -41,4 +45,4 @@ def export_memory_mib(service: Service) -> float:
         time.sleep(0.05)
     if outcome(client)["lines"] < EXPORT_ROWS:
         raise SystemExit("an export ended early")
-    return most - before
+    return {"export_memory_mib": round(most - before, 1)}

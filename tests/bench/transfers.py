@@ -8,7 +8,7 @@ import sys
 from itertools import count
 
 from ..processes import Service
-from .measurement import SHORT, Comparison, in_turns
+from .measurement import SHORT, Figures, compared
 
 # Rows of a timed import, and of the export whose memory is measured.
 IMPORT_ROWS = 6_000 if SHORT else 60_000
@@ -33,15 +33,16 @@ def outcome(client: subprocess.Popen[str]) -> dict[str, float]:
     return result
 
 
-def exports_with_links(service: Service) -> Comparison:
+def exports_with_links(service: Service) -> Figures:
     """Compares exports with links with plain ones, in turns."""
 
     def rows_per_second(what: str) -> float:
         result = outcome(stream(what, service))
         return result["lines"] / result["seconds"]
 
-    measured = in_turns(lambda: rows_per_second("export-links"), lambda: rows_per_second("export"))
-    return Comparison("export_links", *measured, unit="rows/s", versus="without links")
+    return compared(
+        "export_links", lambda: rows_per_second("export-links"), lambda: rows_per_second("export")
+    )
 
 
 def import_rows(service: Service, count: int, what: str = "import") -> float:

@@ -18,12 +18,11 @@ from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
 
 from ..processes import Service, start
-from .measurement import SHORT, Comparison, in_turns, load, request, row, send
+from .measurement import SHORT, Figures, Rate, compared, create_request, load, row, send
 
 # Settings that allow a receiver on the loopback interface.
 SETTINGS = {"ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8", "ROSTER_WEBHOOK_ALLOW_HTTP": "true"}
 MANY_WEBHOOKS = 20
-CREATES = 3_000 if SHORT else 20_000
 EVENTS_PER_SECOND = 200
 SECONDS = 2 if SHORT else 6
 RUNS = 1 if SHORT else 5
@@ -33,7 +32,7 @@ TURNS = 1 if SHORT else 45
 TIMEOUT = 30.0
 
 
-def stats(service: Service) -> Iterator[Comparison]:
+def stats(service: Service) -> Iterator[Figures]:
     """Yields creations with one webhook and with many, compared with none and one.
 
     The webhooks are disabled: events are recorded but not delivered, so that deliveries use no CPU
@@ -45,14 +44,13 @@ def stats(service: Service) -> Iterator[Comparison]:
     for _ in range(MANY_WEBHOOKS):
         _add_webhook(service, many, url, enabled=False)
 
-    def creates(key: str) -> float:
-        requests = [request("POST", "/api/subscribers", key, row()) for _ in range(CREATES)]
-        return load(service.http, requests)
+    def creates(key: str) -> Rate:
+        return load(service.http, [create_request(key)], [service.process.pid])
 
-    measured = in_turns(lambda: creates(one), lambda: creates(none))
-    yield Comparison("create_with_a_webhook", *measured, unit="requests/s", versus="none")
-    measured = in_turns(lambda: creates(many), lambda: creates(one))
-    yield Comparison("create_with_20_webhooks", *measured, unit="requests/s", versus="one")
+    yield compared("create_with_a_webhook", lambda: creates(one), lambda: creates(none))
+    yield compared(
+        f"create_with_{MANY_WEBHOOKS}_webhooks", lambda: creates(many), lambda: creates(one)
+    )
 
 
 class Delays(NamedTuple):
@@ -62,17 +60,18 @@ class Delays(NamedTuple):
     last: float
 
 
-def delays(service: Service) -> Delays:
+def delays(service: Service) -> Figures:
     """Returns the delays of events after their changes.
 
     The delay starts with the response to the change, which is committed by then. The slowest
     events of a run vary by chance, so the medians of several runs are returned.
     """
     results = [_quantiles(asyncio.run(_delays(service, SECONDS))) for _ in range(RUNS)]
-    return Delays(*map(statistics.median, zip(*results, strict=True)))
+    median, last = map(statistics.median, zip(*results, strict=True))
+    return {"webhook_median_ms": round(median, 1), "webhook_99th_ms": round(last, 1)}
 
 
-def with_hanging_endpoint(folder: Path) -> float:
+def with_hanging_endpoint(folder: Path) -> Figures:
     """Returns the ratio of the 99th percentiles with and without a hanging endpoint.
 
     Both are measured in short turns, whose events are combined. The folder is in memory: a
@@ -88,7 +87,8 @@ def with_hanging_endpoint(folder: Path) -> float:
             with_hanging += asyncio.run(_delays(service, TURN_SECONDS, with_hanging_endpoint=True))
     finally:
         service.stop()
-    return _quantiles(with_hanging).last / _quantiles(alone).last
+    ratio = _quantiles(with_hanging).last / _quantiles(alone).last
+    return {"webhook_99th_with_hanging_endpoint": round(ratio, 2)}
 
 
 def _quantiles(delays: list[float]) -> Delays:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import cycle, islice
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,36 +17,32 @@ from server.accounts.rules import hash_secret, make_secret
 
 from ..postgres import Postgres, running
 from ..processes import Service, start
-from .measurement import Comparison, in_turns, load, request, row, send
+from .measurement import Figures, Rate, compared, create_request, load, request, row, send
 
 ACCOUNTS = 8
-MANY = 50_000
 
 
-def stats(folder: Path) -> Iterator[Comparison]:
+def stats(folder: Path) -> Iterator[Figures]:
     """Yields the comparisons of two workers with one."""
     with (
-        running() as server,
+        running(on_disk=True) as server,
         _service(server, folder, 1) as one,
         _service(server, folder, 2) as two,
     ):
         keys = {service.http: _keys(service) for service in (one, two)}
-        looked_up = {
-            service.http: _get_requests(service, keys[service.http]) for service in (one, two)
-        }
+        gets = {service.http: _get_requests(service, keys[service.http]) for service in (one, two)}
 
-        def get_by_id(service: Service) -> float:
-            return load(service.http, looked_up[service.http])
+        def sent(service: Service, requests: list[bytes]) -> Rate:
+            return load(service.http, requests, [service.process.pid, server.pid])
 
-        def create(service: Service) -> float:
-            own = islice(cycle(keys[service.http]), 20_000)
-            return load(
-                service.http, [request("POST", "/api/subscribers", key, row()) for key in own]
-            )
+        def get_by_id(service: Service) -> Rate:
+            return sent(service, gets[service.http])
 
-        for name, work in (("two_workers_get_by_id", get_by_id), ("two_workers_create", create)):
-            measured = in_turns(lambda: work(two), lambda: work(one))  # noqa: B023 - called at once
-            yield Comparison(name, *measured, unit="requests/s", versus="one worker")
+        def create(service: Service) -> Rate:
+            return sent(service, [create_request(key) for key in keys[service.http]])
+
+        yield compared("two_workers_get_by_id", lambda: get_by_id(two), lambda: get_by_id(one))
+        yield compared("two_workers_create", lambda: create(two), lambda: create(one))
 
 
 @contextmanager
@@ -82,4 +77,4 @@ def _get_requests(service: Service, keys: list[str]) -> list[bytes]:
     for key in keys:
         created = json.loads(send(service.http, "POST", "/api/subscribers", row(), key))
         requests.append(request("GET", f"/api/subscribers/{created['subscriber']['id']}", key))
-    return list(islice(cycle(requests), MANY))
+    return requests
