@@ -15,74 +15,67 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from .. import reaper, tools
-from ..memory import folder as memory_folder
 from ..processes import Service, start
-from . import codec, compared_with_apsw, gateway, requests_on_databases, webhooks, workers
+from . import (
+    codec,
+    compared_with_apsw,
+    gateway,
+    memory,
+    requests_on_databases,
+    webhooks,
+    workers,
+)
 from .measurement import Figures, ToolMissing
-from .memory import export_memory_mib, seconds_to_ready
-from .subjects import on_databases
+from .subjects import Subjects, on_databases
 from .tables import HEADER, RESULTS, rows
-from .transfers import IMPORT_ROWS, exports_with_links, import_rows
+
+# Measures in a new folder, and yields results.
+Group = Callable[[Path], Iterator[Figures]]
 
 
-@contextmanager
-def _service(folder: Path) -> Iterator[Service]:
-    service = start(folder, **webhooks.SETTINGS)
-    try:
-        yield service
-    finally:
-        service.stop()
+def _with_service(stats: Callable[[Service], Iterator[Figures]]) -> Group:
+    """Measures a service on SQLite."""
+
+    def run(folder: Path) -> Iterator[Figures]:
+        service = start(folder, **webhooks.SETTINGS)
+        try:
+            yield from stats(service)
+        finally:
+            service.stop()
+
+    return run
 
 
-def _requests(folder: Path) -> Iterator[Figures]:
-    with on_databases(folder) as subjects:
-        yield from requests_on_databases.stats(subjects)
+def _on_databases(stats: Callable[[Subjects], Iterator[Figures]]) -> Group:
+    """Measures services on both databases."""
 
+    def run(folder: Path) -> Iterator[Figures]:
+        with on_databases(folder) as subjects:
+            yield from stats(subjects)
 
-def _imports(folder: Path) -> Iterator[Figures]:
-    with on_databases(folder) as subjects:
-        yield from compared_with_apsw.stats(subjects)
-
-
-def _exports(folder: Path) -> Iterator[Figures]:
-    with _service(folder) as service:
-        import_rows(service, IMPORT_ROWS)
-        yield exports_with_links(service)
-        yield export_memory_mib(service)
-
-
-def _webhooks(folder: Path) -> Iterator[Figures]:
-    with _service(folder) as service:
-        yield from webhooks.stats(service)
-
-
-def _deliveries(folder: Path) -> Iterator[Figures]:
-    with _service(folder) as service:
-        yield webhooks.delays(service)
-    with memory_folder() as path:
-        yield webhooks.with_hanging_endpoint(path)
+    return run
 
 
 # The columns of output that is not a terminal.
 WIDTH = 180
-# Each measures in a new folder.
-GROUPS: dict[str, Callable[[Path], Iterator[Figures]]] = {
-    "start": lambda folder: iter([seconds_to_ready(folder)]),
-    "requests": _requests,
-    "imports": _imports,
-    "exports": _exports,
-    "webhooks": _webhooks,
-    "deliveries": _deliveries,
+GROUPS: dict[str, Group] = {
+    "start": memory.start_stats,
+    "requests": _on_databases(requests_on_databases.stats),
+    "bulks": _on_databases(requests_on_databases.bulk_stats),
+    "imports": _on_databases(compared_with_apsw.stats),
+    "exports": _with_service(memory.export_stats),
+    "webhooks": _with_service(webhooks.stats),
+    "deliveries": _with_service(webhooks.delivery_stats),
+    "hanging-endpoint": lambda _: webhooks.hanging_endpoint_stats(),
     "workers": workers.stats,
     "gateway": lambda _: gateway.stats(),
-    "channel": lambda _: gateway.channel(),
+    "channel": lambda _: gateway.channel_stats(),
     "codec": lambda _: codec.stats(),
 }
 
@@ -95,6 +88,7 @@ def main(names: list[str]) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     results: Figures = {}
     for name in names or GROUPS:
+        console.print(f"Measuring {name} ...")
         try:
             with tempfile.TemporaryDirectory(dir=".") as folder:
                 for figures in GROUPS[name](Path(folder)):

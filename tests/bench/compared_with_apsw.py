@@ -19,11 +19,11 @@ from .measurement import (
     median,
     unique_numbers,
 )
-from .subjects import Subject
+from .subjects import Subject, Subjects
 from .transfers import IMPORT_ROWS, import_rows
 
 
-def stats(subjects: dict[str, Subject]) -> Iterator[Figures]:
+def stats(subjects: Subjects) -> Iterator[Figures]:
     """Yields the rates of imports as NDJSON and as CSV, compared with apsw alone."""
     on_sqlite, on_postgresql = subjects.values()
 

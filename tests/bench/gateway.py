@@ -37,7 +37,7 @@ def stats() -> Iterator[Figures]:
         )
 
 
-def channel() -> Iterator[Figures]:
+def channel_stats() -> Iterator[Figures]:
     """Yields the overhead of the in-process channel with two empty interceptors."""
     yield {"in_process_call_us": round(uvloop.run(_channel_microseconds()), 1)}
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import statistics
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..processes import Service, start
 from .measurement import Figures
-from .transfers import EXPORT_ROWS, import_rows, outcome, stream
+from .transfers import EXPORT_ROWS, IMPORT_ROWS, exports_with_links, import_rows, outcome, stream
 
 
 def memory_mib(process: int) -> float:
@@ -20,8 +21,8 @@ def memory_mib(process: int) -> float:
     return int(output.stdout) / 1024
 
 
-def seconds_to_ready(folder: Path) -> Figures:
-    """Starts the service three times. Returns the median seconds to ready, and idle memory."""
+def start_stats(folder: Path) -> Iterator[Figures]:
+    """Starts the service three times. Yields the median seconds to ready, and idle memory."""
     times, memory = [], 0.0
     for _ in range(3):
         started = time.perf_counter()
@@ -29,14 +30,16 @@ def seconds_to_ready(folder: Path) -> Figures:
         times.append(time.perf_counter() - started)
         memory = memory_mib(service.process.pid)
         service.stop()
-    return {
+    yield {
         "idle_memory_mib": round(memory, 1),
         "seconds_to_ready": round(statistics.median(times), 2),
     }
 
 
-def export_memory_mib(service: Service) -> Figures:
-    """Returns the memory growth of a service during an export, in MiB."""
+def export_stats(service: Service) -> Iterator[Figures]:
+    """Yields the rate of exports, and the memory growth of a service during one, in MiB."""
+    import_rows(service, IMPORT_ROWS)
+    yield exports_with_links(service)
     import_rows(service, EXPORT_ROWS)
     before = memory_mib(service.process.pid)
     client, most = stream("export", service), before
@@ -45,4 +48,4 @@ def export_memory_mib(service: Service) -> Figures:
         time.sleep(0.05)
     if outcome(client)["lines"] < EXPORT_ROWS:
         raise SystemExit("an export ended early")
-    return {"export_memory_mib": round(most - before, 1)}
+    yield {"export_memory_mib": round(most - before, 1)}

@@ -26,7 +26,7 @@ from .measurement import (
     request,
     send,
 )
-from .subjects import Subject
+from .subjects import Subject, Subjects
 
 PAGE = "/api/subscribers"
 
@@ -55,7 +55,7 @@ def bulks(subject: Subject) -> list[bytes]:
 Requests = Callable[[Subject], list[bytes]]
 
 
-def stats(subjects: dict[str, Subject]) -> Iterator[Figures]:
+def stats(subjects: Subjects) -> Iterator[Figures]:
     """Yields the rates of each request on both databases, and ratios to the baselines."""
     on_sqlite = subjects[""]
     single, page = (
@@ -73,14 +73,18 @@ def stats(subjects: dict[str, Subject]) -> Iterator[Figures]:
         yield from measured("update", updates, subjects)
         yield from measured("create", creates, subjects, lambda: aiohttp(creates, single))
 
+
+def bulk_stats(subjects: Subjects) -> Iterator[Figures]:
+    """Yields the rates of rows in bulks on both databases, and the ratio to apsw alone."""
+
     def apsw() -> float:
-        return apsw_rows_per_second(on_sqlite.service.database)
+        return apsw_rows_per_second(subjects[""].service.database)
 
     yield from measured("bulk_of_100", bulks, subjects, apsw, rows=100)
 
 
 def measured(
-    name: str, requests: Requests, subjects: dict[str, Subject], *baseline: Work, rows: int = 1
+    name: str, requests: Requests, subjects: Subjects, *baseline: Work, rows: int = 1
 ) -> Iterator[Figures]:
     """Measures a request on both databases, and the baseline of SQLite if there is one."""
 

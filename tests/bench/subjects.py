@@ -30,9 +30,13 @@ class Subject(NamedTuple):
         return self.service.first_key
 
 
+# The service on SQLite and that on PostgreSQL, by the suffix of their figures.
+Subjects = dict[str, Subject]
+
+
 @contextmanager
-def on_databases(folder: Path) -> Iterator[dict[str, Subject]]:
-    """Starts a service on each database. Yields them by the suffix of their figures."""
+def on_databases(folder: Path) -> Iterator[Subjects]:
+    """Starts a service on each database."""
     with (
         running(on_disk=True) as server,
         started(folder / "on-sqlite") as on_sqlite,
