@@ -87,12 +87,15 @@ def main(names: list[str]) -> None:
     reaper.start()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     results: Figures = {}
+    others = json.loads(RESULTS.read_text()) if names and RESULTS.exists() else {}
     for name in names or GROUPS:
         console.print(f"Measuring {name} ...")
         try:
             with tempfile.TemporaryDirectory(dir=".") as folder:
                 for figures in GROUPS[name](Path(folder)):
                     results |= figures
+                    # Now, because a later measurement can end the program.
+                    RESULTS.write_text(json.dumps(others | results, indent=2) + "\n")
         except ToolMissing as missing:
             if tools.are_required():
                 raise SystemExit(str(missing)) from None
@@ -101,8 +104,6 @@ def main(names: list[str]) -> None:
     for cells in rows(results):
         table.add_row(*cells)
     console.print(table)
-    others = json.loads(RESULTS.read_text()) if names and RESULTS.exists() else {}
-    RESULTS.write_text(json.dumps(others | results, indent=2) + "\n")
 
 
 if __name__ == "__main__":
