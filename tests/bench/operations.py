@@ -23,7 +23,7 @@ from server.storage.databases import unit_of_work
 
 from ..postgres import running
 from ..processes import Service, start
-from .measurement import CONNECTIONS, REPETITIONS, SECONDS, SHORT, request, send
+from .measurement import CONNECTIONS, REPETITIONS, SECONDS, SHORT, Figures, request, send
 from .scale_fill import fill
 
 SUBSCRIBERS = 5_000 if SHORT else 1_000_000
@@ -32,7 +32,7 @@ TURNS = 2 * REPETITIONS
 _numbers = count()
 
 
-def stats(folder: Path) -> Iterator[dict[str, float]]:
+def stats(folder: Path) -> Iterator[Figures]:
     """Yields the results of both databases.
 
     `get_99th_beside_operation` is the ratio of the 99th percentiles with and without an operation,
@@ -63,7 +63,7 @@ def _filled(folder: Path, url: str, **settings: str) -> Iterator[tuple[Service, 
         service.stop()
 
 
-def _costs(service: Service, key: str, suffix: str) -> dict[str, float]:
+def _costs(service: Service, key: str, suffix: str) -> Figures:
     page = json.loads(send(service.http, "GET", "/api/subscribers?limit=100", b"", key))
     lookups = [request("GET", f"/api/subscribers/{row['id']}", key) for row in page["subscribers"]]
     _latencies(service, lookups)

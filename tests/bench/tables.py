@@ -63,7 +63,7 @@ class Row(NamedTuple):
         if self.is_rate:
             value = f"{_rounded(results[self.key])} {self.unit}"
         elif self.at_most is not None and not self.baseline:
-            value = f"{results[self.key]:.3g} {self.unit}"
+            value = f"{_brief(results[self.key])} {self.unit}"
         if f"{self.name}_99th_ms" in results:
             median, last = results[f"{self.name}_median_ms"], results[f"{self.name}_99th_ms"]
             quantiles = f"{_brief(median)}, {_brief(last)}"
@@ -80,8 +80,8 @@ def _rounded(rate: float) -> str:
     return f"{round(rate, -2 if rate >= 1_000 else -1):,.0f}"
 
 
-def _brief(milliseconds: float) -> str:
-    return f"{milliseconds:.1f}" if milliseconds < 10 else f"{milliseconds:.0f}"
+def _brief(value: float) -> str:
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
 
 
 AIOHTTP = "aiohttp alone, the same bytes"
@@ -138,6 +138,20 @@ ROWS = (
         baseline="without it",
         at_most=1.2,
     ),
+    Row(
+        "99th percentile of reads by id, 500 per second, beside an operation",
+        "get_99th_beside_operation",
+        baseline="without it",
+        at_most=1.5,
+    ),
+    Row(
+        ON_POSTGRESQL,
+        "get_99th_beside_operation_on_postgres",
+        baseline="without it",
+        at_most=1.5,
+    ),
+    Row("time of that operation per subscriber", "operation_us_per_row", "µs", at_most=200),
+    Row(ON_POSTGRESQL, "operation_us_per_row_on_postgres", "µs", at_most=200),
     Row(
         "read by id, two processes on PostgreSQL",
         "two_workers_get_by_id",
