@@ -33,8 +33,6 @@ from .scale_fill import ACCOUNT
 from .scale_filters_fill import fill_for_filters
 
 SIZE = 1_000_000
-# The files of PostgreSQL with this number of subscribers.
-NEEDED_BYTES = 12 << 30
 LIMIT = 20
 # Each filter is measured for at least this time, and at least so often.
 SECONDS, REPETITIONS = 1.0, 5
@@ -154,7 +152,7 @@ def measure(urls: Mapping[str, str], names: Sequence[str] = tuple(CASES)) -> Non
 
 def main() -> None:
     reaper.start()
-    with tempfile.TemporaryDirectory(dir=".") as folder, running(NEEDED_BYTES) as server:
+    with tempfile.TemporaryDirectory(dir=".") as folder, running(on_disk=True) as server:
         urls = {
             "SQLite": f"sqlite:///{folder}/filters.db",
             "PostgreSQL": server.new_database("TEMPLATE template0"),
