@@ -31,6 +31,11 @@ from ..relay import Relay
 from .helpers import OURS, THEIRS, select
 
 TIMEOUT = 60.0
+MANY_TAGS = f"""
+INSERT INTO tag (account_id, id, name, name_key, description, created_at)
+    SELECT '{OURS}', number::text, number::text, number::text, '', 0
+    FROM generate_series(1, 20000) AS number
+"""
 Scenario = Callable[[PostgresDatabase], Awaitable[None]]
 
 
@@ -330,6 +335,26 @@ def test_process_opens_only_its_configured_connections(url: str, postgres: Postg
         assert postgres.run(f"{query} AND application_name = 'roster'") == [(5,)]
 
     run_scenario(url, scenario, connections=5)
+
+
+def test_plans_are_made_again_while_the_tables_grow(url: str) -> None:
+    planned_once = Statement(lambda _: SQL("SELECT id FROM tag"), has_one_plan=True)
+    name_of = "SELECT name FROM pg_prepared_statements WHERE statement = 'SELECT id FROM tag'"
+
+    def expected_rows(tx: Transaction) -> int:
+        ((name,),) = tx.all(Statement(lambda _: SQL(name_of)))
+        ((plan, *_), *_) = tx.all(Statement(lambda _: SQL(f"EXPLAIN EXECUTE {name}")))
+        return int(plan.partition("rows=")[2].partition(" ")[0])
+
+    async def scenario(database: PostgresDatabase) -> None:
+        await database.write(lambda tx: tx.all(planned_once))
+        before = await database.write(expected_rows)
+        await database.write(partial(run, MANY_TAGS))
+        for _ in range(8):
+            await database.write(lambda tx: tx.all(planned_once))
+        assert await database.write(expected_rows) > 2 * before
+
+    run_scenario(url, scenario, connections=2)
 
 
 def test_read_uses_one_snapshot(url: str) -> None:

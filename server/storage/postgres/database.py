@@ -205,6 +205,7 @@ class PostgresDatabase:
         """Opens the thread's connection, if it has none. Raises StorageError."""
         try:
             self._connections.connect(reuse_if_open=True)
+            self._connections.renew_plans()
         except (psycopg.Error, PeeweeException) as error:
             raise unusable(error) from error
 
