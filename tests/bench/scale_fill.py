@@ -21,7 +21,7 @@ from server.storage.postgres.transaction import WriteTransaction
 from server.storage.sqlite import file
 from server.storage.transaction import Transaction
 from server.subscribers.counters.store_buckets import (
-    BEGIN,
+    ADD,
     BUCKET,
     BUCKET_SIZE,
     GROUP,
@@ -110,7 +110,7 @@ def _fill(database: Any, tx: Transaction, fragments: Fragments, count: int, acco
         "INSERT INTO subscriber_tag (account_id, subscriber_id, tag_id)"
         f" SELECT account_id, id, '{tag.id}' FROM subscriber"
     )
-    tx.run(BEGIN, account_id=account, rows=buckets(count))
+    tx.run(ADD, account_id=account, rows=buckets(count))
     add(account, {(TOTALS, f"{STATUS}2"): count, (TOTALS, f"{TAG}{tag.id}:2"): count}, tx)
     database.execute_sql("COMMIT")
 

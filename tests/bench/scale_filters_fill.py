@@ -15,7 +15,7 @@ from server.database_url import PostgresUrl, parse_database_url
 from server.storage.databases import bring_up_to_date, unit_of_work
 from server.storage.postgres.connection import connect
 from server.storage.sqlite import file
-from server.subscribers.counters.store_buckets import BEGIN
+from server.subscribers.counters.store_buckets import ADD
 
 from ..storage.helpers import field
 from .scale_fill import ACCOUNT, POSTGRES, SQLITE, Fragments, buckets
@@ -52,7 +52,7 @@ def fill_for_filters(url: str, count: int) -> None:
     with unit_of_work(url) as tx:
         for key, value in values.items():
             field(ACCOUNT, tx, key, data_type=value.data_type)
-        tx.run(BEGIN, account_id=ACCOUNT, rows=buckets(count))
+        tx.run(ADD, account_id=ACCOUNT, rows=buckets(count))
     opened: Any = connect(database_url.url) if is_postgres else file.connect(database_url)
     with closing(opened) as database:
         for sql in fragments.prepare:

@@ -21,7 +21,7 @@ from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
 from server.subscribers.counters import store_counting
 from server.subscribers.fields import Status
-from server.subscribers.rules import Failure
+from server.subscribers.rules import ConsentRecord, Failure
 from server.subscribers.store import Changes, CreateManyResult
 from server.subscribers.store_paging import PagePosition
 from server.subscribers.store_reading import find
@@ -117,16 +117,35 @@ def test_bulk_cost_is_independent_of_its_rows(tx: Transaction, rows: int) -> Non
 
 
 @pytest.mark.usefixtures("one_subscriber")
-def test_bulk_that_starts_a_counter_bucket_costs_at_most_five_more_statements(
+def test_bulk_that_starts_a_counter_bucket_costs_four_more_statements(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_counting, "BUCKET_SIZE", 100)
     bulk(tx, range(100))
 
-    # The start of the bucket; its move; the last group; the bucket; for a new group also the group.
+    # The start of the bucket; its move; the last group; the bucket and its group.
     assert statements_of(tx, lambda: bulk(tx, range(100, 200))) == 7 + 4
-    assert statements_of(tx, lambda: bulk(tx, range(200, 300))) == 7 + 5
+    assert statements_of(tx, lambda: bulk(tx, range(200, 300))) == 7 + 4
     assert statements_of(tx, lambda: bulk(tx, range(300, 350))) == 7
+
+
+@pytest.mark.parametrize("buckets", [1, 12])
+def test_bulk_of_past_times_costs_three_more_statements_for_any_number_of_counter_buckets(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch, buckets: int
+) -> None:
+    monkeypatch.setattr(store_counting, "BUCKET_SIZE", 20)
+
+    def bulk_at(times: Sequence[int]) -> None:
+        records = {time: ConsentRecord(created_at=time) for time in times}
+        rows = {time: new(f"{time}")._replace(consent_record=records[time]) for time in times}
+        assert len(SUBSCRIBERS.create_many(OURS, rows, tx).ids) == len(rows)
+
+    bulk_at(range(0, 3_000, 10))
+
+    newest = statements_of(tx, lambda: bulk_at([4_000]))
+    # The start of the open bucket; the buckets and groups; their new counts.
+    past = range(5, 5 + 200 * buckets, 200)
+    assert statements_of(tx, lambda: bulk_at(past)) == newest + 3
 
 
 def test_first_subscriber_of_an_account_costs_two_more_statements(tx: Transaction) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from peewee import SQL, Expression, ModelSelect, ModelUpdate, fn
+from peewee import EXCLUDED, SQL, Expression, ModelSelect, ModelUpdate, fn
 
 from ...storage.statements import Dialect, Statement, param
 from ..models import Subscriber, SubscriberCounter
@@ -56,13 +56,24 @@ def _add(condition: Expression) -> ModelUpdate:
     return query.returning(counter.level, counter.first_id, counter.total)
 
 
+def _first_id_of_holding(level: int, name: str) -> ModelSelect[SubscriberCounter]:
+    """Selects the first ID of the range of this level that contains the ID of a parameter."""
+    other = SubscriberCounter.alias()
+    return other.select(fn.MAX(other.first_id)).where(
+        of_level(level, other) & (other.first_id <= param(name))
+    )
+
+
 def _holding(level: int) -> Expression:
     """Returns the condition that selects the range of this level that contains an ID."""
-    other = SubscriberCounter.alias()
-    first_id = other.select(fn.MAX(other.first_id)).where(
-        of_level(level, other) & (other.first_id <= param("id"))
-    )
-    return of_level(level) & (SubscriberCounter.first_id == first_id)
+    return of_level(level) & (SubscriberCounter.first_id == _first_id_of_holding(level, "id"))
+
+
+def _closed_between(level: int) -> Expression:
+    """Returns the condition that selects the ranges of this level that contain IDs of a range."""
+    counter = SubscriberCounter
+    first_id = _first_id_of_holding(level, "first_id")
+    return of_level(level) & (counter.first_id >= first_id) & (counter.first_id <= param("last_id"))
 
 
 def _last_group(_: Dialect) -> ModelSelect[SubscriberCounter]:
@@ -80,12 +91,10 @@ ADD_TO_OPEN = Statement(
     has_one_plan=True,
 )
 ADD_TO_CLOSED = Statement(lambda _: _add(_holding(BUCKET) | _holding(GROUP)), has_one_plan=True)
-ADD_TO = Statement(
-    lambda _: _add(
-        (SubscriberCounter.account_id == param("account_id"))
-        & (SubscriberCounter.level == param("level"))
-        & (SubscriberCounter.first_id == param("first_id"))
-    ),
+CLOSED_BETWEEN = Statement(
+    lambda _: SubscriberCounter.select(
+        SubscriberCounter.level, SubscriberCounter.first_id, SubscriberCounter.total
+    ).where(_closed_between(BUCKET) | _closed_between(GROUP)),
     has_one_plan=True,
 )
 FIRST_OF_OPEN = Statement(
@@ -98,11 +107,19 @@ MOVE_OPEN = Statement(
     ).where(of_level(OPEN_BUCKET)),
     has_one_plan=True,
 )
-BEGIN = Statement(
+# Adds to ranges, and begins those that do not exist.
+ADD = Statement(
     lambda dialect: dialect.insert_all(
         SubscriberCounter.account_id,
         (SubscriberCounter.level, SubscriberCounter.first_id, SubscriberCounter.total),
         "rows",
+    ).on_conflict(
+        conflict_target=[
+            SubscriberCounter.account_id,
+            SubscriberCounter.level,
+            SubscriberCounter.first_id,
+        ],
+        update={SubscriberCounter.total: SubscriberCounter.total + EXCLUDED.total},
     ),
     has_one_plan=True,
 )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 
 from ...storage.transaction import Transaction
 from .store_buckets import (
-    ADD_TO,
+    ADD,
     ADD_TO_CLOSED,
     ADD_TO_OPEN,
-    BEGIN,
     BUCKET,
     BUCKET_SIZE,
+    CLOSED_BETWEEN,
     FIRST_OF_OPEN,
     GROUP,
     GROUP_SIZE,
@@ -28,7 +29,8 @@ from .store_buckets import (
 def add_to_counters(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
     """Counts new subscribers, whose IDs are ascending.
 
-    One statement, and a few more when a bucket is full.
+    One statement, up to four more for IDs that precede the open bucket, and a few more when a
+    bucket is full.
     """
     for _, first_id, total in tx.all(
         ADD_TO_OPEN, account_id=account_id, id=ids[0], change=len(ids)
@@ -37,7 +39,7 @@ def add_to_counters(account_id: str, ids: Sequence[str], tx: Transaction) -> Non
         return
     open_first_id = tx.scalar(FIRST_OF_OPEN, account_id=account_id)
     if open_first_id is None:
-        tx.run(BEGIN, account_id=account_id, rows=[(OPEN_BUCKET, "", len(ids))])
+        tx.run(ADD, account_id=account_id, rows=[(OPEN_BUCKET, "", len(ids))])
         _close_full(account_id, "", len(ids), tx)
         return
     late = [subscriber_id for subscriber_id in ids if subscriber_id < open_first_id]
@@ -65,16 +67,25 @@ def remove_from_counters(account_id: str, subscriber_id: str, tx: Transaction) -
 
 
 def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
-    """Counts subscribers whose ascending IDs precede the open bucket."""
-    while ids:
-        changed = _change_closed(account_id, ids[-1], len(ids), tx)
-        first_id, total = changed[BUCKET]
-        # Not empty if a bucket begins between these IDs.
-        before = ids[: bisect_left(ids, first_id)]
-        if before:
-            _change_closed(account_id, ids[-1], -len(before), tx)
-        _divide(account_id, first_id, total - len(before), tx)
-        ids = before
+    """Counts subscribers whose ascending IDs precede the open bucket.
+
+    Two statements, and one more for each new bucket.
+    """
+    ranges = tx.all(CLOSED_BETWEEN, account_id=account_id, first_id=ids[0], last_id=ids[-1])
+    changes = []
+    for level in (BUCKET, GROUP):
+        totals = {first_id: total for found, first_id, total in ranges if found == level}
+        added = _by_range(ids, sorted(totals))
+        if level == BUCKET:
+            for first_id in list(added):
+                _divide(account_id, first_id, totals[first_id], added, tx)
+        changes += [(level, first_id, change) for first_id, change in added.items()]
+    tx.run(ADD, account_id=account_id, rows=changes)
+
+
+def _by_range(ids: Sequence[str], first_ids: Sequence[str]) -> Counter[str]:
+    """Counts IDs by the first ID of the range that contains them."""
+    return Counter([first_ids[bisect_right(first_ids, each) - 1] for each in ids])
 
 
 def _change_closed(
@@ -97,29 +108,26 @@ def _close_full(account_id: str, first_id: str, total: int, tx: Transaction) -> 
 
 def _add_to_group(account_id: str, first_id: str, tx: Transaction) -> None:
     """Adds a closed bucket to the last group or to a new one."""
-    closed = [(BUCKET, first_id, BUCKET_SIZE)]
     group, buckets = tx.one(LAST_GROUP, account_id=account_id) or ("", GROUP_SIZE)
-    if buckets < GROUP_SIZE:
-        _add_to(account_id, GROUP, group, BUCKET_SIZE, tx)
-    else:
-        closed.append((GROUP, first_id, BUCKET_SIZE))
-    tx.run(BEGIN, account_id=account_id, rows=closed)
+    if buckets >= GROUP_SIZE:
+        group = first_id
+    rows = [(BUCKET, first_id, BUCKET_SIZE), (GROUP, group, BUCKET_SIZE)]
+    tx.run(ADD, account_id=account_id, rows=rows)
 
 
-def _divide(account_id: str, first_id: str, total: int, tx: Transaction) -> None:
-    """Splits a closed bucket that has become too large."""
+def _divide(
+    account_id: str, first_id: str, total: int, added: Counter[str], tx: Transaction
+) -> None:
+    """Splits a closed bucket if what is added makes it too large, by changes of `added`."""
+    total += added[first_id]
     while total >= 2 * BUCKET_SIZE:
         following = _nth(account_id, first_id, tx)
         total -= BUCKET_SIZE
-        _add_to(account_id, BUCKET, first_id, -total, tx)
-        tx.run(BEGIN, account_id=account_id, rows=[(BUCKET, following, total)])
+        added[first_id] -= total
+        added[following] = total
         first_id = following
 
 
 def _nth(account_id: str, first_id: str, tx: Transaction) -> str:
     """Returns the first ID after a bucket of the regular size."""
     return str(tx.scalar(NTH, account_id=account_id, first_id=first_id, skip=BUCKET_SIZE))
-
-
-def _add_to(account_id: str, level: int, first_id: str, change: int, tx: Transaction) -> None:
-    tx.all(ADD_TO, account_id=account_id, level=level, first_id=first_id, change=change)
