@@ -18,7 +18,7 @@ from server.subscribers.store_paging import Order, PagePosition, find_matches, i
 from .filters import create_people, matches, random_filter, random_people, store_people
 from .helpers import OURS, list_subscribers
 
-PEOPLE, FILTERS = 100, 100
+PEOPLE, FILTERS = 100, 50
 
 
 @pytest.mark.parametrize("most", [0, PEOPLE], ids=["set operations", "lookups"])
