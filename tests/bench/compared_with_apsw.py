@@ -58,7 +58,7 @@ def stats(subjects: Subjects) -> Iterator[Figures]:
 
 
 def new_person(number: int) -> Person:
-    """Returns a row like those of bulks and of NDJSON files, whose IDs ascend."""
+    """Returns a row like those of bulks and of NDJSON files, with an ascending ID."""
     email = f"person{number}@example.com"
     return f"01M7Y2MPAQ{number:016}", email, Status.CONFIRMED.value, 1_700_000_000_000
 

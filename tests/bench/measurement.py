@@ -112,7 +112,7 @@ def load(
 ) -> Rate:
     """Sends the requests round robin for some seconds, and measures the responses.
 
-    `processes` are those whose CPU time is measured, with their descendants. Returns when they
+    The CPU time of `processes` and their descendants is measured. Returns when the processes
     have finished what wrk no longer waits for. Raises ToolMissing without wrk, and ends the
     program if a request failed.
     """

@@ -83,7 +83,7 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
         A plan that was made while the tables were small can use an index that reads all
         subscribers of the account, also in checks of foreign keys. PostgreSQL itself makes it
         again when it analyzes the table, which can take a minute: in an account that had grown to
-        10,000 subscribers, creates took four times as long until then.
+        10,000 subscribers, creates took three times as long until then.
         """
         self._uses.count += 1
         if self._uses.count in _USES_BEFORE_NEW_PLANS:

@@ -67,7 +67,7 @@ def remove_from_counters(account_id: str, subscriber_id: str, tx: Transaction) -
 
 
 def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
-    """Counts subscribers whose ascending IDs precede the open bucket.
+    """Counts subscribers with ascending IDs before the open bucket.
 
     Two statements, and one more for each new bucket.
     """

@@ -42,7 +42,7 @@ class StatisticChanges:
         self._add_status(status, count)
 
     def changed(self, before: int, status: int) -> None:
-        """Counts a subscriber whose status has changed."""
+        """Counts a change of the status of a subscriber."""
         self._add_status(before, -1)
         self._add_status(status, 1)
         if status in _FLOWS:

@@ -1,7 +1,7 @@
 """Finds out whether few subscribers can match the names in a filter.
 
-The indexes of names contain search keys, which do not distinguish case. They select candidates,
-whose names are then compared. If many subscribers have the key, a scan of all subscribers takes
+The indexes of names contain search keys, which do not distinguish case. They select candidates;
+then the names are compared. If many subscribers have the key, a scan of all subscribers takes
 less time than lookups of the candidates.
 """
 
