@@ -19,10 +19,11 @@ from ...postgres import running
 from ...processes import Service, start
 from .checker import Results
 
-ROWS, CLIENTS = 100_000, 8
+CLIENTS = 8
+# Subscribers of a run with few repetitions, and of one with MANY. MANY_ROWS is a multiple of ROWS.
+ROWS, MANY_ROWS, MANY = 100_000, 1_000_000, 50
 # How long the queries run before their clients leave, in seconds.
 SECONDS = 0.05
-QUERY = "/api/subscribers?q=p&limit=100&page=900"
 ALONE, AFTER, BEHIND = "query alone in ms", "look-up afterwards in ms", "failed look-ups"
 AT_MOST: Results = {AFTER: 50, BEHIND: 0}
 # Otherwise the queries would be too fast to show a difference.
@@ -46,14 +47,15 @@ def on_postgres(repetitions: int) -> Results:
 
 
 def _run(repetitions: int, folder: Path, **settings: str) -> Results:
-    key = make_secret()
+    key, rows = make_secret(), MANY_ROWS if repetitions >= MANY else ROWS
+    query = f"/api/subscribers?q=p&limit=100&page={rows // 100 - 100}"
     service = start(folder, ROSTER_BOOTSTRAP_API_KEY=key, ROSTER_LOG_LEVEL="error", **settings)
     try:
-        _fill(service, key)
-        alone = [_milliseconds(service, key, QUERY) for _ in range(3)]
+        _fill(service, key, rows)
+        alone = [_milliseconds(service, key, query) for _ in range(3)]
         after = []
         for _ in range(repetitions):
-            connections = [_send(service, key, QUERY) for _ in range(CLIENTS)]
+            connections = [_send(service, key, query) for _ in range(CLIENTS)]
             time.sleep(SECONDS)
             for connection in connections:
                 connection.close()
@@ -68,15 +70,17 @@ def _run(repetitions: int, folder: Path, **settings: str) -> Results:
     }
 
 
-def _fill(service: Service, key: str) -> None:
-    lines = "".join(f"p{number}@example.com,Ada {number}\n" for number in range(ROWS))
-    connection = http.client.HTTPConnection(service.http, timeout=300)
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "text/csv"}
-    body = f"email,firstName\n{lines}".encode()
-    connection.request("POST", "/api/subscribers/import", body, headers)
-    summary = connection.getresponse().read().splitlines()[-1]
-    connection.close()
-    assert f'"created":{ROWS}'.encode() in summary, summary
+def _fill(service: Service, key: str, rows: int) -> None:
+    for first in range(0, rows, ROWS):
+        numbers = range(first, first + ROWS)
+        lines = "".join(f"p{number}@example.com,Ada {number}\n" for number in numbers)
+        connection = http.client.HTTPConnection(service.http, timeout=300)
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "text/csv"}
+        body = f"email,firstName\n{lines}".encode()
+        connection.request("POST", "/api/subscribers/import", body, headers)
+        summary = connection.getresponse().read().splitlines()[-1]
+        connection.close()
+        assert f'"created":{ROWS}'.encode() in summary, summary
 
 
 def _milliseconds(service: Service, key: str, path: str) -> float | None:
