@@ -58,7 +58,7 @@ class InterruptingProxy:
                     client.sendall(chunk[: self._after - forwarded])
                     self._after = None
                     if self._then is None:
-                        read_rest(service)
+                        read_rest(service, chunk)
                     else:
                         self._then()
                     time.sleep(SECONDS_TO_READ)
@@ -71,9 +71,8 @@ class InterruptingProxy:
             connection.close()
 
 
-def read_rest(service: socket.socket) -> None:
-    """Reads a chunked response to its end."""
-    tail = b""
+def read_rest(service: socket.socket, tail: bytes) -> None:
+    """Reads a chunked response to its end. `tail` is what was read of it before."""
     while not tail.endswith(b"0\r\n\r\n") and (chunk := service.recv(CHUNK_BYTES)):
         tail = (tail + chunk)[-5:]
 
