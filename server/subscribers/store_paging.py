@@ -111,7 +111,7 @@ def _rows_and_total(
             return [row[:-1] for row in rows], int(rows[0][-1])
         return [], _count(account_id, filters, tx)
     values = _values(filters)
-    if is_search(values) and position.order_by is Order.CREATED:
+    if _shape(filters).is_search and position.order_by is Order.CREATED:
         counts = count_search(account_id, values, tx)
         if counts.matches <= position.offset:
             return [], counts.matches
@@ -133,7 +133,7 @@ def _rows_and_total(
 def has_one_statement(filters: Filter, position: PagePosition) -> bool:
     """Whether a page that is not empty takes one statement, which also counts the matches."""
     shape = _shape(filters)
-    if _is_by_offset(filters, position) or is_search(shape.names) or shape.set_of_tree is not None:
+    if _is_by_offset(filters, position) or shape.is_search or shape.set_of_tree is not None:
         return False
     # Otherwise the filters of the page and those of the total are different.
     return position.after is None or not _is_filtered(filters)
@@ -221,7 +221,7 @@ def _count(account_id: str, filters: Filter, tx: Transaction) -> int:
     if not _is_filtered(filters):
         return total(account_id, tx)
     values, shape = _values(filters), _shape(filters)
-    if is_search(shape.names):
+    if shape.is_search:
         return count_search(account_id, values, tx).matches
     if shape.set_of_tree is not None and not shape.is_bounded:
         count = count_by_statistics(account_id, shape.set_of_tree, values, tx)
@@ -278,6 +278,14 @@ class _Shape(NamedTuple):
     @property
     def is_bounded(self) -> bool:
         return not _BOUNDS[Order.CREATED].isdisjoint(self.names)
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the filters are a prefix and bounds of IDs.
+
+        A filter expression has no parameters if it only tests whether fields are set.
+        """
+        return self.tree is None and is_search(self.names)
 
     @property
     def set_of_tree(self) -> Any:

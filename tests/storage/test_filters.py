@@ -97,6 +97,22 @@ def test_filters_are_combined_with_other_filters_orders_and_pages(tx: Transactio
             assert found == expected
 
 
+@pytest.mark.parametrize("text", ["confirmedAt:*", "NOT firstName:*", "tags:*", 'tags:"vip"'])
+def test_a_filter_applies_to_the_matches_of_a_search(tx: Transaction, text: str) -> None:
+    people = create_people(PEOPLE, Random(3), tx)
+    search = Filter(prefix="a", folded_prefix="a")
+    tree, everyone = parse(text), PagePosition(PEOPLE)
+    in_search = {row.id for row in list_subscribers(OURS, tx, search, everyone).rows}
+    expected = [row.id for row in people if row.id in in_search and matches(tree, row)]
+    assert 0 < len(expected) < len(in_search)
+
+    filters = with_expression(search, filter_expression(tree, {}))
+    page = list_subscribers(OURS, tx, filters, everyone)
+
+    assert [row.id for row in page.rows] == expected
+    assert page.total == len(expected)
+
+
 def test_bounds_of_a_filter_at_1970_are_bounds(tx: Transaction) -> None:
     create_people(3, Random(2), tx)
     for text, total in (
