@@ -68,6 +68,30 @@ def test_waiting_groups_take_turns() -> None:
     assert turns == [one, one, other, one]
 
 
+def test_group_keeps_its_turn_when_more_of_its_items_arrive() -> None:
+    node = GroupLimit("node", 1)
+    groups = {name: (node, GroupLimit(name, 1)) for name in "abc"}
+    queue = queue_of(*[groups[name] for name in "babbcc"])
+
+    turns = []
+    for _ in range(5):
+        batch = queue.take()
+        turns.append(batch[0].limits[-1].group)
+        queue.put([item(groups["a"])])
+        queue.done(batch)
+
+    assert turns == ["b", "a", "b", "c", "a"]
+
+
+def test_items_of_a_batch_wait_until_a_thread_takes_it() -> None:
+    queue = FairQueue(max_batch=64)
+    queue.put([item(ACCOUNT) for _ in range(32)])
+
+    assert len(queue) == 32
+    queue.take()
+    assert len(queue) == 16
+
+
 def test_items_that_waited_form_a_batch_of_one_group() -> None:
     queue = queue_of(*[(GroupLimit("node", 1),)] * 4, OTHER, max_batch=2)
     first, other = queue.take(), queue.take()

@@ -83,7 +83,7 @@ class BatchExecutor(Generic[Work]):
 
     @property
     def waiting(self) -> int:
-        """The number of items that are not in a batch yet."""
+        """The number of items that no thread has taken."""
         return len(self._queue) + len(self._gathered)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, deque
 from collections.abc import Hashable, Sequence
 from queue import Empty, SimpleQueue
@@ -15,7 +16,8 @@ Batch = Sequence[WorkItem[Any]]
 class WorkQueue(Protocol):
     """A queue with several consumer threads. Threads call `take`, the event loop the rest."""
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """Returns the number of items that no thread has taken."""
 
     def put(self, items: Batch) -> None:
         """Adds items."""
@@ -82,22 +84,26 @@ class FairQueue:
         self._ready: SimpleQueue[Batch] = SimpleQueue()
         self._in_use: Counter[Hashable] = Counter()
         self._waiting: dict[GroupLimits, deque[WorkItem[Any]]] = {}
-        self._length = 0
+        self._length, self._counting = 0, threading.Lock()
         # The number of threads to stop when no item waits.
         self._to_stop = 0
 
     def __len__(self) -> int:
-        return self._ready.qsize() + self._length
+        return self._length
 
     def put(self, items: Batch) -> None:
-        self._length += len(items)
+        with self._counting:
+            self._length += len(items)
         for item in items:
             self._waiting.setdefault(item.limits, deque()).append(item)
         for limits in dict.fromkeys(item.limits for item in items):
             self._start(limits)
 
     def take(self) -> Batch:
-        return self._ready.get()
+        batch = self._ready.get()
+        with self._counting:
+            self._length -= len(batch)
+        return batch
 
     def done(self, batch: Batch) -> None:
         for group, _ in batch[0].limits:
@@ -116,15 +122,18 @@ class FairQueue:
 
     def _start(self, limits: GroupLimits) -> None:
         """Starts batches of waiting items, as many of equal size as the limits allow."""
-        free, items = self._free(limits), self._waiting.pop(limits)
+        free = self._free(limits)
+        if not free:
+            return
+        items = self._waiting.pop(limits)
         for left in range(free, 0, -1):
             size = min(-(-len(items) // left), self._max_batch)
             if not size:
                 break
             self._in_use.update([limit.group for limit in limits])
-            self._length -= size
             self._ready.put([items.popleft() for _ in range(size)])
         if items:
+            # The others take their turns first.
             self._waiting[limits] = items
 
     def close(self, threads: int) -> None:
