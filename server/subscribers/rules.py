@@ -24,7 +24,7 @@ MAX_REPEATED = 320
 
 
 class Failure(IntEnum):
-    """Why a row was rejected; the numbers of BulkFailure.Reason."""
+    """Why a row was rejected or skipped; the numbers of BulkFailure.Reason."""
 
     DUPLICATE_IN_REQUEST = 1
     ALREADY_EXISTS = 2
@@ -108,7 +108,7 @@ class Row(Protocol):
 
 
 class RowError(NamedTuple):
-    """Why a row was rejected, and the field that caused it, if there is one."""
+    """Why a row was rejected or skipped, and the field that caused it, if there is one."""
 
     failure: Failure
     field: str | None = None

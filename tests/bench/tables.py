@@ -203,7 +203,10 @@ def updated(text: str, results: Mapping[str, float], *, in_readme: bool = False)
     header = HEADER_IN_README if in_readme else HEADER
     top = f"{_line(header)}\n|{'---|' * len(header)}\n"
     lines = [f"{_line(cells)}\n" for cells in rows(results, in_readme=in_readme)]
-    return re.sub(f"{re.escape(top)}(?:\\|.*\n)*", top + "".join(lines), text)
+    new, tables = re.subn(f"{re.escape(top)}(?:\\|.*\n)*", top + "".join(lines), text)
+    if tables != 1:
+        raise SystemExit(f"{tables} tables have the header {top!r}, not one")
+    return new
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -76,12 +76,12 @@ def import_(
         typer.Option(
             "--filter",
             metavar="EXPRESSION",
-            help="Only rows that match this as new subscribers; the others are skipped.",
+            help="Filter expression. Only rows that match it are imported.",
         ),
     ] = "",
     segment: Annotated[
         str,
-        typer.Option(metavar="ID", help="Only rows that match the filter of this segment."),
+        typer.Option(metavar="ID", help="Segment. Only rows that match its filter are imported."),
     ] = "",
     charset: Annotated[
         str,

@@ -47,7 +47,7 @@ STATEMENT_SECONDS = 15
 LOCK_SECONDS = 5
 # How long PostgreSQL may take to end the session of a connection that was closed.
 CLOSING_SECONDS = 2.0
-# The numbers of uses of a connection after which its plans are made again.
+# The numbers of uses of a connection before which its plans are discarded.
 _USES_BEFORE_NEW_PLANS = frozenset(1 << power for power in range(1, 16))
 # Prepared statements kept by each connection; there are fewer in the code.
 PREPARED_STATEMENTS = 500
@@ -81,9 +81,8 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
         """Counts a use of the thread's connection. Discards its plans before use 2, 4, 8, ...
 
         A plan that was made while the tables were small can use an index that reads all
-        subscribers of the account, also in checks of foreign keys. PostgreSQL itself makes it
-        again when it analyzes the table, which can take a minute: in an account that had grown to
-        10,000 subscribers, creates took three times as long until then.
+        subscribers of the account, also in checks of foreign keys. PostgreSQL itself replans it
+        after it has analyzed the table, which can take a minute.
         """
         self._uses.count += 1
         if self._uses.count in _USES_BEFORE_NEW_PLANS:

@@ -8,10 +8,10 @@ from typing import Any
 
 from ...emails import unicode_key
 from ...ids import first_id_at
-from ...timestamps import parse_timestamp
 from ..rules import NewSubscriber
+from ..value_keys import text_keys
 from .expression import Condition, FilterExpression, Kind
-from .tree import And, Not, Or
+from .tree import is_true
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -25,20 +25,13 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 def matches(expression: FilterExpression, new: NewSubscriber, now: int) -> bool:
     """Whether a row of an import matches a filter, as the subscriber that it would create now.
 
-    Comparisons with the time of the last update are false, because that time is not known.
+    Comparisons of the last update with a time are false, because that time is not known.
     Values of the wrong type for their custom field are false too.
     """
-    return _matches(expression.tree, expression.values, new, now)
+    return is_true(expression.tree, lambda each: _is_met(each, expression.values, new, now))
 
 
-def _matches(tree: Any, values: Mapping[str, Any], new: NewSubscriber, now: int) -> bool:
-    if isinstance(tree, Not):
-        return not _matches(tree.condition, values, new, now)
-    if isinstance(tree, And):
-        return all(_matches(each, values, new, now) for each in tree.conditions)
-    if isinstance(tree, Or):
-        return any(_matches(each, values, new, now) for each in tree.conditions)
-    condition: Condition = tree
+def _is_met(condition: Condition, values: Mapping[str, Any], new: NewSubscriber, now: int) -> bool:
     parameters = [values[name] for name in condition.parameters]
     stored: Sequence[Any]
     match condition.kind:
@@ -99,7 +92,7 @@ def _text(value: Any) -> str | None:
 
 
 def _time(value: Any) -> int | None:
-    return parse_timestamp(value) if isinstance(value, str) else None
+    return text_keys(value)[1] if isinstance(value, str) else None
 
 
 # Returns a value as it is compared, or None if it has another type.

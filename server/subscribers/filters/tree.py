@@ -68,7 +68,7 @@ def comparisons(tree: Any) -> Iterator[Any]:
 
 
 def mapped(tree: Any, convert: Callable[[Any], Any]) -> Any:
-    """Returns a tree with other comparisons."""
+    """Returns the tree with each comparison replaced by what `convert` returns for it."""
     if isinstance(tree, Not):
         return Not(mapped(tree.condition, convert))
     if isinstance(tree, (And, Or)):

@@ -10,7 +10,7 @@ from ..rules import Failure, NewSubscriber, Validated
 
 
 class Summary:
-    """The number of rows by outcome, reason of failure, and status."""
+    """The number of rows by outcome, reason, and status."""
 
     def __init__(self) -> None:
         # By number, because members of an enum are slow as keys.

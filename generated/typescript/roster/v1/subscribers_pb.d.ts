@@ -1984,8 +1984,8 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * Imports only rows that match this expression, as in ListSubscribersRequest. The other
    * valid rows are SKIPPED with the reason FILTERED. A row is compared as the subscriber that
    * it would create: with the tags of add_tags, the status that it states or gets, the times
-   * that it states, and the current time if it states no createdAt. Comparisons with updatedAt
-   * are false. Custom fields in the expression must exist before the import.
+   * that it states, and the current time if it states no createdAt. Comparisons of updatedAt
+   * with a time are false. Custom fields in the expression must exist before the import.
    *
    * @generated from field: string filter = 12;
    */
