@@ -169,7 +169,10 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         result = NO_SUBSCRIBERS
         if not query.matches_nothing:
             work = partial(page, account, query.filter, query.position)
-            is_alone = has_one_statement(query.filter, query.position)
+            # The plan for a filter expression takes statements of its own.
+            is_alone = not query.filter.expression and has_one_statement(
+                query.filter, query.position
+            )
             result = await self._database.read(OneStatement(work) if is_alone else work)
         return SubscribersResponse(
             result.rows,
