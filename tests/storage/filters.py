@@ -27,13 +27,21 @@ LOCALS = ["ada", "Ada.L", "bob", "zoë", "x_y", "x%y"]
 DOMAINS = ["example.com", "example.org", "bücher.example", "mail.example.com"]
 TAGS = ["vip", "VIP 2", "news", "Café", "a*", "straße"]
 TIMES = ["2024-01-31", "2024-01-31T10:00:00Z", "2024-01-31T10:00:00.123Z", "2023-12-01T00:00Z"]
+# With other offsets, and with fractions of a millisecond.
+OTHER_TIMES = [
+    "2024-01-31T01:00:00+02:00",
+    "2024-01-31T10:00+23:00",
+    "2024-01-31T10:00",
+    "2024-01-31T10:00:00.1239Z",
+    "2024-01-31T10:00:00.0005+00:00",
+]
 # Longer than the texts that the index contains.
 LONG = ["é" * 62 + "abcdefgh"[:length] for length in (1, 2, 3, 8)]
 FIELDS: dict[str, tuple[DataType, list[Any]]] = {
     "plan": (DataType.TEXT, ["pro", "Pro", "prod", "", "x y", "é", "a*", 'q"\\', *LONG]),
     "score": (DataType.NUMBER, [0.0, -1.5, 3.0, 1e21, 0.1, 0.30000000000000004, 2.0**53]),
     "active": (DataType.BOOLEAN, [True, False]),
-    "born": (DataType.DATE, [*TIMES, "2024-01-31T01:00:00+02:00", "2024-01-31T10:00"]),
+    "born": (DataType.DATE, [*TIMES, *OTHER_TIMES]),
 }
 _TIME_FIELDS = ["createdAt", "updatedAt", "statusChangedAt", "confirmedAt", "unsubscribedAt"]
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
