@@ -102,11 +102,11 @@ def test_dry_run_returns_the_results_of_an_import_with_a_filter(
     rows: list[Row] = [{"email": "ada@b.io"}, {"email": "bob@c.io"}, {"email": "ADA@b.io"}]
     options: dict[str, Any] = {"filter": 'email = "a*"', "onConflict": "SKIP"}
 
-    rehearsed = import_(account, rows, **options, dryRun=True)
+    dry_run = import_(account, rows, **options, dryRun=True)
 
     assert list_subscribers(account) == []
     imported = import_(account, rows, **options)
-    assert [{**each, "id": ""} for each in rehearsed] == [{**each, "id": ""} for each in imported]
+    assert [{**each, "id": ""} for each in dry_run] == [{**each, "id": ""} for each in imported]
 
 
 def test_a_segment_and_a_filter_must_both_match(account: Account) -> None:

@@ -242,14 +242,14 @@ def test_dry_run_returns_the_results_of_the_import_and_stores_nothing(
     create_subscriber(account, email="ada@b.io")
     before = account.ok("ListSubscribers")
 
-    rehearsed = send_table(account, TABLE, onConflict=conflict, dryRun=True)
+    dry_run = send_table(account, TABLE, onConflict=conflict, dryRun=True)
 
     assert account.ok("ListSubscribers") == before
     assert account.ok("ListTags")["total"] == 0
     imported = send_table(account, TABLE, onConflict=conflict)
-    assert _without_new_ids(rehearsed.records) == _without_new_ids(imported.records)
-    assert rehearsed.summary is not None
-    assert {**rehearsed.summary, "dryRun": False} == imported.summary
+    assert _without_new_ids(dry_run.records) == _without_new_ids(imported.records)
+    assert dry_run.summary is not None
+    assert {**dry_run.summary, "dryRun": False} == imported.summary
 
 
 def _without_new_ids(results: list[Any]) -> list[Any]:
@@ -267,11 +267,11 @@ def test_dry_run_recognizes_addresses_of_earlier_transactions(
     rows = [{"email": f"p{n}@b.io", "status": STATUSES[n % 5]} for n in numbers]
     rows += [{"email": "p1@b.io", "status": "UNSUBSCRIBED"}, {"email": "p1@b.io"}]
 
-    rehearsed = send_rows(account, rows, onConflict=conflict, dryRun=True)
+    dry_run = send_rows(account, rows, onConflict=conflict, dryRun=True)
     imported = send_rows(account, rows, onConflict=conflict)
 
     without_ids = [
-        [{**result, "id": ""} for result in streamed.records] for streamed in (rehearsed, imported)
+        [{**result, "id": ""} for result in streamed.records] for streamed in (dry_run, imported)
     ]
     assert without_ids[0] == without_ids[1]
 

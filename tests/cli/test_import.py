@@ -578,13 +578,13 @@ def test_rows_can_be_filtered(http_account: Account, tmp_path: Path) -> None:
     file.write_text("email,tags\nada@example.com,vip\nbob@example.com,\n")
     segment = http_account.ok("CreateSegment", name="VIPs", filter="tags:vip")["segment"]["id"]
 
-    rehearsed = transfer(http_account, "import", str(file), "--filter", "tags:vip", "--dry-run")
+    dry_run = transfer(http_account, "import", str(file), "--filter", "tags:vip", "--dry-run")
     result = transfer(http_account, "import", str(file), "--segment", segment)
 
-    assert rehearsed.returncode == result.returncode == 0, result.stderr
+    assert dry_run.returncode == result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[:2] == [
         "2 rows: 1 created, 0 updated, 1 skipped, 0 failed.",
         "  1 FILTERED",
     ]
-    assert rehearsed.stdout.splitlines()[:2] == result.stdout.splitlines()[:2]
+    assert dry_run.stdout.splitlines()[:2] == result.stdout.splitlines()[:2]
     assert emails(http_account) == ["ada@example.com"]

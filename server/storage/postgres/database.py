@@ -353,7 +353,7 @@ class PostgresDatabase:
             begin_reading(self._connections)
         interrupt = partial(_interrupt, self._connections.connection())
         for group in grouped(items):
-            # A group is a look-up, which is fast.
+            # A group is a lookup, which is fast.
             claimed = [item for item in group if item.claim(interrupt if len(group) == 1 else None)]
             for item in claimed:
                 item.result, item.error = None, None

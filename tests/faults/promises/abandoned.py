@@ -1,6 +1,6 @@
 """P8: clients that leave while their slow queries run.
 
-Eight clients send a query that matches all subscribers, and disconnect. The next look-up must not
+Eight clients send a query that matches all subscribers, and disconnect. The next lookup must not
 wait for these queries.
 """
 
@@ -24,7 +24,7 @@ CLIENTS = 8
 ROWS, MANY_ROWS, MANY = 100_000, 1_000_000, 50
 # How long the queries run before their clients leave, in seconds.
 SECONDS = 0.05
-ALONE, AFTER, BEHIND = "query alone in ms", "look-up afterwards in ms", "failed look-ups"
+ALONE, AFTER, BEHIND = "query alone in ms", "lookup afterwards in ms", "failed lookups"
 AT_MOST: Results = {AFTER: 50, BEHIND: 0}
 # Otherwise the queries would be too fast to show a difference.
 AT_LEAST: Results = {ALONE: 20}
