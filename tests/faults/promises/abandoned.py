@@ -1,7 +1,7 @@
 """P8: clients that leave while their slow queries run.
 
-Eight clients send a query that matches all subscribers, and disconnect. The next lookup must not
-wait for these queries.
+Eight clients send a search or a filter expression that all subscribers match, and disconnect. The
+next lookup must not wait for these queries.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import socket
 import statistics
 import tempfile
 import time
+from itertools import cycle, islice
 from pathlib import Path
+from urllib.parse import quote
 
 from server.accounts.rules import make_secret
 
@@ -24,7 +26,9 @@ CLIENTS = 8
 ROWS, MANY_ROWS, MANY = 100_000, 1_000_000, 50
 # How long the queries run before their clients leave, in seconds.
 SECONDS = 0.05
-ALONE, AFTER, BEHIND = "query alone in ms", "lookup afterwards in ms", "failed lookups"
+# Both read all subscribers.
+CONDITIONS = ("q=p", quote('filter=firstName="Ada*" AND NOT lastName:*', safe="="))
+ALONE, AFTER, BEHIND = "faster query alone in ms", "lookup afterwards in ms", "failed lookups"
 AT_MOST: Results = {AFTER: 50, BEHIND: 0}
 # Otherwise the queries would be too fast to show a difference.
 AT_LEAST: Results = {ALONE: 20}
@@ -48,14 +52,17 @@ def on_postgres(repetitions: int) -> Results:
 
 def _run(repetitions: int, folder: Path, **settings: str) -> Results:
     key, rows = make_secret(), MANY_ROWS if repetitions >= MANY else ROWS
-    query = f"/api/subscribers?q=p&limit=100&page={rows // 100 - 100}"
+    queries = [
+        f"/api/subscribers?{condition}&limit=100&page={rows // 100 - 100}"
+        for condition in CONDITIONS
+    ]
     service = start(folder, ROSTER_BOOTSTRAP_API_KEY=key, ROSTER_LOG_LEVEL="error", **settings)
     try:
         _fill(service, key, rows)
-        alone = [_milliseconds(service, key, query) for _ in range(3)]
+        alone = [[_milliseconds(service, key, query) or 0 for _ in range(3)] for query in queries]
         after = []
         for _ in range(repetitions):
-            connections = [_send(service, key, query) for _ in range(CLIENTS)]
+            connections = [_send(service, key, query) for query in islice(cycle(queries), CLIENTS)]
             time.sleep(SECONDS)
             for connection in connections:
                 connection.close()
@@ -64,7 +71,7 @@ def _run(repetitions: int, folder: Path, **settings: str) -> Results:
         service.stop()
     found = [milliseconds for milliseconds in after if milliseconds is not None]
     return {
-        ALONE: round(statistics.median(filter(None, alone)), 1),
+        ALONE: round(min(map(statistics.median, alone)), 1),
         AFTER: round(statistics.median(found), 1),
         BEHIND: len(after) - len(found),
     }
