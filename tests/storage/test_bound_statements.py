@@ -132,7 +132,7 @@ def statements_named() -> dict[str, Statement]:
 
 
 def subscriber_page_statements() -> dict[str, Statement]:
-    """Returns the subscriber page statements for all combinations of filters and orders."""
+    """Returns the subscriber page statements of up to three filters and of all, in all orders."""
     every = {
         "status": 2,
         "tag_key": "t",
@@ -144,7 +144,7 @@ def subscriber_page_statements() -> dict[str, Statement]:
     }
     names = (*every, "prefix")
     found = {}
-    for chosen in chain.from_iterable(combinations(names, n) for n in range(len(names) + 1)):
+    for chosen in chain.from_iterable(combinations(names, n) for n in (0, 1, 2, 3, len(names))):
         values = {name: every[name] for name in chosen if name in every}
         texts = {"prefix": "a", "folded_prefix": "a"} if "prefix" in chosen else {}
         for descending, order_by in product((False, True), Order):
