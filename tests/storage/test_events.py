@@ -113,15 +113,14 @@ def test_pages_equal_the_filtered_list(tx: Transaction, forgotten: int) -> None:
     delete_events_until(OURS, forgotten, tx)
 
     every = product(
-        (0, 3, 12, 99),
+        (0, 3, 12),
         (
             (),
-            [EventType.TAG_CREATED],
             [EventType.TAG_CREATED, EventType.TAG_DELETED],
             [EventType.WEBHOOK_TEST],
         ),
-        (None, ids[0], ids[5], f"{ids[-1]}0"),
-        (None, ids[0], ids[7], f"{ids[-1]}0"),
+        (None, ids[5], f"{ids[-1]}0"),
+        (None, ids[0], ids[7]),
         (False, True),
     )
     for after, filters, first_id, end_id, descending in every:
