@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .filters.expression import Condition, FilterExpression, Kind
-from .filters.tree import And
+from .filters.tree import And, joined
 
 
 class Filter(NamedTuple):
@@ -45,7 +45,7 @@ def with_expression(filters: Filter, expression: FilterExpression) -> Filter:
             filters = filters._replace(**added)
     if not rest:
         return filters
-    return filters._replace(expression=FilterExpression(And(tuple(rest)), values))
+    return filters._replace(expression=FilterExpression(joined(And, rest), values))
 
 
 def _as_filter(condition: Any, values: Mapping[str, Any], filters: Filter) -> dict[str, Any] | None:

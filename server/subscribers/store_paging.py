@@ -27,8 +27,8 @@ from .counters.store_pages import page_by_offset, select_total, total
 from .counters.store_statistics import count_by_statistics, select_with_status, select_with_tag
 from .fields import SubscriberRow
 from .filters.expression import LAST_CHARACTER, Condition, FilterExpression, Kind
+from .filters.store_candidates import with_candidates
 from .filters.store_conditions import condition_of
-from .filters.store_names import with_candidates
 from .filters.store_sets import count_matching, select_matching
 from .filters.tree import And, joined
 from .models import Subscriber, SubscriberTag
@@ -125,9 +125,17 @@ def _rows_and_total(
             descending=position.descending,
         )
         return rows, counts.matches
-    count = _count(account_id, filters, tx)
-    rows = _rows(account_id, filters, position, tx) if count > position.offset else []
-    return rows, count
+    stored = _stored_count(account_id, filters, tx)
+    if stored is not None and stored <= position.offset:
+        return [], stored
+    rows = _rows(account_id, filters, position, tx)
+    if stored is not None:
+        return rows, stored
+    is_past_end = not rows and position.offset > 0
+    if position.after is None and len(rows) < position.limit and not is_past_end:
+        # These are the last matches. Counting few of them would take as long again.
+        return rows, position.offset + len(rows)
+    return rows, _count_selected(account_id, filters, tx)
 
 
 def has_one_statement(filters: Filter, position: PagePosition) -> bool:
@@ -218,16 +226,25 @@ def _planned(account_id: str, filters: Filter, tx: Transaction) -> Filter:
 
 
 def _count(account_id: str, filters: Filter, tx: Transaction) -> int:
+    stored = _stored_count(account_id, filters, tx)
+    return _count_selected(account_id, filters, tx) if stored is None else stored
+
+
+def _stored_count(account_id: str, filters: Filter, tx: Transaction) -> int | None:
+    """Returns the number of matches if it takes no time in proportion to it, or a search."""
     if not _is_filtered(filters):
         return total(account_id, tx)
     values, shape = _values(filters), _shape(filters)
     if shape.is_search:
         return count_search(account_id, values, tx).matches
     if shape.set_of_tree is not None and not shape.is_bounded:
-        count = count_by_statistics(account_id, shape.set_of_tree, values, tx)
-        if count is not None:
-            return count
-    return int(tx.scalar(_counting(shape), account_id=account_id, **values) or 0)
+        return count_by_statistics(account_id, shape.set_of_tree, values, tx)
+    return None
+
+
+def _count_selected(account_id: str, filters: Filter, tx: Transaction) -> int:
+    statement = _counting(_shape(filters))
+    return int(tx.scalar(statement, account_id=account_id, **_values(filters)) or 0)
 
 
 def _values_after(filters: Filter, position: PagePosition) -> dict[str, str | int]:

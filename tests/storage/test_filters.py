@@ -9,7 +9,7 @@ import pytest
 from server.custom_fields.store import types
 from server.storage.transaction import Transaction
 from server.subscribers import store_paging
-from server.subscribers.filters import evaluation, store_names
+from server.subscribers.filters import evaluation, store_candidates
 from server.subscribers.filters.expression import filter_expression
 from server.subscribers.filters.syntax import parse
 from server.subscribers.store_filter import Filter, with_expression
@@ -26,7 +26,7 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(store_paging, "MAX_LOOKED_UP", most)
-    monkeypatch.setattr(store_names, "MAX_CANDIDATES", most)
+    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", most)
     seed = randrange(1 << 32)
     rng = Random(seed)
     people = create_people(PEOPLE, rng, tx)

@@ -13,6 +13,7 @@ from server.custom_fields.store import types
 from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
 from server.subscribers import store_paging
+from server.subscribers.filters import store_candidates
 from server.subscribers.filters.expression import filter_expression
 from server.subscribers.filters.syntax import parse
 from server.subscribers.store_filter import Filter, with_expression
@@ -48,7 +49,7 @@ COUNTED = (
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingTransaction]:
     """A read-only transaction on a SQLite file."""
     with unit_of_work(f"sqlite:///{tmp_path_factory.mktemp('sets')}/roster.db") as tx:
-        create_people(100, Random(3), tx)
+        create_people(300, Random(3), tx)
         yield RecordingTransaction(tx)
 
 
@@ -70,13 +71,13 @@ def steps(recording: RecordingTransaction, text: str, position: PagePosition) ->
 def test_set_operations_are_merged_without_sorting(
     recording: RecordingTransaction, text: str, descending: bool
 ) -> None:
-    *_, total, rows = steps(recording, text, PagePosition(5, descending=descending))
+    *_, rows, total = steps(recording, text, PagePosition(1, descending=descending))
 
-    for step in (total, rows):
+    for step in (rows, total):
         lines = [line for line in step.plan if "TEMP B-TREE" in line]
         assert lines == [], step
         assert any("MERGE" in line for line in step.plan), step
-    for line in (line for step in (total, rows) for line in step.plan):
+    for line in (line for step in (rows, total) for line in step.plan):
         assert "custom_value" not in line or "COVERING INDEX" in line or "PRIMARY" in line, line
 
 
@@ -103,12 +104,56 @@ def test_page_of_an_expression_takes_five_statements_and_one_for_each_name(
             assert count <= 5 + text.count("Name"), text
 
 
+def test_last_page_of_an_expression_is_read_without_counting_matches(
+    recording: RecordingTransaction,
+) -> None:
+    text = "customFields.plan=pro OR tags:news"
+    *_, whole = steps(recording, text, PagePosition(300))
+    matches = steps(recording, text, PagePosition(1))[-1]
+
+    assert "LIMIT" in whole.sql
+    assert "COUNT" in matches.sql
+
+
+@each(
+    "text",
+    (
+        "email.domain=example.com AND status=CONFIRMED",
+        "confirmedAt > 2020-01-01 OR NOT status=CONFIRMED",
+        'firstName=Ada AND (lastName="A*" OR status=CONFIRMED)',
+    ),
+)
+def test_status_is_checked_by_a_scan_for_other_conditions(
+    recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 0)
+    *_, rows, total = steps(recording, text, PagePosition(1))
+
+    for step in (rows, total):
+        lines = [line for line in step.plan if "subscriber_account_id_status_id" in line]
+        assert lines == [], step
+        assert not any("MERGE" in line for line in step.plan), step
+
+
+@each("text", ('email="ada*"', 'email="ada*" AND status=CONFIRMED', 'email="ada*" AND tags:vip'))
+@pytest.mark.parametrize("most", [0, 100])
+def test_few_addresses_with_a_prefix_are_found_by_their_index(
+    recording: RecordingTransaction, text: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", most)
+    *_, rows, total = steps(recording, text, PagePosition(1))
+
+    for step in (rows, total):
+        uses_index = any("subscriber_account_id_email_key" in line for line in step.plan)
+        assert uses_index is (most > 0 or "AND" not in text), step
+
+
 def test_first_match_of_a_merge_does_not_read_all_operands(tmp_path: Path) -> None:
     with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as tx:
         create_people(1_000, Random(4), tx)
         recording = RecordingTransaction(tx)
         text = "customFields.active=true AND NOT tags:vip"
-        total, first = steps(recording, text, PagePosition(2))
+        first, total = steps(recording, text, PagePosition(2))
 
     assert first.machine_steps < total.machine_steps // 4
 
@@ -117,7 +162,7 @@ def test_conditions_are_looked_up_for_few_subscribers_of_a_tag(
     recording: RecordingTransaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "tags:vip AND customFields.plan=pro AND NOT customFields.score > 1"
-    *_, merged, _ = steps(recording, text, PagePosition(5))
+    *_, merged = steps(recording, text, PagePosition(1))
     monkeypatch.setattr(store_paging, "MAX_LOOKED_UP", 1_000)
     size, looked_up = steps(recording, text, PagePosition(5))
 

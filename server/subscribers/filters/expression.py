@@ -30,6 +30,8 @@ class Kind(Enum):
     """The column or table that a condition reads, and how it is compared."""
 
     EMAIL = "email"
+    # A prefix that few addresses have, see `store_candidates`.
+    ADDRESS = "address"
     DOMAIN = "domain"
     COLUMN = "column"
     # The first two parameters are a range of search keys.

@@ -29,8 +29,9 @@ def condition_of(
         return ~condition_of(tree.condition, one, id_, dialect, is_required=False)
     if isinstance(tree, (And, Or)):
         is_required = is_required and isinstance(tree, And)
+        # More subscribers have a status than fulfill another condition with an index.
         parts = [
-            condition_of(part, one, id_, dialect, is_required=is_required)
+            condition_of(part, one, id_, dialect, is_required=is_required and not is_status(part))
             for part in tree.conditions
         ]
         return reduce(and_ if isinstance(tree, And) else or_, parts)
@@ -40,7 +41,7 @@ def condition_of(
             return _email(condition, one, id_, is_required=is_required)
         case Kind.DOMAIN:
             return _compared(dialect.domain_of(one.email_key), condition)
-        case Kind.COLUMN:
+        case Kind.COLUMN | Kind.ADDRESS:
             return _column(condition, one, id_, None if is_required else dialect)
         case Kind.NAME:
             return _named(condition, one, id_, is_required=is_required)
@@ -51,6 +52,15 @@ def condition_of(
     if is_required:
         return _within(id_, query)
     return fn.EXISTS(query.where(column == id_))
+
+
+def is_address_prefix(tree: Any) -> bool:
+    """Whether a condition is a prefix that any number of addresses can have."""
+    return isinstance(tree, Condition) and (tree.kind, tree.column) == (Kind.COLUMN, "email_key")
+
+
+def is_status(tree: Any) -> bool:
+    return isinstance(tree, Condition) and tree.column == "status"
 
 
 def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
@@ -90,14 +100,18 @@ def _named(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
     )
     if not is_required:
         return compared
-    return _within(id_, select_named(condition.column, key, key_end)) & compared
+    return _within(id_, select_candidates(condition.column, key, key_end)) & compared
 
 
-def select_named(column: str, key: str, key_end: str) -> Any:
-    """Selects the IDs of the subscribers whose search key of a name is in a range."""
+def select_candidates(column: str, key: str, key_end: str) -> Any:
+    """Selects the IDs of the subscribers whose address or search key of a name is in a range."""
     other = Subscriber.alias()
-    # Without a first name, the key of the last name is that of the whole name.
-    keys = [other.name_key] if column == "first_name" else [other.last_name_key, other.name_key]
+    keys = {
+        "email_key": [other.email_key],
+        "first_name": [other.name_key],
+        # Without a first name, the key of the last name is that of the whole name.
+        "last_name": [other.last_name_key, other.name_key],
+    }[column]
     queries = [
         other.select(other.id).where(
             (other.account_id == param("account_id"))

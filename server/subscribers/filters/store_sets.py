@@ -19,14 +19,15 @@ from peewee import SQL, CompoundSelectQuery, Expression, Field, Node, Select, fn
 from ...storage.statements import Dialect, param
 from ..models import Subscriber
 from .expression import Condition, Kind
-from .store_conditions import condition_of, selected_ids
-from .tree import And, Not, Or
+from .store_conditions import condition_of, is_address_prefix, is_status, selected_ids
+from .tree import And, Not, Or, comparisons
 
 # Adds the bounds of IDs to a query, given the column of IDs.
 Bound = Callable[[Any, Field], Any]
 # All except `a OR b` are all except `a`, except `b`. All except `a AND NOT b` are these or `b`.
 _OF_OTHERS = {"UNION": "EXCEPT", "EXCEPT": "UNION"}
-_OF_SUBSCRIBER = frozenset({Kind.EMAIL, Kind.DOMAIN, Kind.COLUMN, Kind.NAME})
+# The kinds of conditions on columns of a subscriber.
+_OF_COLUMNS = frozenset({Kind.EMAIL, Kind.ADDRESS, Kind.DOMAIN, Kind.COLUMN})
 
 
 class _SetOperation(CompoundSelectQuery):
@@ -55,7 +56,7 @@ class _IdSet(NamedTuple):
 
 def select_matching(tree: Any, bound: Bound, dialect: Dialect, *, descending: bool = False) -> Any:
     """Selects the IDs of the subscribers within bounds that match a tree, in order."""
-    found = _converted(tree, bound, dialect)
+    found = _selected(tree, bound, dialect)
     query = _others(found.query, bound) if found.is_complement else found.query
     return query.order_by(SQL("1 DESC" if descending else "1"))
 
@@ -72,13 +73,20 @@ def count_matching(tree: Any, bound: Bound, dialect: Dialect, total: Node | None
 
     `total` selects the number of all subscribers within the bounds, if it is stored.
     """
-    found = _converted(tree, bound, dialect)
+    found = _selected(tree, bound, dialect)
     count = _count(found.query if found.is_simple else found.query.order_by(SQL("1")))
     if not found.is_complement:
         return count
     total = _count(_select_all(bound)) if total is None else total
     difference: Node = Select(columns=[Expression(total, "-", count)])
     return difference
+
+
+def _selected(tree: Any, bound: Bound, dialect: Dialect) -> _IdSet:
+    if is_address_prefix(tree):
+        # Alone, it is read in the index of addresses, however many have the prefix.
+        tree = tree._replace(kind=Kind.ADDRESS)
+    return _converted(tree, bound, dialect)
 
 
 def _converted(tree: Any, bound: Bound, dialect: Dialect, *, is_negated: bool = False) -> _IdSet:
@@ -111,7 +119,7 @@ def _combined(operator: str, queries: Sequence[Any]) -> Any:
 
 
 def _query(tree: Any, bound: Bound, dialect: Dialect) -> Any:
-    if isinstance(tree, Condition) and tree.kind not in _OF_SUBSCRIBER:
+    if isinstance(tree, Condition) and tree.kind not in {*_OF_COLUMNS, Kind.NAME}:
         column, query = selected_ids(tree, dialect)
         return bound(query, column)
     one = Subscriber.alias()
@@ -123,32 +131,36 @@ def _query(tree: Any, bound: Bound, dialect: Dialect) -> Any:
 
 
 def _is_address(tree: Any) -> bool:
+    """Whether a condition selects few addresses in their index."""
     return isinstance(tree, Condition) and (
-        tree.column == "email_key" or (tree.kind is Kind.EMAIL and tree.operator == "=")
+        tree.kind is Kind.ADDRESS or (tree.kind is Kind.EMAIL and tree.operator in ("=", "prefix"))
     )
 
 
 def _has_index(tree: Any) -> bool:
     """Whether the subscribers are found by one of the conditions instead of a scan of all."""
     if isinstance(tree, Condition):
-        return True
+        return not is_address_prefix(tree)
     return isinstance(tree, And) and any(
         _is_address(part) or _is_named(part) for part in tree.conditions
     )
 
 
 def _with_one_scan(tree: And | Or) -> Sequence[Any]:
-    """Returns the conditions of a tree. Those that scan all subscribers are one of them."""
-    checked = _is_checked if isinstance(tree, And) else _is_scanned
-    parts = [part for part in tree.conditions if checked(part)]
-    others = [part for part in tree.conditions if not checked(part)]
+    """Returns the conditions of a tree. Those that one scan of all subscribers checks are one.
+
+    A status has an index, but a scan for other conditions checks it in less time.
+    """
+    needs_scan = _is_checked if isinstance(tree, And) else _is_scanned
+    if not any(map(needs_scan, tree.conditions)):
+        return tree.conditions
+    parts = [part for part in tree.conditions if needs_scan(part) or _is_of_columns(part)]
+    others = [part for part in tree.conditions if part not in parts]
     return [*others, type(tree)(tuple(parts))] if len(parts) > 1 else tree.conditions
 
 
 def _is_one_query(tree: Any) -> bool:
-    if isinstance(tree, Condition) or _is_scanned(tree):
-        return True
-    return isinstance(tree, And) and all(map(_is_checked, tree.conditions))
+    return isinstance(tree, Condition) or len(_with_one_scan(tree)) == 1
 
 
 def _is_checked(tree: Any) -> bool:
@@ -162,13 +174,11 @@ def _is_named(tree: Any) -> bool:
 
 def _is_scanned(tree: Any) -> bool:
     """Whether a condition is on columns without an index in the order of IDs."""
-    if isinstance(tree, Not):
-        return _is_scanned(tree.condition)
-    if isinstance(tree, (And, Or)):
-        return all(_is_scanned(part) for part in tree.conditions)
-    condition: Condition = tree
-    is_of_subscriber = condition.kind in _OF_SUBSCRIBER and not _is_named(condition)
-    return is_of_subscriber and condition.column != "status"
+    return _is_of_columns(tree) and not all(map(is_status, comparisons(tree)))
+
+
+def _is_of_columns(tree: Any) -> bool:
+    return all(condition.kind in _OF_COLUMNS for condition in comparisons(tree))
 
 
 def _select_all(bound: Bound) -> Any:

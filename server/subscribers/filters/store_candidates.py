@@ -1,0 +1,84 @@
+"""Finds out whether few subscribers can match the names and addresses in a filter.
+
+The indexes of names contain search keys, which do not distinguish case. They select candidates;
+then the names are compared. If many subscribers have the key of a name or the prefix of an
+address, a scan of all subscribers takes less time than lookups of the candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from peewee import SQL, Select, fn
+
+from ...storage.statements import Statement, param
+from ...storage.transaction import Transaction
+from ..rules import search_text
+from .expression import LAST_CHARACTER, Condition, FilterExpression, Kind
+from .store_conditions import is_address_prefix, select_candidates
+from .tree import comparisons, mapped
+
+# The most candidates to look up, a fraction of the subscribers that a scan reads in that time
+# (`make bench-scale`).
+MAX_CANDIDATES = 20_000
+# The most conditions of a filter whose candidates are counted. Each takes a statement.
+MAX_COUNTED = 3
+
+
+def _count(column: str) -> Select:
+    candidates = select_candidates(column, "key", "key_end").limit(param("limit"))
+    return Select([candidates.alias("candidates")], [fn.COUNT(SQL("*"))])
+
+
+_COUNT_FIRST_NAMES = Statement(lambda _: _count("first_name"))
+_COUNT_LAST_NAMES = Statement(lambda _: _count("last_name"))
+_COUNT_ADDRESSES = Statement(lambda _: _count("email_key"))
+_COUNTS = {
+    "first_name": _COUNT_FIRST_NAMES,
+    "last_name": _COUNT_LAST_NAMES,
+    "email_key": _COUNT_ADDRESSES,
+}
+
+
+def with_candidates(
+    account_id: str, expression: FilterExpression, tx: Transaction
+) -> FilterExpression:
+    """Returns an expression in which conditions that few subscribers can match are marked.
+
+    Those on names have the kind NAME and the range of their search keys, prefixes of addresses have
+    the kind ADDRESS. At most `MAX_COUNTED` statements.
+    """
+    replaced: dict[Condition, Condition] = {}
+    values = dict(expression.values)
+    counted = {each: key for each in comparisons(expression.tree) if (key := _key(each, values))}
+    for number, (condition, key) in enumerate([*counted.items()][:MAX_COUNTED]):
+        keys = {"key": key, "key_end": f"{key}{LAST_CHARACTER}"}
+        statement, limit = _COUNTS[condition.column], MAX_CANDIDATES + 1
+        if tx.scalar(statement, account_id=account_id, limit=limit, **keys) == limit:
+            continue
+        if is_address_prefix(condition):
+            replaced[condition] = condition._replace(kind=Kind.ADDRESS)
+            continue
+        names = {name: f"filter_{name}{number}" for name in keys}
+        values |= {names[name]: value for name, value in keys.items()}
+        parameters = (*names.values(), *condition.parameters)
+        replaced[condition] = condition._replace(kind=Kind.NAME, parameters=parameters)
+    tree = mapped(expression.tree, lambda condition: replaced.get(condition, condition))
+    return expression._replace(tree=tree, values=values)
+
+
+def _key(condition: Condition, values: Mapping[str, Any]) -> str:
+    """Returns a prefix of the keys of the candidates in their index, or "" if there is none."""
+    if condition.kind is not Kind.COLUMN or condition.column not in _COUNTS:
+        return ""
+    first = values[condition.parameters[0]] if condition.parameters else ""
+    match condition.operator:
+        case "prefix" if is_address_prefix(condition):
+            return str(first)
+        case "=":
+            return search_text(first)
+        case "prefix" if first.isascii():
+            # A character after the prefix can be combined with its last one.
+            return search_text(first[:-1])
+    return ""
