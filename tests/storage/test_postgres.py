@@ -421,6 +421,11 @@ def test_asynchronous_commit_is_rejected(url: str) -> None:
     assert "ALTER DATABASE" in why
 
 
+def test_statements_are_not_compiled(url: str) -> None:
+    with open_database(url) as database:
+        assert database.execute_sql("SHOW jit").fetchone() == ("off",)
+
+
 def test_encoding_other_than_utf8_is_rejected(postgres: Postgres) -> None:
     latin = postgres.new_database("ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
 
