@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from server.emails import Email
@@ -184,6 +185,30 @@ def test_every_table_is_searched_by_account_and_filter(
         # Only an unfiltered list scans all subscribers of the account.
         assert names == () or "account_id=?" not in searches(step), step
         assert searches(step)
+
+
+@each_filter
+def test_statements_are_not_planned_again_for_each_execution(
+    tx: Transaction, ids: list[str], names: tuple[str, ...]
+) -> None:
+    connection, planned = tx._database.connection(), []
+
+    def note(*action: Any) -> int:
+        planned.append(action)
+        return apsw.SQLITE_OK
+
+    def read() -> None:
+        page(OURS, filter_of(names, ids), PagePosition(LIMIT), tx)
+
+    # SQLite asks the authorizer each time that it plans a statement.
+    connection.authorizer = note
+    read()
+    assert planned
+    planned.clear()
+    read()
+    connection.authorizer = None
+
+    assert planned == []
 
 
 # A total that the statistics contain, which needs no index of the filter.

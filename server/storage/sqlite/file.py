@@ -63,6 +63,9 @@ class _Connections(APSWDatabase):  # type: ignore[misc]
     """Binds what SQLite has no type for, such as the migration history's datetime, as text."""
 
     def _add_conn_hooks(self, conn: apsw.Connection) -> None:
+        # Otherwise SQLite plans some statements, such as joins, again for each execution, because
+        # the values could change the plan. That takes most of their time (`make bench`).
+        conn.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         conn.convert_binding = lambda _cursor, _number, value: str(value)
         super()._add_conn_hooks(conn)
 
