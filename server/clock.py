@@ -17,15 +17,16 @@ def system_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-# The text of the minutes and seconds of an hour.
+# The text of the minutes and seconds of an hour, and of the milliseconds of a second.
 _SECONDS = [f"{second // 60:02}:{second % 60:02}" for second in range(3600)]
+_MILLISECONDS = [f".{fraction:03}Z" for fraction in range(1000)]
 
 
 def iso8601(milliseconds: int) -> str:
     """Formats a timestamp in ISO 8601 as in JSON: 2026-11-21T03:33:16.247Z."""
     seconds, fraction = divmod(milliseconds, 1000)
     hours, second = divmod(seconds, 3600)
-    return f"{_hour(hours)}{_SECONDS[second]}.{fraction:03}Z"
+    return f"{_hour(hours)}{_SECONDS[second]}{_MILLISECONDS[fraction]}"
 
 
 @lru_cache(1024)

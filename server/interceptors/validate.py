@@ -142,7 +142,8 @@ class Checks(NamedTuple):
     def text_faults(self, request: Any) -> Iterator[Detail]:
         """Trims the text of a message and of those in it, and yields what is not valid."""
         for field in self.text_fields:
-            yield from field.faults(request)
+            if getattr(request, field.name):
+                yield from field.faults(request)
         for name, checks in self.messages.items():
             if request.HasField(name):
                 for fault in checks.text_faults(getattr(request, name)):

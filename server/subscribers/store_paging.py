@@ -77,6 +77,8 @@ _BOUNDS = {
     Order.UPDATED: frozenset({"updated_after", "updated_before", "after_revision", "after_id"}),
 }
 _ALL_BOUNDS = _BOUNDS[Order.CREATED] | _BOUNDS[Order.UPDATED]
+# The fields of a filter before its expression.
+_NAMES = Filter._fields[:-1]
 
 
 def page(
@@ -269,8 +271,9 @@ def _values_after(filters: Filter, position: PagePosition) -> dict[str, str | in
 
 def _values(filters: Filter) -> dict[str, str | int]:
     """Returns the parameters of the filters that are set."""
-    given = filters._replace(expression=None)._asdict()
-    values = {name: value for name, value in given.items() if value is not None}
+    values = {
+        name: value for name, value in zip(_NAMES, filters, strict=False) if value is not None
+    }
     if filters.expression is not None:
         values |= filters.expression.values
     for name in ("prefix", "folded_prefix"):
