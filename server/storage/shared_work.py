@@ -21,10 +21,12 @@ RunAll = Callable[[Sequence[Argument], "Transaction"], Sequence[Result | Excepti
 class OneStatement(Generic[Result]):
     """Work that reads with one statement, which needs no transaction.
 
-    A rare second statement can see later changes.
+    A rare second statement can see later changes. It `is_short` if it reads a limited number of
+    rows in the order of an index.
     """
 
     work: Callable[[Transaction], Result]
+    is_short: bool = False
 
     def __call__(self, tx: Transaction) -> Result:
         return self.work(tx)
@@ -35,13 +37,18 @@ class SharedWork(Generic[Argument, Result]):
     """Work of one call, which runs together with that of waiting calls with an equal key.
 
     `run_all` has no effect for an argument that it returns an exception for. If it raises an
-    exception, the work of each call runs alone. `has_one_statement` is as for `OneStatement`.
+    exception, the work of each call runs alone. `has_one_statement` is whether it only looks up
+    rows by key, with one statement.
     """
 
     key: Hashable
     argument: Argument
     run_all: RunAll[Argument, Result]
     has_one_statement: bool = False
+
+    @property
+    def is_short(self) -> bool:
+        return self.has_one_statement
 
     def __call__(self, tx: Transaction) -> Result:
         (outcome,) = self.run_all([self.argument], tx)
@@ -56,6 +63,13 @@ def has_one_statement(items: Iterable[WorkItem[Any]]) -> bool:
         isinstance(item.work, OneStatement)
         or (isinstance(item.work, SharedWork) and item.work.has_one_statement)
         for item in items
+    )
+
+
+def is_short(items: Iterable[WorkItem[Any]]) -> bool:
+    """Whether all items only read a limited number of rows."""
+    return all(
+        isinstance(item.work, OneStatement | SharedWork) and item.work.is_short for item in items
     )
 
 

@@ -52,6 +52,7 @@ from .store_paging import (
     NO_SUBSCRIBERS,
     PagePosition,
     has_one_statement,
+    is_short,
     page,
     page_without_total,
 )
@@ -168,12 +169,12 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         account, query = account_id(), list_query(request, expression)
         result = NO_SUBSCRIBERS
         if not query.matches_nothing:
-            work = partial(page, account, query.filter, query.position)
+            where = query.filter, query.position
+            work = partial(page, account, *where)
             # The plan for a filter expression takes statements of its own.
-            is_alone = not query.filter.expression and has_one_statement(
-                query.filter, query.position
-            )
-            result = await self._database.read(OneStatement(work) if is_alone else work)
+            is_alone = not query.filter.expression and has_one_statement(*where)
+            read = OneStatement(work, is_short(*where)) if is_alone else work
+            result = await self._database.read(read)
         return SubscribersResponse(
             result.rows,
             selected,

@@ -149,6 +149,11 @@ def has_one_statement(filters: Filter, position: PagePosition) -> bool:
     return position.after is None or not _is_filtered(filters)
 
 
+def is_short(filters: Filter, position: PagePosition) -> bool:
+    """Whether a page with one statement reads no rows before the page and none for the total."""
+    return position.offset == 0 and not _is_filtered(filters)
+
+
 def _is_by_offset(filters: Filter, position: PagePosition) -> bool:
     """Whether the counters locate a page."""
     is_in_order = position.order_by is Order.CREATED and position.after is None
@@ -271,7 +276,7 @@ def _values_after(filters: Filter, position: PagePosition) -> dict[str, str | in
 
 def _values(filters: Filter) -> dict[str, str | int]:
     """Returns the parameters of the filters that are set."""
-    values = {
+    values: dict[str, Any] = {
         name: value for name, value in zip(_NAMES, filters, strict=False) if value is not None
     }
     if filters.expression is not None:

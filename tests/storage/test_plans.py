@@ -25,7 +25,7 @@ from server.subscribers.fields import Status
 from server.subscribers.models import Subscriber
 from server.subscribers.rules import NewSubscriber
 from server.subscribers.store_filter import Filter
-from server.subscribers.store_paging import Order, PagePosition, page
+from server.subscribers.store_paging import Order, PagePosition, is_short, page
 from server.subscribers.store_reading import ONE
 
 from ..cases import each
@@ -270,6 +270,22 @@ def test_rows_in_index_order_are_not_sorted(
 
     for step in steps(tx, filter_of(names, ids), position):
         assert not [line for line in step.plan if "TEMP B-TREE" in line], step
+
+
+@each(
+    ("filters", "position", "expected"),
+    {
+        "first page": (Filter(), PagePosition(LIMIT), True),
+        "after an ID": (Filter(), PagePosition(LIMIT, after="0" * 26), True),
+        "by change": (Filter(), PagePosition(LIMIT, order_by=Order.UPDATED), True),
+        "offset": (Filter(), PagePosition(LIMIT, offset=1, order_by=Order.UPDATED), False),
+        "total of a range": (Filter(first_id="0" * 26), PagePosition(LIMIT), False),
+    },
+)
+def test_short_page_reads_no_other_rows(
+    filters: Filter, position: PagePosition, expected: bool
+) -> None:
+    assert is_short(filters, position) is expected
 
 
 @each_ordered_filter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from peewee import SQL, IntegrityError
 from server.errors import TagAlreadyExists, Unavailable
 from server.paging import Page
 from server.storage.database import StorageError, Work
+from server.storage.executor import batch_executor
+from server.storage.shared_work import OneStatement, SharedWork
 from server.storage.sqlite import file
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.sqlite.file import connect, file_lock, prepare
@@ -251,6 +253,68 @@ def test_reads_continue_during_a_write(path: Path) -> None:
             await writing
 
     run(scenario())
+
+
+def thread_name(_tx: Transaction) -> str:
+    """Returns the name of the thread that runs the work."""
+    return threading.current_thread().name
+
+
+def thread_names(arguments: Sequence[None], tx: Transaction) -> list[str | Exception]:
+    return [thread_name(tx) for _ in arguments]
+
+
+LOOK_UP: Work[str] = SharedWork("key", None, thread_names, has_one_statement=True)
+SHORT: Work[str] = OneStatement(thread_name, is_short=True)
+LONG: Work[str] = OneStatement(thread_name)
+MAIN, READER = "MainThread", "reader-0"
+
+
+@pytest.mark.parametrize(
+    ("works", "expected"),
+    [
+        ([LOOK_UP], MAIN),
+        ([LOOK_UP, SHORT, LOOK_UP], MAIN),
+        ([LONG], READER),
+        ([LOOK_UP, LONG], READER),
+        ([thread_name], READER),
+    ],
+    ids=["look-up", "short reads", "long read", "short and long reads", "several statements"],
+)
+def test_short_reads_run_on_the_event_loop(
+    path: Path, works: list[Work[str]], expected: str
+) -> None:
+    async def scenario() -> Any:
+        async with opened_database(path) as database:
+            return await asyncio.gather(*map(database.read, works))
+
+    assert run(scenario()) == [expected] * len(works)
+
+
+def test_short_reads_run_on_a_thread_during_a_write(path: Path) -> None:
+    async def scenario() -> Any:
+        async with opened_database(path) as database:
+            busy = BlockedWriter()
+            write = await busy.hold(database)
+            during = await database.read(LOOK_UP)
+            busy.release()
+            await write
+            # The writer is idle once the event loop has its result.
+            return during, await database.read(LOOK_UP)
+
+    assert run(scenario()) == (READER, MAIN)
+
+
+def test_short_reads_run_on_a_thread_after_a_slow_batch(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_executor, "SLOW_SECONDS", -1.0)
+
+    async def scenario() -> Any:
+        async with opened_database(path) as database:
+            return [await database.read(LOOK_UP) for _ in range(3)]
+
+    assert run(scenario()) == [MAIN, READER, READER]
 
 
 def test_error_of_a_read_is_raised_to_its_caller_only(path: Path) -> None:

@@ -5,6 +5,8 @@ while it was busy, passes them to `run_batch` as one list, and wakes the event l
 with all results. Under load, a batch shares the cost of the switch and, for writes, of the
 fsync. An executor can have several threads with one queue, for a database on a server.
 
+Short items can run on the event loop instead, also in batches.
+
 `run_batch` claims each item before it runs it. An item that is canceled or exceeds its
 deadline before that is withdrawn without effect. After a write is claimed, its caller waits
 for the outcome, so that the response is always accurate. A read can be abandoned, which interrupts
@@ -40,6 +42,10 @@ MAX_WAITING = 2_000
 MAX_WAIT_SECONDS = 2.0
 # The maximum batch size, so that the first item does not wait for a long queue.
 MAX_BATCH = 256
+# After a batch on the event loop that takes longer than this, in seconds, all items run on the
+# threads for a while, because the file is not in memory.
+SLOW_SECONDS = 0.02
+SLOW_CACHE_SECONDS = 1.0
 
 RunBatch = Callable[[Sequence[WorkItem[Work]]], None]
 
@@ -51,7 +57,8 @@ class BatchExecutor(Generic[Work]):
     `result` or `error` of every item that it can claim, at most `max_batch` of them. With
     `abandons`, a canceled caller interrupts a claimed item and does not wait for it. With
     `queue_timeout`, an item that is not claimed within that many seconds is rejected. `fair`
-    limits the number of threads of a group of items, see `FairQueue`.
+    limits the number of threads of a group of items, see `FairQueue`. `is_on_loop` is whether items
+    that arrived together run on the event loop.
     """
 
     def __init__(
@@ -66,6 +73,7 @@ class BatchExecutor(Generic[Work]):
         max_batch: int = MAX_BATCH,
         queue_timeout: float | None = None,
         fair: bool = False,
+        is_on_loop: Callable[[Sequence[WorkItem[Work]]], bool] = lambda _: False,
     ) -> None:
         self.name, self.stats = name, ExecutorStats(threads)
         self._abandons, self._queue_timeout = abandons, queue_timeout
@@ -75,6 +83,7 @@ class BatchExecutor(Generic[Work]):
         self._gathered: list[WorkItem[Work]] = []
         self._claiming = threading.Lock()
         self._closing = False
+        self._is_on_loop, self._slow_until = is_on_loop, 0.0
         self._queue_delay = QueueDelay(threads)
         self._threads = [
             (threading.Thread(target=self._run, args=(started,), name=name, daemon=True), started)
@@ -166,7 +175,7 @@ class BatchExecutor(Generic[Work]):
             self.stats.rejected += 1
 
     def _hand_over(self) -> None:
-        """Queues the gathered items for the threads, or rejects them if closing.
+        """Queues the gathered items for the threads, runs them, or rejects them if closing.
 
         All items of one iteration of the event loop are queued together. The first alone
         would wake a thread, which would compete with the event loop for the GIL.
@@ -175,12 +184,19 @@ class BatchExecutor(Generic[Work]):
         if self._closing:
             for item in items:
                 item.reject()
+        elif self._slow_until <= (began := self._loop.time()) and self._is_on_loop(items):
+            self._run_guarded(items)
+            self._settle_all(items)
+            ended = self._loop.time()
+            if ended - began > SLOW_SECONDS:
+                self._slow_until = ended + SLOW_CACHE_SECONDS
         else:
             self._queue.put(items)
 
     async def close(self) -> None:
         """Runs the queued items, then stops the threads."""
-        self._hand_over()
+        if self._gathered:
+            self._hand_over()
         self._closing = True
         self._queue.close(len(self._threads))
         for thread, _ in self._threads:

@@ -6,7 +6,7 @@ of writes that run together, one COMMIT, then all results. A failed write is rol
 savepoint; the others are committed. If the commit fails, all writes of the batch fail.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
-last of them was queued.
+last of them was queued. Short reads run on the event loop while no thread works.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..migrate import migrate
 from ..notifications import Listener, Notifications
-from ..shared_work import grouped, run_together
+from ..shared_work import grouped, is_short, run_together
 from ..transaction import Transaction
 from .file import DIALECT, connect, file_lock, prepare, size_of, unusable
 
@@ -76,7 +76,7 @@ class SqliteDatabase:
             self._writer = self._write_executor()
             await self._writer.open()
             stack.push_async_callback(self._writer.close)
-            self._readers = [self._read_executor(number) for number in range(READERS)]
+            self._readers = [self._read_executor(number, stack) for number in range(READERS)]
             for executor in self._readers:
                 await executor.open()
                 stack.push_async_callback(executor.close)
@@ -91,15 +91,29 @@ class SqliteDatabase:
             stop=writer.close,
         )
 
-    def _read_executor(self, number: int) -> BatchExecutor[Work[Any]]:
+    def _read_executor(self, number: int, stack: AsyncExitStack) -> BatchExecutor[Work[Any]]:
         reader = connect(self._path, read_only=True)
+        # The connection of the event loop, which must not wait for another program.
+        _connect(reader)
+        reader.connection().setbusytimeout(0)
+        stack.callback(reader.close)
         return BatchExecutor(
             f"reader-{number}",
             start=lambda: _connect(reader),
             run_batch=lambda items: self._read_batch(reader, items),
             stop=reader.close,
             abandons=True,
+            is_on_loop=self._is_on_loop,
         )
+
+    def _is_on_loop(self, items: Sequence[WorkItem[Work[Any]]]) -> bool:
+        """Whether reads run on the event loop: short ones while no thread works.
+
+        A switch to a thread and back takes longer than these (`get_by_id` and `page_of_20` in
+        `make bench`). A thread that works would compete for the GIL at each statement.
+        """
+        works = any(executor.stats.busy or executor.waiting for executor in self.executors)
+        return not works and is_short(items)
 
     async def read(self, work: Work[Result]) -> Result:
         account_id = caller.account_id_or_none()
