@@ -33,7 +33,7 @@ class JsonResponse(ABC):
     """The response of a unary rpc as values, which become JSON or the message when it is sent.
 
     The gateway in the same process sends the JSON. It skips a message that would be filled and
-    read once (`page_of_20` in `make bench`). Other clients receive the message.
+    read once (`page_of_20` and `create` in `make bench`). Other clients receive the message.
     """
 
     __slots__ = ()
@@ -41,6 +41,10 @@ class JsonResponse(ABC):
     @abstractmethod
     def to_message(self) -> Message:
         """Returns the response message."""
+
+    def SerializeToString(self) -> bytes:
+        """Returns the serialized message, as a message does."""
+        return self.to_message().SerializeToString()
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:

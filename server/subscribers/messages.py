@@ -59,17 +59,27 @@ def selected_fields(
     return Selected(paths, is_full or not paths.isdisjoint(_ONLY_FULL))
 
 
+# All fields of the view BASIC.
+_BASIC = Selected(None, is_full=False)
+
+
 class SubscriberResponse(JsonResponse):
-    """The response of a read of one subscriber."""
+    """The response with one subscriber, whose message has the given type."""
 
-    __slots__ = ("_row", "_selected")
+    __slots__ = ("_message_type", "_row", "_selected")
 
-    def __init__(self, row: SubscriberRow, selected: Selected) -> None:
+    def __init__(
+        self,
+        message_type: type[pb.CreateSubscriberResponse | pb.GetSubscriberResponse],
+        row: SubscriberRow,
+        selected: Selected = _BASIC,
+    ) -> None:
+        self._message_type = message_type
         self._row = row
         self._selected = selected
 
-    def to_message(self) -> pb.GetSubscriberResponse:
-        message = pb.GetSubscriberResponse()
+    def to_message(self) -> pb.CreateSubscriberResponse | pb.GetSubscriberResponse:
+        message = self._message_type()
         fill(message.subscriber, self._row, full=self._selected.is_full)
         self._selected.keep([message.subscriber])
         return message

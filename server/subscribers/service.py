@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Protocol, TypeVar
@@ -92,9 +92,9 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         self._clock = clock
         self._store = store
 
-    async def CreateSubscriber(
+    async def CreateSubscriber(  # type: ignore[override]  # see JsonResponse
         self, request: pb.CreateSubscriberRequest, _context: Context
-    ) -> pb.CreateSubscriberResponse:
+    ) -> SubscriberResponse:
         account, by = account_id(), _caller()
         new = _new_subscriber(request, rules.check_email(request.email))
         create = SharedWork(("create", account, by), new, partial(self._create_each, account, by))
@@ -102,10 +102,13 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
 
     def _create_each(
         self, account: str, by: Actor, new: Sequence[rules.NewSubscriber], tx: Transaction
-    ) -> list[pb.CreateSubscriberResponse | Exception]:
-        return _filled_each(
-            pb.CreateSubscriberResponse, self._store.create_each(account, new, tx, by)
-        )
+    ) -> list[SubscriberResponse | Exception]:
+        return [
+            outcome
+            if isinstance(outcome, Exception)
+            else SubscriberResponse(pb.CreateSubscriberResponse, outcome)
+            for outcome in self._store.create_each(account, new, tx, by)
+        ]
 
     async def BulkCreateSubscribers(
         self, request: pb.BulkCreateSubscribersRequest, _context: Context
@@ -137,7 +140,8 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             partial(_find_each, account),
             has_one_statement=True,
         )
-        return SubscriberResponse(await self._database.read(get), selected)
+        row = await self._database.read(get)
+        return SubscriberResponse(pb.GetSubscriberResponse, row, selected)
 
     async def BatchGetSubscribers(
         self, request: pb.BatchGetSubscribersRequest, _context: Context
@@ -365,9 +369,12 @@ def _update_profiles(
     updates: Sequence[tuple[Reference, Mapping[str, str]]],
     tx: Transaction,
 ) -> list[pb.UpdateSubscriberResponse | Exception]:
-    return _filled_each(
-        pb.UpdateSubscriberResponse, store_changes.update_profiles(account, updates, tx, by)
-    )
+    return [
+        outcome
+        if isinstance(outcome, Exception)
+        else _filled(pb.UpdateSubscriberResponse(), outcome)
+        for outcome in store_changes.update_profiles(account, updates, tx, by)
+    ]
 
 
 def _new_subscriber(
@@ -412,12 +419,3 @@ def _exported(
 def _filled(reply: Reply, row: SubscriberRow, *, full: bool = False) -> Reply:
     fill(reply.subscriber, row, full=full)
     return reply
-
-
-def _filled_each(
-    reply_type: Callable[[], Reply], outcomes: Sequence[SubscriberRow | Exception]
-) -> list[Reply | Exception]:
-    return [
-        outcome if isinstance(outcome, Exception) else _filled(reply_type(), outcome)
-        for outcome in outcomes
-    ]

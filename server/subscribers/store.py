@@ -465,8 +465,8 @@ def _new_row(
 ) -> SubscriberRow:
     values = {key: value for key, value in new.values.items() if value is not None}
     created_at = timestamp_of(subscriber_id)
-    consent_record = new.consent_record._replace(confirmed_at=_confirmed_at(created_at, new, by))
-    columns = {**new.profile, **consent_record._asdict()}
+    columns = {**new.profile, **new.consent_record._asdict()}
+    columns |= {"created_at": created_at, "confirmed_at": _confirmed_at(created_at, new, by)}
     return SubscriberRow(
         id=subscriber_id,
         email=new.email.address,
@@ -475,7 +475,7 @@ def _new_row(
         revision=revision,
         tags=tags,
         values=values,
-        **columns | {"created_at": created_at},
+        **columns,
     )
 
 

@@ -48,8 +48,17 @@ def written(response: JsonResponse) -> tuple[bytes, bytes]:
 @given(row=ROWS, view=VIEWS)
 def test_a_subscriber_has_the_json_of_its_message(row: SubscriberRow, view: Any) -> None:
     selected = selected_fields(pb.GetSubscriberRequest(view=view))
-    ours, expected = written(SubscriberResponse(row, selected))
+    ours, expected = written(SubscriberResponse(pb.GetSubscriberResponse, row, selected))
     assert ours == expected
+
+
+@given(row=ROWS)
+def test_a_new_subscriber_has_the_json_of_its_message(row: SubscriberRow) -> None:
+    response = SubscriberResponse(pb.CreateSubscriberResponse, row)
+    ours, expected = written(response)
+    assert ours == expected
+    stored = pb.CreateSubscriberResponse.FromString(response.SerializeToString())
+    assert stored == response.to_message()
 
 
 @given(rows=st.lists(ROWS, max_size=3), view=VIEWS)
