@@ -203,26 +203,33 @@ def add_tags_to_each(
     Returns each of them, or ValidationError if it would have too many.
     """
     outcomes: dict[int, Outcome] = {}
-    existing, missing = {}, {}
+    # Subscribers with equal tags share the added ones: there are many subscribers of few kinds.
+    existing = {
+        tags: {caseless_key(name): name for name in tags} for tags in {row.tags for row in rows}
+    }
+    missing = {
+        tags: {key: name for key, name in names.items() if key not in by_key}
+        for tags, by_key in existing.items()
+    }
+    changed = {}
     for index, row in enumerate(rows):
-        tags = {caseless_key(name): name for name in row.tags}
-        added = {key: name for key, name in names.items() if key not in tags}
+        added = missing[row.tags]
         try:
-            check_number_of_tags(len(tags) + len(added))
+            check_number_of_tags(len(row.tags) + len(added))
         except RosterError as error:
             outcomes[index] = error if added else row
             continue
-        existing[index], missing[index] = tags, added
+        changed[index] = row
     statistics = StatisticChanges(tx.now)
-    links = [(rows[index].id, rows[index].status, added) for index, added in missing.items()]
+    links = [(row.id, row.status, missing[row.tags]) for row in changed.values()]
     attached = attach(account_id, links, statistics, tx)
-    changes = []
-    for index, added in missing.items():
-        tags = existing[index] | {key: attached[key] for key in added}
-        names_in_order = tuple(tags[key] for key in sorted(tags))
-        changes.append((rows[index], rows[index]._replace(tags=names_in_order)))
+    tags_after = {}
+    for before in {row.tags for row in changed.values()}:
+        tags = existing[before] | {key: attached[key] for key in missing[before]}
+        tags_after[before] = tuple(tags[key] for key in sorted(tags))
+    changes = [(row, row._replace(tags=tags_after[row.tags])) for row in changed.values()]
     stored = store_changes(account_id, changes, statistics, tx, by)
-    return _in_order(len(rows), outcomes | dict(zip(missing, stored, strict=True)))
+    return _in_order(len(rows), outcomes | dict(zip(changed, stored, strict=True)))
 
 
 def remove_tags(
