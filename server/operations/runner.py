@@ -1,9 +1,9 @@
 """Runs the operations of all accounts in the background of a process.
 
 Accounts take turns: one step of an account, then one of the next, so that a long operation does
-not delay those of others. A step takes about `STEP_SECONDS`, and is followed by a longer pause,
-which leaves the writer and the CPU to calls. A search every second finds operations
-that other processes have started, or that ended with their process.
+not delay those of others. A step takes about `STEP_SECONDS`, with short pauses between its
+statements, and is followed by a pause, which leaves the writer and the CPU to calls. A search every
+second finds operations that other processes have started, or that ended with their process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SELECT_SECONDS = 0.1
 MAX_SELECTED = 50_000
 # Longer steps are faster, but creates wait for them (`get_99th_beside_operation` in `make bench`).
 STEP_SECONDS = 0.005
-PAUSE_PER_STEP = 1.5
+PAUSE_PER_STEP = 0.75
 MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
 # Errors of a database that is not available at the moment.
 _TEMPORARY_ERRORS = (Unavailable, Internal)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from server.errors import OperationLimitReached, OperationNotFound
@@ -10,6 +12,8 @@ from server.operations.rules import ActionKind, BatchRequest, State
 from server.operations.store import OperationRow
 from server.operations.store_steps import LEASE, Selection, StepResult, Steps, select_next
 from server.paging import Page
+from server.storage import transaction
+from server.storage.postgres.transaction import PostgresTransaction
 from server.storage.transaction import Transaction
 from server.subscribers.store_reading import find
 
@@ -75,6 +79,22 @@ def test_a_repeated_step_changes_nothing(tx: Transaction) -> None:
 
     assert store.find(OURS, operation.id, tx).processed == 2
     assert select(tx).ids == ids[2:]
+
+
+def test_a_step_pauses_between_statements_on_sqlite(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
+    start(tx)
+    selection = select(tx)
+    pauses: list[float] = []
+    monkeypatch.setattr(transaction, "SECONDS_BETWEEN_PAUSES", 0.0)
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    before = tx.statements
+
+    STEPS.run(OURS, selection, ONE, tx)
+
+    assert len(pauses) == (0 if isinstance(tx, PostgresTransaction) else tx.statements - before)
 
 
 def test_another_process_waits_until_the_lease_ends(tx: Transaction) -> None:
