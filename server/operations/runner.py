@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 # Accounts that one search returns.
 POLL_LIMIT = 1_000
-# Subscribers of an account that are selected ahead. Look-ups wait for the selection, so that it is
+# Subscribers of an account that are selected ahead. Lookups wait for the selection, so that it is
 # short, unless it takes long anyway: with some filters a second for a large list, however many it
 # selects. Then more are selected.
 FIRST_SELECTED = 2_000

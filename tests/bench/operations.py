@@ -1,6 +1,6 @@
-"""Operations: their speed, and what they cost the look-ups beside them.
+"""Operations: their speed, and what they cost the lookups beside them.
 
-An operation tags a large list while subscribers are looked up at a steady rate. The look-ups are
+An operation tags a large list while subscribers are looked up at a steady rate. The lookups are
 also measured without an operation, in turns. The percentiles of each turn are compared, because two
 short stalls of the machine would determine the percentile of all turns together.
 """
@@ -37,7 +37,7 @@ def stats(folder: Path) -> Iterator[Figures]:
     """Yields the results of both databases.
 
     `get_99th_beside_operation` is the ratio of the 99th percentiles with and without an operation,
-    medians of all turns, and `operation_us_per_row` the time of an operation beside the look-ups.
+    medians of all turns, and `operation_us_per_row` the time of an operation beside the lookups.
     """
     url = f"sqlite:///{folder}/operations.db"
     with _filled(folder, url) as (service, key):

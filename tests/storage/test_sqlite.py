@@ -279,7 +279,7 @@ MAIN, READER = "MainThread", "reader-0"
         ([LOOK_UP, LONG], READER),
         ([thread_name], READER),
     ],
-    ids=["look-up", "short reads", "long read", "short and long reads", "several statements"],
+    ids=["lookup", "short reads", "long read", "short and long reads", "several statements"],
 )
 def test_short_reads_run_on_the_event_loop(
     path: Path, works: list[Work[str]], expected: str
