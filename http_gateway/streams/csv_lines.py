@@ -12,6 +12,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from ..request_errors import RequestError, single_violation
@@ -44,6 +45,15 @@ def _complete_record(delimiter: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"%b(?:[%b]%b)*+" % (cell, delimiter, cell))
 
 
+def _simple_lines(delimiter: bytes) -> re.Pattern[bytes]:
+    """Returns the pattern of lines that are complete records, for a fast check of many lines.
+
+    Quotes only enclose whole cells, and no quoted cell contains a quote or a line break.
+    """
+    quoted = rb'(?<=[%b\n])"[^"\n]*+"(?=[%b\r\n])' % (delimiter, delimiter)
+    return re.compile(rb'[^"]*+(?:%b[^"]*+)*+' % quoted)
+
+
 class CsvParser:
     """Parses a body of CSV into CsvLine messages. The first error ends the stream."""
 
@@ -54,6 +64,7 @@ class CsvParser:
         self._lines = LineSplitter()
         # Until the header is complete, every possible delimiter ends a cell.
         self._complete = _complete_record(b",;\t")
+        self._simple: re.Pattern[bytes] | None = None
         self._delimiter = ""
         # The lines of an incomplete record, and the number of its first line.
         self._incomplete = bytearray()
@@ -61,8 +72,21 @@ class CsvParser:
         self._in_quotes = False
 
     def feed(self, data: bytes) -> Iterator[Record | None]:
-        for line in self._lines.feed(data):
+        lines = self._lines.feed(data)
+        # The first line can continue an incomplete one. Without a known delimiter, it can also
+        # be the header.
+        for line in islice(lines, 1 if self._has_simple_lines(data) else None):
             yield self._record_ending_with(line)
+        for line in lines:
+            if self._in_quotes:
+                yield self._record_ending_with(line)
+            else:
+                yield line if line.data.strip(b"\r\n") else None
+
+    def _has_simple_lines(self, data: bytes) -> bool:
+        """Whether all lines after the first one of a piece are known to be complete records."""
+        start, end = data.find(b"\n") + 1, data.rfind(b"\n") + 1
+        return self._simple is not None and bool(self._simple.fullmatch(data, start, end))
 
     def finish(self) -> Iterator[Record | None]:
         for line in self._lines.finish():
@@ -117,6 +141,7 @@ class CsvParser:
 
     def _set_delimiter(self, delimiter: bytes) -> None:
         self._complete = _complete_record(re.escape(delimiter))
+        self._simple = _simple_lines(re.escape(delimiter))
         self._delimiter = delimiter.decode()
 
     def add(self, records: Sequence[Record], message: Any) -> Added:

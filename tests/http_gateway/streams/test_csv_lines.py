@@ -77,7 +77,7 @@ def test_result_does_not_depend_on_how_the_body_is_split(name: str) -> None:
     st.sampled_from([",", ";", "\t"]),
     st.sampled_from(["\n", "\r\n"]),
     st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
-    st.integers(1, 7),
+    st.integers(1, 40),
 )
 def test_output_of_the_standard_library_can_be_parsed(
     table: list[list[str]], delimiter: str, end: str, quoting: Any, length: int
