@@ -1,19 +1,28 @@
-"""Rows per second of imports, compared with apsw alone."""
+"""Rows per second of imports, compared with apsw alone.
+
+The baseline inserts the same rows into a copy of the database of the service, because inserts
+become slower as a table grows: addresses and IDs of stated times belong between those that are
+stored. It fills the same columns and indexes, with the same PRAGMAs and as many rows in each
+transaction. It builds the rows from numbers; it does not read, validate, count or return them.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 import apsw
 
-from server.ids import ids_at
+from server.clock import system_clock
+from server.ids import first_id_at, ids_at
+from server.storage.sqlite.file import PRAGMAS
 from server.subscribers.fields import Status
+from server.subscribers.history import Actor, Source, origin
+from server.subscribers.row_writer import MAX_ROWS
 
 from .measurement import (
-    SECONDS,
     Figures,
     Rate,
     compared,
@@ -24,10 +33,12 @@ from .measurement import (
     unique_numbers,
 )
 from .subjects import Subject, Subjects
-from .transfers import IMPORT_ROWS, import_rows
+from .transfers import IMPORT_ROWS, first_number, import_rows
 
 # The ID, the email address, the status and the time of creation of a subscriber.
 Person = tuple[str, str, int, int]
+# Returns the person with a number, who may be created at the current time.
+NewPerson = Callable[[int, int], Person]
 _SECONDS_OF_DAY = 86_400
 # 2024-01-31, in milliseconds since 1970.
 _DAY_OF_FILE = 1_706_659_200_000
@@ -37,33 +48,34 @@ def stats(subjects: Subjects) -> Iterator[Figures]:
     """Yields the rates of imports as NDJSON and as CSV, compared with apsw alone."""
     on_sqlite, on_postgresql = subjects.values()
 
-    def apsw() -> float:
-        return apsw_rows_per_second(on_sqlite.service.database)
-
     def imported(subject: Subject, what: str = "import") -> Rate:
         before = cpu_seconds(subject.processes)
         rate = import_rows(subject.service, IMPORT_ROWS, what)
         spent = cpu_seconds(subject.processes) - before
         return Rate(rate, cpu_seconds=1_000 * spent / IMPORT_ROWS)
 
-    def apsw_with_rows_of_file() -> float:
-        return apsw_rows_per_second(on_sqlite.service.database, person_of_file)
+    def inserted(person: NewPerson) -> float:
+        return apsw_rows_per_second(on_sqlite.service.database, MAX_ROWS, person)
 
     ours, other, theirs = in_turns(
-        lambda: imported(on_sqlite), lambda: imported(on_postgresql), apsw
+        lambda: imported(on_sqlite), lambda: imported(on_postgresql), lambda: inserted(new_person)
     )
     yield comparison("import", ours, theirs)
     yield median(other).figures("import_on_postgresql")
-    yield compared("import_csv", lambda: imported(on_sqlite, "import-csv"), apsw_with_rows_of_file)
+    yield compared(
+        "import_csv",
+        lambda: imported(on_sqlite, "import-csv"),
+        lambda: inserted(person_of_file),
+    )
 
 
-def new_person(number: int) -> Person:
+def new_person(number: int, now: int) -> Person:
     """Returns a row like those of bulks and of NDJSON files, with an ascending ID."""
-    email = f"person{number}@example.com"
-    return f"01M7Y2MPAQ{number:016}", email, Status.CONFIRMED.value, 1_700_000_000_000
+    email = f"imported{number}@example.com"
+    return f"{_start_of_id(now)}{number:016}", email, Status.CONFIRMED.value, now
 
 
-def person_of_file(number: int) -> Person:
+def person_of_file(number: int, _now: int) -> Person:
     """Returns a row as an import of `streams.csv_rows` stores it.
 
     The file states no times of confirmations and cancellations, so they are null.
@@ -75,53 +87,78 @@ def person_of_file(number: int) -> Person:
 
 
 @cache
+def _start_of_id(milliseconds: int) -> str:
+    """Returns the part of an ID that depends on its time."""
+    return first_id_at(milliseconds)[:10]
+
+
+@cache
 def _timestamps() -> list[str]:
     """Returns the part of an ID that depends on its time, for each second of the day."""
     times = [_DAY_OF_FILE + 1000 * second for second in range(_SECONDS_OF_DAY)]
     return [subscriber_id[:10] for subscriber_id in ids_at(times, 0)]
 
 
-def apsw_rows_per_second(database: Path, person: Callable[[int], Person] = new_person) -> float:
-    """Inserts numbered rows into a copy of the schema and returns rows per second."""
-    person(0)  # What it caches takes no measured time.
+def apsw_rows_per_second(
+    database: Path, rows_per_transaction: int, person: NewPerson = new_person
+) -> float:
+    """Inserts rows into a copy of the database of a service, and returns rows per second."""
+    person(0, 0)  # What it caches takes no measured time.
     copy = database.with_name(f"baseline{next(unique_numbers)}.db")
-    source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
-    connection = apsw.Connection(str(copy))
-    connection.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = full")
-    connection.execute("PRAGMA foreign_keys = on")
-    for (sql,) in source.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"):
-        if "sqlite_" not in sql:
-            connection.execute(sql)
-    source.close()
-    connection.execute(
-        "INSERT INTO tag VALUES (?, ?, 'newsletter', 'newsletter', '', 0)", ("A" * 26, "T" * 26)
-    )
-    rows, started = 0, time.perf_counter()
-    while time.perf_counter() - started < SECONDS:
-        _insert_bulk(connection, person)
-        rows += 100
+    connection = _copied(database, copy)
+    account_id, tag_id = connection.execute(
+        "SELECT account_id, id FROM tag WHERE name_key = 'newsletter'"
+    ).fetchone()
+    revision, first = connection.execute("SELECT MAX(revision) FROM subscriber").get, first_number()
+    started = time.perf_counter()
+    for start in range(first, first + IMPORT_ROWS, rows_per_transaction):
+        now = system_clock()
+        revision = max(revision + 1, now * 1_000)
+        people = [person(number, now) for number in range(start, start + rows_per_transaction)]
+        _insert(connection, account_id, tag_id, people, revision)
     elapsed = time.perf_counter() - started
     connection.close()
     for file in copy.parent.glob(f"{copy.name}*"):
         file.unlink()
-    return rows / elapsed
+    return IMPORT_ROWS / elapsed
+
+
+def _copied(database: Path, copy: Path) -> apsw.Connection:
+    """Copies a database page by page, synced to disk, and opens it as the service does."""
+    source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = apsw.Connection(str(copy))
+    with connection.backup("main", source, "main") as backup:
+        backup.step()
+    source.close()
+    for name, value in ("journal_mode", "wal"), *PRAGMAS.items():
+        connection.execute(f"PRAGMA {name} = {value}")
+    return connection
 
 
 _COLUMNS = (
     "account_id, id, email, status, created_at, email_key, first_name, last_name, name_key,"
-    " last_name_key, email_unicode_key"
+    " last_name_key, revision, origin"
 )
 
 
-def _insert_bulk(connection: apsw.Connection, person: Callable[[int], Person]) -> None:
-    people, links = [], []
-    for _ in range(100):
-        row = person(next(unique_numbers))
-        names = ("Ada", "Lovelace", "ada lovelace", "lovelace", None)
-        people.append(("A" * 26, *row, row[1], *names))
-        links.append(("A" * 26, row[0], "T" * 26))
+def _insert(
+    connection: apsw.Connection,
+    account_id: str,
+    tag_id: str,
+    people: Sequence[Person],
+    revision: int,
+) -> None:
+    # Any ID has the length of that of an API key.
+    by = Actor(Source.IMPORT, tag_id)
+    origins = {status.value: origin(status, revision // 1_000, by) for status in Status}
+    rows, links = [], []
+    for each in people:
+        subscriber_id, email, status, _ = each
+        names = ("Ada", "Lovelace", "ada lovelace", "lovelace")
+        rows.append((account_id, *each, email, *names, revision, origins[status]))
+        links.append((account_id, subscriber_id, tag_id))
     connection.execute("BEGIN IMMEDIATE")
-    placeholders = ", ".join("?" * len(people[0]))
-    connection.executemany(f"INSERT INTO subscriber ({_COLUMNS}) VALUES ({placeholders})", people)
+    placeholders = ", ".join("?" * len(rows[0]))
+    connection.executemany(f"INSERT INTO subscriber ({_COLUMNS}) VALUES ({placeholders})", rows)
     connection.executemany("INSERT INTO subscriber_tag VALUES (?, ?, ?)", links)
     connection.execute("COMMIT")

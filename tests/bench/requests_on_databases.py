@@ -78,7 +78,7 @@ def bulk_stats(subjects: Subjects) -> Iterator[Figures]:
     """Yields the rates of rows in bulks on both databases, and the ratio to apsw alone."""
 
     def apsw() -> float:
-        return apsw_rows_per_second(subjects[""].service.database)
+        return apsw_rows_per_second(subjects[""].service.database, 100)
 
     yield from measured("bulk_of_100", bulks, subjects, apsw, rows=100)
 

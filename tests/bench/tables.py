@@ -104,7 +104,14 @@ ROWS = (
         in_readme=True,
     ),
     Row(ON_POSTGRESQL, "bulk_of_100_on_postgresql", "rows/s", in_readme=True),
-    Row("import of NDJSON", "import", "rows/s", "apsw alone, as above", 0.50, in_readme=True),
+    Row(
+        "import of NDJSON",
+        "import",
+        "rows/s",
+        "apsw alone, the same rows, 2,000 per transaction",
+        target=0.50,
+        in_readme=True,
+    ),
     Row(ON_POSTGRESQL, "import_on_postgresql", "rows/s", in_readme=True),
     Row(
         "import of CSV with statuses and times",

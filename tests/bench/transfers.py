@@ -47,6 +47,10 @@ def exports_with_links(service: Service) -> Figures:
 
 def import_rows(service: Service, count: int, what: str = "import") -> float:
     """Imports new rows over HTTP, as NDJSON or `import-csv`, and returns rows per second."""
-    first = next(_imported) * EXPORT_ROWS
-    result = outcome(stream(what, service, str(count), str(first)))
+    result = outcome(stream(what, service, str(count), str(first_number())))
     return result["lines"] / result["seconds"]
+
+
+def first_number() -> int:
+    """Returns the number of the first row of an import, so that its rows are new."""
+    return next(_imported) * EXPORT_ROWS

@@ -26,6 +26,14 @@ from ..transaction import Transaction
 
 # The busy timeout: how long a writer waits for another process's transaction.
 BUSY_SECONDS = 5.0
+# The settings of every connection.
+PRAGMAS = {
+    "synchronous": "full",
+    "foreign_keys": 1,
+    "temp_store": "memory",
+    # Overwrites deleted rows, so that a deleted address is not left in the file.
+    "secure_delete": 1,
+}
 # Prepared statements kept by each connection; there are fewer in the code.
 CACHED_STATEMENTS = 300
 
@@ -43,13 +51,7 @@ def connect(path: Path, *, read_only: bool = False) -> APSWDatabase:
         timeout=BUSY_SECONDS,
         flags=flags,
         statementcachesize=CACHED_STATEMENTS,
-        pragmas={
-            "synchronous": "full",
-            "foreign_keys": 1,
-            "temp_store": "memory",
-            # Overwrites deleted rows, so that a deleted address is not left in the file.
-            "secure_delete": 1,
-        },
+        pragmas=PRAGMAS,
     )
 
 
