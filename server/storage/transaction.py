@@ -14,8 +14,8 @@ from .statements import Dialect, Statement
 
 # A transaction in the background pauses before a statement if its last pause was so long ago, in
 # seconds. Shorter statements run without a pause.
-SECONDS_BETWEEN_PAUSES = 0.0003
-PAUSE_SECONDS = 0.00005
+SECONDS_BETWEEN_PAUSES = 0.00015
+PAUSE_SECONDS = 0.0001
 
 
 class Transaction:

@@ -26,6 +26,8 @@ from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.tags import store
 
+from ..cases import each
+
 TIMEOUT = 60.0
 ACCOUNT = "0" * 26
 
@@ -264,7 +266,7 @@ def thread_names(arguments: Sequence[None], tx: Transaction) -> list[str | Excep
     return [thread_name(tx) for _ in arguments]
 
 
-LOOK_UP: Work[str] = SharedWork("key", None, thread_names, has_one_statement=True)
+LOOKUP: Work[str] = SharedWork("key", None, thread_names, has_one_statement=True)
 SHORT: Work[str] = OneStatement(thread_name, is_short=True)
 LONG: Work[str] = OneStatement(thread_name)
 MAIN, READER = "MainThread", "reader-0"
@@ -273,10 +275,10 @@ MAIN, READER = "MainThread", "reader-0"
 @pytest.mark.parametrize(
     ("works", "expected"),
     [
-        ([LOOK_UP], MAIN),
-        ([LOOK_UP, SHORT, LOOK_UP], MAIN),
+        ([LOOKUP], MAIN),
+        ([LOOKUP, SHORT, LOOKUP], MAIN),
         ([LONG], READER),
-        ([LOOK_UP, LONG], READER),
+        ([LOOKUP, LONG], READER),
         ([thread_name], READER),
     ],
     ids=["lookup", "short reads", "long read", "short and long reads", "several statements"],
@@ -291,18 +293,20 @@ def test_short_reads_run_on_the_event_loop(
     assert run(scenario()) == [expected] * len(works)
 
 
-def test_short_reads_run_on_a_thread_during_a_write(path: Path) -> None:
+@each(("reads", "expected"), {"one": (1, [MAIN]), "several": (3, [READER, READER, READER])})
+def test_of_short_reads_only_a_single_one_runs_on_the_event_loop_during_a_write(
+    path: Path, reads: int, expected: list[str]
+) -> None:
     async def scenario() -> Any:
         async with opened_database(path) as database:
             busy = BlockedWriter()
             write = await busy.hold(database)
-            during = await database.read(LOOK_UP)
+            during = await asyncio.gather(*[database.read(LOOKUP) for _ in range(reads)])
             busy.release()
             await write
-            # The writer is idle once the event loop has its result.
-            return during, await database.read(LOOK_UP)
+            return during
 
-    assert run(scenario()) == (READER, MAIN)
+    assert run(scenario()) == expected
 
 
 def test_short_reads_run_on_a_thread_after_a_slow_batch(
@@ -312,7 +316,7 @@ def test_short_reads_run_on_a_thread_after_a_slow_batch(
 
     async def scenario() -> Any:
         async with opened_database(path) as database:
-            return [await database.read(LOOK_UP) for _ in range(3)]
+            return [await database.read(LOOKUP) for _ in range(3)]
 
     assert run(scenario()) == [MAIN, READER, READER]
 
