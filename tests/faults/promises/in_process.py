@@ -15,6 +15,7 @@ from server.accounts.rules import make_secret
 from server.app import App, newest_id
 from server.clock import system_clock
 from server.encryption import KEY_BYTES, Encryption
+from server.messages import JsonResponse
 from server.serving.core import bootstrap
 from server.storage.sqlite.database import SqliteDatabase
 from server.webhooks.egress.client import Client
@@ -50,7 +51,8 @@ class Service:
             reply = await calls(to_message(method, request), metadata=metadata)
         except aio.AioRpcError as error:
             return error_response(error)
-        return Response(200, to_json(reply))
+        message = reply.to_message() if isinstance(reply, JsonResponse) else reply
+        return Response(200, to_json(message))
 
 
 @asynccontextmanager
