@@ -19,6 +19,7 @@ from functools import partial
 from .. import caller
 from ..errors import Internal, OperationNotFound, Unavailable
 from ..storage.database import Database
+from ..storage.transaction import Transaction
 from .store import ids_of_any_account_with_running
 from .store_steps import Selection, StepResult, Steps, select_next
 
@@ -129,13 +130,12 @@ class OperationRunner:
         if selection is None:
             limit = self._limits.get(account_id, FIRST_SELECTED)
             limit = min(limit, max(MAX_SELECTED // (len(self._selections) + 1), MAX_STEP))
-            select = partial(select_next, account_id, self._runner, limit)
-            started = time.monotonic()
-            selection = await self._database.read(select)
+            select = partial(_select, account_id, self._runner, limit)
+            selection, seconds = await self._database.read(select)
             if selection is None:
                 self._forget(account_id)
                 return False
-            if time.monotonic() - started > SELECT_SECONDS:
+            if seconds > SELECT_SECONDS:
                 self._limits[account_id] = min(4 * limit, MAX_SELECTED)
         size = self._sizes.get(account_id, FIRST_STEP)
         ids, rest = selection.ids[:size], selection.ids[size:]
@@ -164,6 +164,14 @@ class OperationRunner:
         self._selections.pop(account_id, None)
         self._sizes.pop(account_id, None)
         self._limits.pop(account_id, None)
+
+
+def _select(
+    account_id: str, runner: str, limit: int, tx: Transaction
+) -> tuple[Selection | None, float]:
+    """Returns the next selection, and how long it took in seconds without waiting for a thread."""
+    started = time.monotonic()
+    return select_next(account_id, runner, limit, tx), time.monotonic() - started
 
 
 def _next_size(size: int, seconds: float) -> int:
