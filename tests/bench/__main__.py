@@ -32,18 +32,18 @@ from . import (
     webhooks,
     workers,
 )
-from .measurement import Figures, ToolMissing
+from .measurement import Stats, ToolMissing
 from .subjects import Subjects, on_databases
 from .tables import HEADER, RESULTS, rows
 
 # Measures in a new folder, and yields results.
-Group = Callable[[Path], Iterator[Figures]]
+Group = Callable[[Path], Iterator[Stats]]
 
 
-def _with_service(stats: Callable[[Service], Iterator[Figures]]) -> Group:
+def _with_service(stats: Callable[[Service], Iterator[Stats]]) -> Group:
     """Measures a service on SQLite."""
 
-    def run(folder: Path) -> Iterator[Figures]:
+    def run(folder: Path) -> Iterator[Stats]:
         service = start(folder, **webhooks.SETTINGS)
         try:
             yield from stats(service)
@@ -53,10 +53,10 @@ def _with_service(stats: Callable[[Service], Iterator[Figures]]) -> Group:
     return run
 
 
-def _on_databases(stats: Callable[[Subjects], Iterator[Figures]]) -> Group:
+def _on_databases(stats: Callable[[Subjects], Iterator[Stats]]) -> Group:
     """Measures services on both databases."""
 
-    def run(folder: Path) -> Iterator[Figures]:
+    def run(folder: Path) -> Iterator[Stats]:
         with on_databases(folder) as subjects:
             yield from stats(subjects)
 
@@ -88,14 +88,14 @@ def main(names: list[str]) -> None:
         raise SystemExit(f"unknown: {', '.join(unknown)}. The groups are {', '.join(GROUPS)}.")
     reaper.start()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
-    results: Figures = {}
+    results: Stats = {}
     others = json.loads(RESULTS.read_text()) if names and RESULTS.exists() else {}
     for name in names or GROUPS:
         console.print(f"Measuring {name} ...")
         try:
             with tempfile.TemporaryDirectory(dir=".") as folder:
-                for figures in GROUPS[name](Path(folder)):
-                    results |= figures
+                for group in GROUPS[name](Path(folder)):
+                    results |= group
                     # Now, because a later measurement can end the program.
                     RESULTS.write_text(json.dumps(others | results, indent=2) + "\n")
         except ToolMissing as missing:

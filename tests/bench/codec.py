@@ -21,14 +21,14 @@ from http_gateway.codec import strict_json
 from http_gateway.codec.transcode import reader, writer
 from http_gateway.request_errors import Violations
 
-from .measurement import Figures, Rate, comparison, row
+from .measurement import Rate, Stats, comparison, row
 
 ROWS = 100
 # The codec takes a tenth of the time of json_format. A turn of one run would measure cold caches.
 TURNS, RUNS = 15, 25
 
 
-def stats() -> Iterator[Figures]:
+def stats() -> Iterator[Stats]:
     """Yields messages per second in each direction, for typical rows."""
     bulk = json.dumps({"subscribers": [row() for _ in range(ROWS)]}).encode()
     request = _read(pb.BulkCreateSubscribersRequest, bulk)
@@ -81,7 +81,7 @@ def _write_json_format(message: Message) -> str:
     return json_format.MessageToJson(message, always_print_fields_with_no_presence=True)
 
 
-def _compared(name: str, roster: Callable[[], Any], baseline: Callable[[], Any]) -> Figures:
+def _compared(name: str, roster: Callable[[], Any], baseline: Callable[[], Any]) -> Stats:
     pairs = [(_rate(roster), _rate(baseline)) for _ in range(TURNS)]
     return comparison(name, *zip(*pairs, strict=True))
 

@@ -23,8 +23,8 @@ from server.subscribers.history import Actor, Source, origin
 from server.subscribers.row_writer import MAX_ROWS
 
 from .measurement import (
-    Figures,
     Rate,
+    Stats,
     compared,
     comparison,
     cpu_seconds,
@@ -44,7 +44,7 @@ _SECONDS_OF_DAY = 86_400
 _DAY_OF_FILE = 1_706_659_200_000
 
 
-def stats(subjects: Subjects) -> Iterator[Figures]:
+def stats(subjects: Subjects) -> Iterator[Stats]:
     """Yields the rates of imports as NDJSON and as CSV, compared with apsw alone."""
     on_sqlite, on_postgresql = subjects.values()
 
@@ -61,7 +61,7 @@ def stats(subjects: Subjects) -> Iterator[Figures]:
         lambda: imported(on_sqlite), lambda: imported(on_postgresql), lambda: inserted(new_person)
     )
     yield comparison("import", ours, theirs)
-    yield median(other).figures("import_on_postgresql")
+    yield median(other).stats("import_on_postgresql")
     yield compared(
         "import_csv",
         lambda: imported(on_sqlite, "import-csv"),

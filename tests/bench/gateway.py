@@ -14,7 +14,7 @@ from roster.v1 import subscribers_pb2, subscribers_pb2_grpc
 from http_gateway.channel.in_process import InProcessChannel
 
 from .gateway_servers import PATH, SUBSCRIBER, Backend
-from .measurement import Figures, compared, load, program, request
+from .measurement import Stats, compared, load, program, request
 
 REQUESTS = [request("GET", PATH, "rk_key")]
 CALLS, REPETITIONS = 20_000, 7
@@ -25,7 +25,7 @@ class EmptyInterceptor(aio.ServerInterceptor):
         return await continuation(details)
 
 
-def stats() -> Iterator[Figures]:
+def stats() -> Iterator[Stats]:
     """Yields the gateway over a network channel, compared with aiohttp and grpc.aio alone."""
     with (
         program("gateway_servers", "backend") as backend,
@@ -37,7 +37,7 @@ def stats() -> Iterator[Figures]:
         )
 
 
-def channel_stats() -> Iterator[Figures]:
+def channel_stats() -> Iterator[Stats]:
     """Yields the overhead of the in-process channel with two empty interceptors."""
     yield {"in_process_call_us": round(uvloop.run(_channel_microseconds()), 1)}
 

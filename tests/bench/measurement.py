@@ -37,7 +37,7 @@ _SCRIPT = Path(__file__).parent / "load.lua"
 unique_numbers = count()
 
 # Results by their names in bench.json.
-Figures = dict[str, float]
+Stats = dict[str, float]
 
 
 class ToolMissing(Exception):
@@ -58,8 +58,8 @@ class Rate(NamedTuple):
         cpu = None if self.cpu_seconds is None else self.cpu_seconds / rows
         return self._replace(per_second=self.per_second * rows, cpu_seconds=cpu)
 
-    def figures(self, name: str) -> Figures:
-        """Returns the figures of this rate. Their names begin with `name`."""
+    def stats(self, name: str) -> Stats:
+        """Returns the statistics of this rate. Their names begin with `name`."""
         values = {
             f"{name}_per_second": round(self.per_second, 1),
             f"{name}_median_ms": self.median_ms and round(self.median_ms, 2),
@@ -212,17 +212,17 @@ def median(rates: Sequence[Rate]) -> Rate:
     return Rate(*medians)
 
 
-def compared(name: str, roster: Work, baseline: Work) -> Figures:
+def compared(name: str, roster: Work, baseline: Work) -> Stats:
     """Measures both alternately, and returns their medians and the median of the ratios."""
     return comparison(name, *in_turns(roster, baseline))
 
 
-def comparison(name: str, roster: Sequence[Rate], baseline: Sequence[Rate]) -> Figures:
+def comparison(name: str, roster: Sequence[Rate], baseline: Sequence[Rate]) -> Stats:
     """Returns the medians of rates that were measured in turns, and of the ratios."""
     pairs = zip(roster, baseline, strict=True)
     ratio = statistics.median(ours.per_second / theirs.per_second for ours, theirs in pairs)
     return {
         name: round(ratio, 3),
-        **median(roster).figures(name),
+        **median(roster).stats(name),
         f"{name}_baseline": round(median(baseline).per_second, 1),
     }

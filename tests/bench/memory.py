@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..processes import Service, start
-from .measurement import Figures
+from .measurement import Stats
 from .transfers import EXPORT_ROWS, IMPORT_ROWS, exports_with_links, import_rows, outcome, stream
 
 
@@ -21,7 +21,7 @@ def memory_mib(process: int) -> float:
     return int(output.stdout) / 1024
 
 
-def start_stats(folder: Path) -> Iterator[Figures]:
+def start_stats(folder: Path) -> Iterator[Stats]:
     """Starts the service three times. Yields the median seconds to ready, and idle memory."""
     times, memory = [], 0.0
     for _ in range(3):
@@ -36,7 +36,7 @@ def start_stats(folder: Path) -> Iterator[Figures]:
     }
 
 
-def export_stats(service: Service) -> Iterator[Figures]:
+def export_stats(service: Service) -> Iterator[Stats]:
     """Yields the rate of exports, and the memory growth of a service during one, in MiB."""
     import_rows(service, IMPORT_ROWS)
     yield exports_with_links(service)

@@ -24,7 +24,7 @@ from server.storage.databases import unit_of_work
 
 from ..postgres import running
 from ..processes import Service, start
-from .measurement import CONNECTIONS, REPETITIONS, SECONDS, SHORT, Figures, request, send
+from .measurement import CONNECTIONS, REPETITIONS, SECONDS, SHORT, Stats, request, send
 from .scale_fill import fill
 
 SUBSCRIBERS = 5_000 if SHORT else 1_000_000
@@ -33,7 +33,7 @@ TURNS = 2 * REPETITIONS
 _numbers = count()
 
 
-def stats(folder: Path) -> Iterator[Figures]:
+def stats(folder: Path) -> Iterator[Stats]:
     """Yields the results of both databases.
 
     `get_99th_beside_operation` is the ratio of the 99th percentiles with and without an operation,
@@ -64,7 +64,7 @@ def _filled(folder: Path, url: str, **settings: str) -> Iterator[tuple[Service, 
         service.stop()
 
 
-def _costs(service: Service, key: str, suffix: str) -> Figures:
+def _costs(service: Service, key: str, suffix: str) -> Stats:
     page = json.loads(send(service.http, "GET", "/api/subscribers?limit=100", b"", key))
     lookups = [request("GET", f"/api/subscribers/{row['id']}", key) for row in page["subscribers"]]
     _latencies(service, lookups)

@@ -13,8 +13,8 @@ from .measurement import (
     LOAD_SECONDS,
     NUMBER,
     SHORT,
-    Figures,
     Rate,
+    Stats,
     Work,
     bulk_request,
     comparison,
@@ -55,7 +55,7 @@ def bulks(subject: Subject) -> list[bytes]:
 Requests = Callable[[Subject], list[bytes]]
 
 
-def stats(subjects: Subjects) -> Iterator[Figures]:
+def stats(subjects: Subjects) -> Iterator[Stats]:
     """Yields the rates of each request on both databases, and ratios to the baselines."""
     on_sqlite = subjects[""]
     single, page = (
@@ -74,7 +74,7 @@ def stats(subjects: Subjects) -> Iterator[Figures]:
         yield from measured("create", creates, subjects, lambda: aiohttp(creates, single))
 
 
-def bulk_stats(subjects: Subjects) -> Iterator[Figures]:
+def bulk_stats(subjects: Subjects) -> Iterator[Stats]:
     """Yields the rates of rows in bulks on both databases, and the ratio to apsw alone."""
 
     def apsw() -> float:
@@ -85,7 +85,7 @@ def bulk_stats(subjects: Subjects) -> Iterator[Figures]:
 
 def measured(
     name: str, requests: Requests, subjects: Subjects, *baseline: Work, rows: int = 1
-) -> Iterator[Figures]:
+) -> Iterator[Stats]:
     """Measures a request on both databases, and the baseline of SQLite if there is one."""
 
     def sent(subject: Subject) -> Rate:
@@ -100,5 +100,5 @@ def measured(
     if compared:
         yield comparison(name, on_sqlite, compared[0])
     else:
-        yield median(on_sqlite).figures(name)
-    yield median(on_postgresql).figures(f"{name}_on_postgresql")
+        yield median(on_sqlite).stats(name)
+    yield median(on_postgresql).stats(f"{name}_on_postgresql")

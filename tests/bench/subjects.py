@@ -30,7 +30,7 @@ class Subject(NamedTuple):
         return self.service.first_key
 
 
-# The service on SQLite and that on PostgreSQL, by the suffix of their figures.
+# The service on SQLite and that on PostgreSQL, by the suffix of their statistics.
 Subjects = dict[str, Subject]
 
 

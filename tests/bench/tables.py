@@ -16,7 +16,7 @@ RESULTS = Path("bench.json")
 HEADER = ("measurement", "Roster", "p50, p99 in ms", "CPU in s", "baseline", "ratio", "target")
 # The table in README.md has no targets.
 HEADER_IN_README = HEADER[:-1]
-# What follows the names of figures of rates in bench.json.
+# What follows the names of statistics of rates in bench.json.
 SUFFIXES = ("_per_second", "_median_ms", "_99th_ms", "_cpu_seconds", "_baseline")
 
 

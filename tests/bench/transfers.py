@@ -8,7 +8,7 @@ import sys
 from itertools import count
 
 from ..processes import Service
-from .measurement import SHORT, Figures, compared
+from .measurement import SHORT, Stats, compared
 
 # Rows of a timed import, and of the export whose memory is measured.
 IMPORT_ROWS = 6_000 if SHORT else 60_000
@@ -33,7 +33,7 @@ def outcome(client: subprocess.Popen[str]) -> dict[str, float]:
     return result
 
 
-def exports_with_links(service: Service) -> Figures:
+def exports_with_links(service: Service) -> Stats:
     """Compares exports with links with plain ones, in turns."""
 
     def rows_per_second(what: str) -> float:

@@ -18,7 +18,7 @@ from server.accounts.rules import hash_secret, make_secret
 
 from .. import memory
 from ..processes import Service, start
-from .measurement import SHORT, Figures, Rate, compared, create_request, load, row, send
+from .measurement import SHORT, Rate, Stats, compared, create_request, load, row, send
 
 # Settings that allow a receiver on the loopback interface.
 SETTINGS = {"ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8", "ROSTER_WEBHOOK_ALLOW_HTTP": "true"}
@@ -32,7 +32,7 @@ TURNS = 1 if SHORT else 45
 TIMEOUT = 30.0
 
 
-def stats(service: Service) -> Iterator[Figures]:
+def stats(service: Service) -> Iterator[Stats]:
     """Yields creations with one webhook and with many, compared with none and one.
 
     The webhooks are disabled: events are recorded but not delivered, so that deliveries use no CPU
@@ -60,7 +60,7 @@ class Delays(NamedTuple):
     last: float
 
 
-def delivery_stats(service: Service) -> Iterator[Figures]:
+def delivery_stats(service: Service) -> Iterator[Stats]:
     """Yields the delays of events after their changes.
 
     The delay starts with the response to the change, which is committed by then. The slowest
@@ -71,7 +71,7 @@ def delivery_stats(service: Service) -> Iterator[Figures]:
     yield {"webhook_median_ms": round(median, 1), "webhook_99th_ms": round(last, 1)}
 
 
-def hanging_endpoint_stats() -> Iterator[Figures]:
+def hanging_endpoint_stats() -> Iterator[Stats]:
     """Yields the ratio of the 99th percentiles with and without a hanging endpoint.
 
     Both are measured in short turns, whose events are combined. The files are in memory: a

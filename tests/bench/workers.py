@@ -17,12 +17,12 @@ from server.accounts.rules import hash_secret, make_secret
 
 from ..postgres import Postgres, running
 from ..processes import Service, start
-from .measurement import Figures, Rate, compared, create_request, load, request, row, send
+from .measurement import Rate, Stats, compared, create_request, load, request, row, send
 
 ACCOUNTS = 8
 
 
-def stats(folder: Path) -> Iterator[Figures]:
+def stats(folder: Path) -> Iterator[Stats]:
     """Yields the comparisons of two workers with one."""
     with (
         running(on_disk=True) as server,
