@@ -64,7 +64,7 @@ _BASIC = Selected(None, is_full=False)
 
 
 class SubscriberResponse(JsonResponse):
-    """The response with one subscriber, whose message has the given type."""
+    """A response that contains one subscriber. `message_type` is the type of its message."""
 
     __slots__ = ("_message_type", "_row", "_selected")
 

@@ -74,9 +74,9 @@ def delivery_stats(service: Service) -> Iterator[Stats]:
 def hanging_endpoint_stats() -> Iterator[Stats]:
     """Yields the ratio of the 99th percentiles with and without a hanging endpoint.
 
-    Both are measured in short turns, whose events are combined. The files are in memory: a
-    shared disk usually syncs in 0.3 ms, but sometimes in hundreds, which would dominate the 99th
-    percentile.
+    The two cases alternate, and the times of all turns are combined. The files are in memory: a
+    sync to a shared disk usually takes 0.3 ms, but sometimes hundreds, which would dominate the
+    99th percentile.
     """
     alone: list[float] = []
     with_hanging: list[float] = []

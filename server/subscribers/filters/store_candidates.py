@@ -22,7 +22,7 @@ from .tree import comparisons, mapped
 # The most candidates to look up, a fraction of the subscribers that a scan reads in that time
 # (`make bench-scale`).
 MAX_CANDIDATES = 20_000
-# The most conditions of a filter whose candidates are counted. Each takes a statement.
+# The maximum number of conditions of a filter that are counted, with one statement each.
 MAX_COUNTED = 3
 
 

@@ -104,7 +104,7 @@ def _named(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
 
 
 def select_candidates(column: str, key: str, key_end: str) -> Any:
-    """Selects the IDs of the subscribers whose address or search key of a name is in a range."""
+    """Selects the IDs of subscribers by a range of addresses, or of search keys of names."""
     other = Subscriber.alias()
     keys = {
         "email_key": [other.email_key],
