@@ -19,6 +19,7 @@ from functools import partial
 from .. import caller
 from ..errors import Internal, OperationNotFound, Unavailable
 from ..storage.database import Database
+from ..storage.shared_work import BackgroundWork
 from ..storage.transaction import Transaction
 from .store import ids_of_any_account_with_running
 from .store_steps import Selection, StepResult, Steps, select_next
@@ -141,7 +142,7 @@ class OperationRunner:
         ids, rest = selection.ids[:size], selection.ids[size:]
         step = selection._replace(ids=ids, is_last=selection.is_last and not rest)
         started = time.monotonic()
-        run = partial(self._steps.run, account_id, step, self._runner)
+        run = BackgroundWork(partial(self._steps.run, account_id, step, self._runner))
         try:
             result = await self._database.write(run)
         except OperationNotFound:

@@ -96,7 +96,6 @@ class Steps:
         self, account_id: str, selection: Selection, runner: str, tx: Transaction
     ) -> StepResult:
         """Changes selected subscribers and stores the progress. Ends after the last selection."""
-        tx.in_background = True
         row = store.find(account_id, selection.operation_id, tx)
         if row.state != State.RUNNING:
             return StepResult.ENDED

@@ -28,9 +28,9 @@ class Transaction:
     `cache` passes facts from one transaction to the next. It contains only facts that other
     transactions of the same database object change. It is empty if other processes can write.
 
-    A transaction that is `in_background` pauses between statements on SQLite, which runs them in
-    the thread of the transaction. Without a pause, the event loop and the readers often wait for
-    its CPU until their scheduler preempts it (`get_99th_beside_operation` in `make bench`).
+    A transaction that is `in_background` pauses between statements. Otherwise the event loop, the
+    readers and the database server would often wait for its CPU until the scheduler preempts it
+    (`get_99th_beside_operation` in `make bench`).
     """
 
     __slots__ = (
@@ -118,13 +118,13 @@ class Transaction:
         self._database.execute_sql("SELECT 1")
 
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
-        self.statements += 1
-        if self.in_background:
-            self._pause()
+        self._begin_statement()
         prepared = statement.prepared(self._dialect, self._database)
         return self._database.execute_sql(prepared.sql, prepared.arguments(values))
 
-    def _pause(self) -> None:
-        if time.perf_counter() - self._resumed_at > SECONDS_BETWEEN_PAUSES:
+    def _begin_statement(self) -> None:
+        """Counts a statement. In the background, pauses first."""
+        self.statements += 1
+        if self.in_background and time.perf_counter() - self._resumed_at > SECONDS_BETWEEN_PAUSES:
             time.sleep(PAUSE_SECONDS)
             self._resumed_at = time.perf_counter()

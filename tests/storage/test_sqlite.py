@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,9 @@ from server.errors import TagAlreadyExists, Unavailable
 from server.paging import Page
 from server.storage.database import StorageError, Work
 from server.storage.executor import batch_executor
-from server.storage.shared_work import OneStatement, SharedWork
+from server.storage.shared_work import BackgroundWork, OneStatement, SharedWork
 from server.storage.sqlite import file
-from server.storage.sqlite.database import SqliteDatabase
+from server.storage.sqlite.database import BACKGROUND_NICENESS, SqliteDatabase
 from server.storage.sqlite.file import connect, file_lock, prepare
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
@@ -30,6 +32,7 @@ from ..cases import each
 
 TIMEOUT = 60.0
 ACCOUNT = "0" * 26
+MAX_NICENESS = 19
 
 
 @pytest.fixture
@@ -128,6 +131,26 @@ def test_queued_writes_form_one_transaction(path: Path) -> None:
     assert names_from_another_program(path) == ["a", "b"]
 
 
+def niceness(_tx: Transaction) -> int:
+    """Returns the niceness of the thread that runs the work."""
+    return os.nice(0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the niceness is that of the process")
+def test_background_work_has_a_lower_priority_in_the_same_transaction(path: Path) -> None:
+    def look(tx: Transaction) -> tuple[list[str], list[str], int]:
+        return names(tx), names_from_another_program(path), niceness(tx)
+
+    async def scenario() -> Any:
+        async with opened_database(path) as database:
+            works = [create("a"), BackgroundWork(look), create("b"), niceness]
+            return await write_together(database, *works)
+
+    _, in_background, _, of_calls = run(scenario())
+    assert in_background == (["a"], [], min(of_calls + BACKGROUND_NICENESS, MAX_NICENESS))
+    assert names_from_another_program(path) == ["a", "b"]
+
+
 def test_write_is_committed_before_it_is_acknowledged(path: Path) -> None:
     async def scenario() -> list[str]:
         async with opened_database(path) as database:
@@ -137,14 +160,18 @@ def test_write_is_committed_before_it_is_acknowledged(path: Path) -> None:
     assert run(scenario()) == ["a"]
 
 
-def test_failed_write_is_rolled_back_alone(path: Path) -> None:
+@pytest.mark.parametrize("as_work", [partial, BackgroundWork], ids=["of a call", "in background"])
+def test_failed_write_is_rolled_back_alone(
+    path: Path, as_work: Callable[[Work[None]], Work[None]]
+) -> None:
     def fail(tx: Transaction) -> None:
         store.create(ACCOUNT, "undone", "", tx)
         raise ValueError("own words")
 
     async def scenario() -> Any:
         async with opened_database(path) as database:
-            return await write_together(database, create("a"), fail, create("a"), create("b"))
+            works = [create("a"), as_work(fail), create("a"), create("b")]
+            return await write_together(database, *works)
 
     _, failed, results, _ = run(scenario())
     assert isinstance(failed, ValueError)

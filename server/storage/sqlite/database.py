@@ -3,7 +3,8 @@
 A write returns after its commit is synced to disk. All writes that queued during the
 previous commit form the next transaction: BEGIN IMMEDIATE, a savepoint for each write or group
 of writes that run together, one COMMIT, then all results. A failed write is rolled back to its
-savepoint; the others are committed. If the commit fails, all writes of the batch fail.
+savepoint; the others are committed. If the commit fails, all writes of the batch fail. The steps
+of operations run in the same transaction, in a thread of lower priority that the writer waits for.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
 last of them was queued. Short reads run on the event loop, see `_is_on_loop`.
@@ -12,10 +13,13 @@ last of them was queued. Short reads run on the event loop, see `_is_on_loop`.
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,7 +38,7 @@ from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..migrate import migrate
 from ..notifications import Listener, Notifications
-from ..shared_work import grouped, is_short, run_together
+from ..shared_work import BackgroundWork, grouped, is_short, run_together
 from ..transaction import Transaction
 from .file import DIALECT, connect, file_lock, prepare, size_of, unusable
 
@@ -49,6 +53,10 @@ SHORT_QUEUE = 64
 STEPS_BETWEEN_CHECKS = 200_000
 # The duration of a slow batch of reads, in seconds.
 SLOW_SECONDS = 0.02
+# The niceness of the thread that runs operations, so that the scheduler preempts it for the event
+# loop and the readers, which otherwise wait for its CPU (`get_99th_beside_operation` in
+# `make bench`). On busy CPUs its steps take longer and become smaller.
+BACKGROUND_NICENESS = 15
 
 
 class SqliteDatabase:
@@ -73,6 +81,9 @@ class SqliteDatabase:
         async with AsyncExitStack() as stack:
             stack.enter_context(file_lock(self._path))
             await interruptible(partial(_bring_up_to_date, self._path))
+            self._background = stack.enter_context(
+                ThreadPoolExecutor(1, "background-writer", initializer=_lower_priority)
+            )
             self._writer = self._write_executor()
             await self._writer.open()
             stack.push_async_callback(self._writer.close)
@@ -83,7 +94,8 @@ class SqliteDatabase:
             self._closing = stack.pop_all()
 
     def _write_executor(self) -> BatchExecutor[Work[Any]]:
-        writer = connect(self._path)
+        # The threads of the writer and of the background never run at the same time.
+        writer = connect(self._path, connection_per_thread=False)
         return BatchExecutor(
             "writer",
             start=lambda: prepare(writer),
@@ -197,7 +209,10 @@ class SqliteDatabase:
             writer.execute_sql("BEGIN IMMEDIATE")
             for group in grouped(items):
                 claimed = list(filter(WorkItem.claim, group))
-                if claimed:
+                if claimed and isinstance(claimed[0].work, BackgroundWork):
+                    done = self._background.submit(self._write_group, writer, claimed)
+                    notified |= done.result()
+                elif claimed:
                     notified |= self._write_group(writer, claimed)
             self._commit(writer)
             self._notifications.notify(notified)
@@ -241,6 +256,16 @@ class SqliteDatabase:
                     tx.accounts_to_notify |= self._write_group(writer, [item])
         writer.execute_sql("RELEASE request")
         return tx.accounts_to_notify
+
+
+def _lower_priority() -> None:
+    """Lets other threads preempt this one on Linux, unless a sandbox denies it.
+
+    Elsewhere the niceness is that of the process.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.nice(BACKGROUND_NICENESS)
 
 
 def _bring_up_to_date(path: Path, interrupted_by: InterruptedBy) -> None:

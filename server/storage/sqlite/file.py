@@ -40,8 +40,13 @@ CACHED_STATEMENTS = 300
 DIALECT = SqliteDialect()
 
 
-def connect(path: Path, *, read_only: bool = False) -> APSWDatabase:
-    """Returns a Peewee database on the file. Each thread that uses it gets its own connection."""
+def connect(
+    path: Path, *, read_only: bool = False, connection_per_thread: bool = True
+) -> APSWDatabase:
+    """Returns a Peewee database on the file.
+
+    Each thread that uses it gets its own connection, or they take turns with one.
+    """
     flags = apsw.SQLITE_OPEN_READONLY if read_only else 0
     if not read_only:
         _create(path)
@@ -52,6 +57,7 @@ def connect(path: Path, *, read_only: bool = False) -> APSWDatabase:
         flags=flags,
         statementcachesize=CACHED_STATEMENTS,
         pragmas=PRAGMAS,
+        thread_safe=connection_per_thread,
     )
 
 
