@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from server.storage.sqlite.database import BACKGROUND_NICENESS
+
 from ...components import free_port, status_of, wait_until
 from ...fronts import HttpFront
 from ...webhooks.receiver import listening
@@ -86,12 +88,35 @@ def test_service_runs_without_privileges(started: Machine) -> None:
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
 
 
-def test_account_of_the_command_line_can_use_webhooks(started: Machine, address: str) -> None:
+def new_key(started: Machine, email: str) -> str:
+    """Creates an account with the command line, and returns its key."""
     created = started.output(
         *("runuser", "-u", "roster", "--", "env", "--chdir=/", DATABASE),
-        *("/opt/roster/bin/roster", "accounts", "create", "--email", "a@example.com", "--json"),
+        *("/opt/roster/bin/roster", "accounts", "create", "--email", email, "--json"),
     )
-    front, key = HttpFront("http", address), json.loads(created)["apiKey"]
+    key: str = json.loads(created)["apiKey"]
+    return key
+
+
+def test_operations_run_with_a_lower_priority(started: Machine, address: str) -> None:
+    front, key = HttpFront("http", address), new_key(started, "b@example.com")
+    assert front.call("CreateSubscriber", key, {"email": "ada@example.com"}).status == 201
+
+    request = {"filter": "email:*", "action": {"addTags": ["vip"]}}
+    assert front.call("BatchChangeSubscribers", key, request).status == 202
+
+    wait_until(lambda: BACKGROUND_NICENESS in nicenesses(started), "no thread has the priority")
+
+
+def nicenesses(started: Machine) -> list[int]:
+    """Returns the niceness of each thread of the service."""
+    tasks = f"/proc/{shown(started, 'MainPID')}/task"
+    files = started.output("sh", "-c", f"cat {tasks}/*/stat").splitlines()
+    return [int(each.rpartition(")")[2].split()[16]) for each in files]
+
+
+def test_account_of_the_command_line_can_use_webhooks(started: Machine, address: str) -> None:
+    front, key = HttpFront("http", address), new_key(started, "a@example.com")
 
     with listening() as receiver:
         assert front.call("CreateWebhook", key, {"url": receiver.url}).status == 201
