@@ -33,7 +33,7 @@ HTML = "text/html; charset=utf-8"
 Page = Callable[[web.BaseRequest, str], Awaitable[Response]]
 
 # Redirects: status and target by path. The target of the root is not permanent.
-REDIRECTS = {"/": (302, "/docs"), "/docs/": (308, "/docs")}
+REDIRECTS = {"/": (302, "/docs"), "/docs/": (308, "/docs"), "/docs/guides": (302, "/docs")}
 
 # Timeout of the health check of the server, in seconds.
 READY_SECONDS = 2.0

@@ -29,6 +29,7 @@ AUTO, JSON, TEXT = "auto", "json", "text"
 PREFIX = "ROSTER_"
 # The API key of commands that call a running service. It is not a setting of the service.
 API_KEY = f"{PREFIX}API_KEY"
+URL = f"{PREFIX}URL"
 # Buckets are stored in memory, so a restart would reset a limit over more than a day.
 MAX_RATE_LIMIT_SECONDS = 86_400
 BACK_UP_POSTGRES = "Use pg_dump or pg_basebackup to back up {}."
@@ -440,7 +441,7 @@ def unknown_variables(environment: Mapping[str, str]) -> dict[str, str | None]:
 
     Variables that Kubernetes sets are omitted.
     """
-    known = [API_KEY, *(setting.environment for setting in SETTINGS.values())]
+    known = [API_KEY, URL, *(setting.environment for setting in SETTINGS.values())]
     # The common prefix is removed: it would make all names similar.
     words = {name.removeprefix(PREFIX): name for name in known}
     return {

@@ -16,7 +16,7 @@ from roster.v1 import http_pb2
 from typer.main import get_command
 
 from server import cli
-from server.config import API_KEY, PREFIX, SETTINGS
+from server.config import API_KEY, PREFIX, SETTINGS, URL
 from server.console import ExitCode
 
 from .bench import tables
@@ -225,7 +225,7 @@ def test_variables_are_settings(name: str) -> None:
     named = set(re.findall(rf"\b{PREFIX}[A-Z_]+\b", read(name)))
 
     known = {setting.environment for setting in SETTINGS.values()}
-    assert named <= known | OTHER_VARIABLES | {API_KEY}
+    assert named <= known | OTHER_VARIABLES | {API_KEY, URL}
 
 
 @each_document

@@ -55,7 +55,8 @@ def batch(
 ) -> None:
     """Change many subscribers at once, selected by a filter or a segment.
 
-    The operation runs in the service. It continues if this command is interrupted.
+    The operation runs in the service. It continues if this command is interrupted, and after a
+    restart of the service. GET /api/operations/ID returns its progress.
     Exit codes: 1 if subscribers could not be changed, 2 if an argument is
     invalid, 6 if the service cannot be reached, 7 if it rejects the request,
     8 if the operation did not succeed, and 130 if the command was interrupted.
@@ -91,7 +92,9 @@ async def _run(client: ServiceClient, request: dict[str, Any]) -> dict[str, Any]
     async with client:
         body = await client.post("/api/subscribers/batch", request)
         operation: dict[str, Any] = body["operation"]
-        with RowProgress(0, 0) as progress:
+        if not operation["done"]:
+            errors.print(f"Operation {operation['id']} started.")
+        with RowProgress(0, 0, noun="subscriber") as progress:
             while not operation["done"]:
                 processed = operation["processed"]
                 progress.show(processed, processed, operation["total"])

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..config import API_KEY, SETTINGS, Setting, Settings
+from ..config import API_KEY, SETTINGS, URL, Setting, Settings
 from ..serving.role import Role
 
 
@@ -24,7 +24,7 @@ DEFAULT_DATABASE_URL = Settings.database_url.default
 SecretKey = Annotated[str, option(Settings.secret_key)]
 # Set by the supervisor for its worker processes.
 Worker = Annotated[Role, typer.Option("--worker", hidden=True)]
-Url = Annotated[str, typer.Option(metavar="URL", help="URL of the service.")]
+Url = Annotated[str, typer.Option(metavar="URL", envvar=URL, help="URL of the service.")]
 LOCAL_URL = "http://127.0.0.1:8080"
 ApiKey = Annotated[
     str,

@@ -55,12 +55,13 @@ class ByteProgress(_Bar):
 class RowProgress(_Bar):
     """The rows done, the speed and the remaining time.
 
-    `done` and `total` estimate the remaining time; they may count lines instead of rows.
+    `noun` is what a row is called. `done` and `total` estimate the remaining time; they may count
+    lines instead of rows.
     """
 
-    def __init__(self, done: int, rows: int, *, hidden: bool = False) -> None:
+    def __init__(self, done: int, rows: int, *, noun: str = "row", hidden: bool = False) -> None:
         columns = (BarColumn(), _Rows(), _Rate(), TimeRemainingColumn())
-        super().__init__(*columns, hidden=hidden, completed=done, rows=rows)
+        super().__init__(*columns, hidden=hidden, completed=done, rows=rows, noun=noun)
 
     def show(self, done: int, rows: int, total: int | None) -> None:
         self._progress.update(self._task, completed=done, rows=rows, total=total)
@@ -68,7 +69,7 @@ class RowProgress(_Bar):
 
 class _Rows(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(pluralized(task.fields["rows"], "row"))
+        return Text(pluralized(task.fields["rows"], task.fields["noun"]))
 
 
 class _Rate(ProgressColumn):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 
-from ..config import API_KEY
+from ..config import API_KEY, URL
 from ..console import CommandError, ExitCode
 from .transfer.files import CHUNK_BYTES
 
@@ -105,7 +105,10 @@ class ServiceClient:
                 ExitCode.UNREACHABLE,
             ) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise CommandError(f"Cannot connect to {self.url}.", ExitCode.UNREACHABLE) from error
+            raise CommandError(
+                f"Cannot connect to {self.url}. Set {URL} or use --url for another address.",
+                ExitCode.UNREACHABLE,
+            ) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise connection_lost(error) from error
         async with response:
@@ -186,6 +189,9 @@ def _error_text(body: Any) -> str:
     error = body.get("error") if isinstance(body, dict) else None
     if not isinstance(error, dict):
         raise ValueError("not an error of the service")
-    details = [f"{detail['field']} {detail['message']}" for detail in error.get("details") or []]
+    details = [
+        f"{detail['field'] or 'The body'} {detail['message']}"
+        for detail in error.get("details") or []
+    ]
     message = str(error.get("message", error.get("code")))
     return " ".join([message, "; ".join(details)]).strip() if details else message

@@ -314,6 +314,9 @@ def validate_row(
         values = dict(row.custom_fields) if len(row.custom_fields) else NO_VALUES
     except ValueError:  # A member has no value, not even null.
         return RowError(Failure.INVALID_FIELD, "customFields")
+    if status is None and not row.is_confirmed and consent_record.unsubscribed_at is not None:
+        # Nothing says that the person has subscribed again since.
+        status = Status.UNSUBSCRIBED
     initial = initial_status(is_confirmed=row.is_confirmed) if status is None else status
     return NewSubscriber(email, profile, initial, tags, values, consent_record, status is not None)
 

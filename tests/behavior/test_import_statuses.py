@@ -40,6 +40,23 @@ def test_new_subscriber_gets_the_status_of_its_row(
     assert by_address(account, "a@b.io")["status"] == status
 
 
+@each_form
+def test_opt_out_without_a_status_is_kept(account: Account, import_: Import) -> None:
+    account.ok("CreateSubscriber", email="c@b.io", isConfirmed=True)
+    opt_out = {"unsubscribedAt": PAST["unsubscribedAt"]}
+    rows = [
+        {"email": "a@b.io", **opt_out},
+        {"email": "b@b.io", **opt_out, "isConfirmed": True},
+        {"email": "c@b.io", **opt_out},
+    ]
+
+    import_(account, rows, onConflict="UPDATE")
+
+    stored = [full(account, row["email"]) for row in rows]
+    assert [row["status"] for row in stored] == ["UNSUBSCRIBED", "CONFIRMED", "UNSUBSCRIBED"]
+    assert [row["unsubscribedAt"] for row in stored] == [PAST["unsubscribedAt"]] * 3
+
+
 @over_http
 @each_form
 @pytest.mark.parametrize("status", ["unsubscribed", "Unsubscribed", "UNSUBSCRIBED"])

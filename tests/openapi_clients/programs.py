@@ -2,7 +2,7 @@
 
 The generator runs with its defaults. Each language has a program in the folder of its name, which
 calls the service with the generated client and asserts the results. It reads the URL of the
-service from ROSTER_URL, a key from ROSTER_KEY and the body of a webhook request from
+service from ROSTER_URL, a key from ROSTER_API_KEY and the body of a webhook request from
 ROSTER_EVENT, prints each of STEPS on a line when it is complete, and exits with 0.
 """
 

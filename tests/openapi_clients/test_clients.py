@@ -29,7 +29,7 @@ def test_generated_client_completes_every_step(client: Program, http_account: Ac
 
     lines = client.run(
         ROSTER_URL=f"http://{http_account.service.http}",
-        ROSTER_KEY=http_account.key,
+        ROSTER_API_KEY=http_account.key,
         ROSTER_EVENT=event,
     )
 

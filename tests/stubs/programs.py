@@ -4,7 +4,7 @@ Each language has a folder with its programs and a module `in_<language>` that b
 returns their commands. There are four programs:
 
     walk      performs STEPS on a service and asserts the results. It reads the address of the
-              service from ROSTER_GRPC_ADDRESS and a key from ROSTER_KEY, prints {"step": NAME}
+              service from ROSTER_GRPC_ADDRESS and a key from ROSTER_API_KEY, prints {"step": NAME}
               as a line of JSON after each step, and exits with 0.
     corpus    reads the corpus at the path in its first argument. For each entry, in order, it
               decodes the message and prints a line of JSON: {"binary": the message encoded

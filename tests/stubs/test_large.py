@@ -21,6 +21,8 @@ def test_client_receives_subscribers_of_maximum_size(
     account = new_account(service, grpc_front)
     create_large_subscribers(with_fields(account), 150)
 
-    (line,) = programs.run(programs.large, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_KEY=account.key)
+    (line,) = programs.run(
+        programs.large, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_API_KEY=account.key
+    )
 
     assert json.loads(line) == {"listed": 100, "exported": 150}

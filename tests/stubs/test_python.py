@@ -124,5 +124,5 @@ def test_package_declares_all_dependencies(
     key = new_account(service, grpc_front).key
     installed = programs(site, tmp_path, interpreter)
 
-    installed.run(installed.walk, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_KEY=key)
+    installed.run(installed.walk, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_API_KEY=key)
     mypy("--python-executable", interpreter, *SOURCES.glob("*.py"), site=site, folder=tmp_path)

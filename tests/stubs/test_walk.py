@@ -20,7 +20,9 @@ def test_program_completes_every_step(
 ) -> None:
     account = new_account(service, grpc_front)
 
-    lines = programs.run(programs.walk, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_KEY=account.key)
+    lines = programs.run(
+        programs.walk, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_API_KEY=account.key
+    )
 
     assert [json.loads(line)["step"] for line in lines] == STEPS
     first, *others = account.ok("ListSubscribers", limit=100)["subscribers"]
@@ -41,7 +43,9 @@ def test_documented_example_creates_a_subscriber(
 ) -> None:
     command = programs.example(code(CLIENTS, f"example: {language}"))
 
-    output = programs.run(command, ROSTER_GRPC_ADDRESS=reader.service.grpc, ROSTER_KEY=reader.key)
+    output = programs.run(
+        command, ROSTER_GRPC_ADDRESS=reader.service.grpc, ROSTER_API_KEY=reader.key
+    )
 
     (newest,) = reader.ok("ListSubscribers", order="desc", limit=1)["subscribers"]
     assert output == [newest["id"]]

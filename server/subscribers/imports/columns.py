@@ -119,7 +119,10 @@ class Columns:
             faults.append(Detail("email", "REQUIRED", "is a required column"))
         if faults:
             # The number of details is limited, but every unknown column is named.
-            listed = f" Unknown columns: {', '.join(unknown)[:MAX_LISTED]}." if unknown else ""
+            listed = ""
+            if unknown:
+                columns = ", ".join(unknown)[:MAX_LISTED]
+                listed = f" Unknown columns: {columns}. Set a preset, or map or ignore them."
             raise ValidationError(faults, f"The header row is not valid.{listed}")
 
     def _duplicates(self, names: Sequence[str], mapped: Mapping[int, tuple[str, ...]]) -> set[int]:

@@ -19,7 +19,7 @@ func main() {
 	configuration.Servers = roster.ServerConfigurations{{URL: os.Getenv("ROSTER_URL")}}
 	client := roster.NewAPIClient(configuration)
 	ctx := context.WithValue(
-		context.Background(), roster.ContextAccessToken, os.Getenv("ROSTER_KEY"))
+		context.Background(), roster.ContextAccessToken, os.Getenv("ROSTER_API_KEY"))
 
 	id := create(ctx, client)
 	read(ctx, client, id)

@@ -28,7 +28,7 @@ from openapi_client.exceptions import NotFoundException
 
 def main() -> None:
     configuration = Configuration(
-        host=os.environ["ROSTER_URL"], access_token=os.environ["ROSTER_KEY"]
+        host=os.environ["ROSTER_URL"], access_token=os.environ["ROSTER_API_KEY"]
     )
     with ApiClient(configuration) as client:
         id_ = create(client)

@@ -16,7 +16,7 @@ import {
 
 const configuration = new Configuration({
   basePath: process.env.ROSTER_URL,
-  accessToken: process.env.ROSTER_KEY,
+  accessToken: process.env.ROSTER_API_KEY,
 });
 const subscribers = new SubscribersApi(configuration);
 

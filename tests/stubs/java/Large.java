@@ -12,7 +12,7 @@ public final class Large {
     var headers = new Metadata();
     headers.put(
         Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER),
-        "Bearer " + System.getenv("ROSTER_KEY"));
+        "Bearer " + System.getenv("ROSTER_API_KEY"));
     ManagedChannel channel =
         Grpc.newChannelBuilder(System.getenv("ROSTER_GRPC_ADDRESS"), InsecureChannelCredentials.create())
             .build();

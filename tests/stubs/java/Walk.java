@@ -52,7 +52,7 @@ public final class Walk {
         Grpc.newChannelBuilder(System.getenv("ROSTER_GRPC_ADDRESS"), InsecureChannelCredentials.create())
             .build();
     try {
-      new Walk(channel, System.getenv("ROSTER_KEY")).takeEveryStep();
+      new Walk(channel, System.getenv("ROSTER_API_KEY")).takeEveryStep();
     } finally {
       channel.shutdownNow().awaitTermination(5, TimeUnit.SECONDS);
     }

@@ -11,7 +11,7 @@ from roster.v1.subscribers_pb2_grpc import SubscriberServiceStub
 
 
 def main() -> None:
-    key = (("authorization", f"Bearer {os.environ['ROSTER_KEY']}"),)
+    key = (("authorization", f"Bearer {os.environ['ROSTER_API_KEY']}"),)
     with grpc.insecure_channel(os.environ["ROSTER_GRPC_ADDRESS"]) as channel:
         subscribers = SubscriberServiceStub(channel)
         page = subscribers.ListSubscribers(ListSubscribersRequest(limit=100), metadata=key)

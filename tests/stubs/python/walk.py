@@ -35,7 +35,7 @@ ADDRESS = os.environ["ROSTER_GRPC_ADDRESS"]
 
 
 def main() -> None:
-    with client.channel(ADDRESS, os.environ["ROSTER_KEY"], tls=None) as channel:
+    with client.channel(ADDRESS, os.environ["ROSTER_API_KEY"], tls=None) as channel:
         subscribers, tags = SubscriberServiceStub(channel), TagServiceStub(channel)
         authenticate(tags)
         ada = create(subscribers)

@@ -18,7 +18,7 @@ import {
 
 const client = new Client(process.env.ROSTER_GRPC_ADDRESS ?? "", credentials.createInsecure());
 const metadata = new Metadata();
-metadata.set("authorization", `Bearer ${process.env.ROSTER_KEY}`);
+metadata.set("authorization", `Bearer ${process.env.ROSTER_API_KEY}`);
 
 function serialize<T extends DescMessage>(schema: T) {
   return (message: MessageShape<T>) => Buffer.from(toBinary(schema, message));

@@ -26,7 +26,7 @@ const session: Session = {
   tags: createClient(TagService, transport),
   fields: createClient(CustomFieldService, transport),
   webhooks: createClient(WebhookService, transport),
-  headers: { authorization: `Bearer ${process.env.ROSTER_KEY}` },
+  headers: { authorization: `Bearer ${process.env.ROSTER_API_KEY}` },
 };
 for (const [step, take] of Object.entries(steps)) {
   await take(session);

@@ -2944,7 +2944,8 @@ type ImportSubscriber struct {
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Custom field values by key.
 	CustomFields *structpb.Struct `protobuf:"bytes,6,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
-	// Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED.
+	// Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNSUBSCRIBED if the
+	// row has unsubscribedAt, otherwise UNCONFIRMED.
 	Status Subscriber_Status `protobuf:"varint,7,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
 	// Time of creation, with millisecond precision: since 1970, and at most a
 	// day in the future. Default: the time of the import.

@@ -1580,7 +1580,9 @@ class ImportSubscriber(_message.Message):
     a status.
     """
     status: Global___Subscriber.Status.ValueType
-    """Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED."""
+    """Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNSUBSCRIBED if the
+    row has unsubscribedAt, otherwise UNCONFIRMED.
+    """
     consent_source: _builtins.str
     """Origin of the consent, such as the name of a form. At most 200 characters."""
     consent_ip: _builtins.str

@@ -1730,7 +1730,8 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
   customFields?: JsonObject | undefined;
 
   /**
-   * Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED.
+   * Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNSUBSCRIBED if the
+   * row has unsubscribedAt, otherwise UNCONFIRMED.
    *
    * @generated from field: roster.v1.Subscriber.Status status = 7;
    */

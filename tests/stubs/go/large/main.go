@@ -22,7 +22,7 @@ func main() {
 	check(err)
 	defer connection.Close()
 	subscribers := rosterv1.NewSubscriberServiceClient(connection)
-	key := "Bearer " + os.Getenv("ROSTER_KEY")
+	key := "Bearer " + os.Getenv("ROSTER_API_KEY")
 	withKey := metadata.AppendToOutgoingContext(context.Background(), "authorization", key)
 
 	page, err := subscribers.ListSubscribers(withKey, &rosterv1.ListSubscribersRequest{Limit: 100})

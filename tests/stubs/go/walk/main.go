@@ -31,7 +31,7 @@ func main() {
 	check(err)
 	defer connection.Close()
 
-	key := "Bearer " + os.Getenv("ROSTER_KEY")
+	key := "Bearer " + os.Getenv("ROSTER_API_KEY")
 	walk := &walker{
 		context:     metadata.AppendToOutgoingContext(context.Background(), "authorization", key),
 		subscribers: rosterv1.NewSubscriberServiceClient(connection),
