@@ -197,7 +197,8 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
         outcome = "updated" if run.on_conflict is OnConflict.UPDATE else "skipped"
         lines.append(
             "The import was resumed. Rows that were stored before the interruption without a"
-            f" received result are counted as {outcome}."
+            f" received result are counted as {outcome}. What follows is of the rows after line"
+            f" {run.resumed_after:,}."
         )
     lines += summary_lines(run.summary)
     if path is not None:
