@@ -73,6 +73,9 @@ class Converter:
             yield valid.encode()
             self._count(valid)
             raise self._error() from None
+        except UnicodeError:
+            # UTF-16 without a byte order mark.
+            raise self._error() from None
         # A lone surrogate cannot be encoded.
         yield text.encode(errors="replace")
         self._count(text)

@@ -16,7 +16,7 @@ from ..caller import account_id, current
 from ..custom_fields.rules import check_size, check_values
 from ..custom_fields.store import types as custom_field_types
 from ..errors import Detail, OperationNotFound, Unavailable, ValidationError, invalid
-from ..ids import checked_id, is_id
+from ..ids import checked_id
 from ..messages import Context, check_page, struct_to_dict, timestamp
 from ..paging import page_of
 from ..storage.database import Database
@@ -65,8 +65,8 @@ class OperationService(OperationServiceServicer):
             raise invalid("filter", code, "must be set, or segment, or ids, but only one of them")
         texts, ids = await self._filters.texts(request.filter, request.segment), None
         if request.ids:
-            ids = sorted({text for text in request.ids if is_id(text)})
-            total = len(set(request.ids))
+            ids = sorted(set(request.ids))
+            total = len(ids)
         else:
             filters = with_expression(Filter(), await self._filters.expression(texts))
             total = await self._database.read(partial(count_matches, account, filters))

@@ -43,16 +43,11 @@ LEASE = 5_000
 
 
 class Selection(NamedTuple):
-    """The next subscribers of an operation. `expression` is None if the request has their IDs.
-
-    `is_last` is whether no others follow. An operation `has_failed` if its filter is invalid.
-    """
+    """The next subscribers of an operation, and whether no others follow."""
 
     operation_id: str
     ids: list[str]
     is_last: bool
-    expression: FilterExpression | None = None
-    has_failed: bool = False
 
 
 class StepResult(Enum):
@@ -75,14 +70,14 @@ def select_next(account_id: str, runner: str, limit: int, tx: Transaction) -> Se
     if ids is not None:
         return Selection(row.id, [each for each in ids if each > row.after_id], is_last=True)
     try:
-        tree = joined(And, [parsed(text) for text in row.batch.texts])
-        expression = filter_expression(tree, custom_field_types(account_id, tx))
+        expression = _expression(account_id, row, tx)
     except ValidationError:
-        return Selection(row.id, [], is_last=True, has_failed=True)
+        # The step fails for the same reason.
+        return Selection(row.id, [], is_last=True)
     # Later subscribers have greater IDs than the operation.
     filters = with_expression(Filter(end_id=row.id), expression)
     found = ids_after(account_id, filters, row.after_id or None, limit, tx)
-    return Selection(row.id, found, is_last=len(found) < limit, expression=expression)
+    return Selection(row.id, found, is_last=len(found) < limit)
 
 
 class Steps:
@@ -101,16 +96,19 @@ class Steps:
             return StepResult.ENDED
         if _is_taken(row, runner, tx):
             return StepResult.TAKEN
-        if selection.has_failed:
+        try:
+            # A custom field may have been deleted since the selection.
+            expression = _expression(account_id, row, tx) if row.batch.texts else None
+        except ValidationError:
             store.end(account_id, row, State.FAILED, tx)
             return StepResult.ENDED
         ids = [each for each in selection.ids if each > row.after_id]
         failures = Counter(row.failures)
         processed = row.processed
         if ids:
-            rows = self._matching(account_id, ids, selection.expression, tx)
+            rows = self._matching(account_id, ids, expression, tx)
             processed += len(rows)
-            if selection.expression is None:
+            if expression is None:
                 processed = row.processed + len(ids)
                 failures[SubscriberNotFound.reason] += len(ids) - len(rows)
             if rows:
@@ -169,6 +167,15 @@ class Steps:
                 for row in rows:
                     self._subscribers.delete(account_id, row.id, tx)
         return Counter(each.reason for each in outcomes if isinstance(each, RosterError))
+
+
+def _expression(account_id: str, row: OperationRow, tx: Transaction) -> FilterExpression:
+    """Returns the filter of an operation.
+
+    Raises ValidationError if a custom field in it does not exist.
+    """
+    tree = joined(And, [parsed(text) for text in row.batch.texts])
+    return filter_expression(tree, custom_field_types(account_id, tx))
 
 
 def _is_taken(row: OperationRow, runner: str, tx: Transaction) -> bool:

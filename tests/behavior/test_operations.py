@@ -127,11 +127,11 @@ def test_a_segment_or_ids_select_the_subscribers(account: Account) -> None:
     segment = account.ok("CreateSegment", name="Bs", filter='email = "b*"')["segment"]["id"]
 
     by_segment = run(account, segment=segment, action={"addTags": ["b"]})
-    by_ids = run(account, ids=[bob, ada, bob, MISSING_ID], action={"addTags": ["chosen"]})
+    by_ids = run(account, ids=[bob, ada, bob, MISSING_ID, "x"], action={"addTags": ["chosen"]})
 
     assert (by_segment["segment"], by_segment["filter"], by_segment["total"]) == (segment, "", 1)
-    assert by_ids["failed"] == [{"reason": "SUBSCRIBER_NOT_FOUND", "total": 1}]
-    assert (by_ids["total"], by_ids["processed"]) == (3, 3)
+    assert by_ids["failed"] == [{"reason": "SUBSCRIBER_NOT_FOUND", "total": 2}]
+    assert (by_ids["total"], by_ids["processed"]) == (4, 4)
     tags = [tags_of(account, name) for name in ("ada", "bob", "eve")]
     assert tags == [["chosen"], ["b", "chosen"], []]
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from server.custom_fields import store as custom_fields
 from server.errors import OperationLimitReached, OperationNotFound
 from server.operations import rules, store
 from server.operations.rules import ActionKind, BatchRequest, State
@@ -18,7 +19,7 @@ from server.storage.shared_work import BackgroundWork
 from server.storage.transaction import Transaction
 from server.subscribers.store_reading import find
 
-from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, new
+from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, field, new
 
 STEPS = Steps(SUPPRESSIONS)
 ONE, OTHER = "one process", "another process"
@@ -119,6 +120,21 @@ def test_a_canceled_operation_is_not_continued(tx: Transaction) -> None:
     assert STEPS.run(OURS, selection, ONE, tx) is StepResult.ENDED
     assert names_with(tx, "vip", "ada") == []
     assert select_next(OURS, ONE, LIMIT, tx) is None
+
+
+def test_a_filter_that_becomes_invalid_after_the_selection_fails_the_operation(
+    tx: Transaction,
+) -> None:
+    plan = field(OURS, tx, "plan")
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
+    operation = start(tx, "NOT customFields.plan = pro")
+    selection = select(tx)
+    custom_fields.delete(OURS, plan, tx)
+
+    assert STEPS.run(OURS, selection, ONE, tx) is StepResult.ENDED
+
+    assert store.find(OURS, operation.id, tx).state == State.FAILED
+    assert names_with(tx, "vip", "ada") == []
 
 
 def test_a_filter_that_became_invalid_fails_the_operation(tx: Transaction) -> None:

@@ -55,9 +55,10 @@ def test_utf_16_big_endian_is_detected() -> None:
     [
         ("windows-1252", b"a\nb,\xe9\nc\x81d", "a\nb,é\nc", "cp1252 (line 3, byte 2)"),
         ("utf-16-be", b"\0a\0\n\0b\xd8\0\0c", "a\nb", "utf-16-be (line 2, byte 3)"),
+        ("utf-16", b"a\0\n\0", "", "utf-16 (line 1, byte 1)"),
         ("", b"\xff\xfea\0\n\0b\0c", "a\nb", "utf-16 (line 2, byte 3)"),
     ],
-    ids=["undefined byte", "lone surrogate", "incomplete"],
+    ids=["undefined byte", "lone surrogate", "no byte order mark", "incomplete"],
 )
 def test_invalid_byte_is_rejected_with_its_position_after_the_text_before_it(
     charset: str, body: bytes, valid: str, message: str, size: int
