@@ -4,8 +4,8 @@ Lines are written in batches, every tenth of a second, directly to the file desc
 are not written yet are lost if the process is killed. All other messages use `logging`, in the
 same format.
 
-The line of a gRPC call is formatted when it is written, not when the call ends, because gRPC
-serializes the response after the end of the handler.
+A line is formatted when it is written, not when the call ends, because gRPC serializes the response
+after the end of the handler. Many lines together also take less time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RequestLog:
 
     def __init__(self, descriptor: int = 2, *, enabled: bool = True, as_text: bool = False) -> None:
         self._descriptor = descriptor
-        self._pending: list[RequestRecord | str] = []
+        self._pending: list[RequestRecord] = []
         self._format: Callable[[RequestRecord], str] = text_line if as_text else json_line
         self.enabled = enabled
 
@@ -41,13 +41,12 @@ class RequestLog:
         if not self._pending:
             asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
         record.ended = time.time()
-        self._pending.append(self._format(record) if record.method else record)
+        self._pending.append(record)
 
     def flush(self) -> None:
         """Writes the pending lines."""
         pending, self._pending = self._pending, []
-        lines = [line if isinstance(line, str) else self._format(line) for line in pending]
-        data = "".join(lines).encode()
+        data = "".join(map(self._format, pending)).encode()
         # Calls continue even if the reader of the log has closed it.
         with suppress(OSError):
             begin = 0
