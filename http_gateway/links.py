@@ -18,7 +18,8 @@ def next_page(path: str, query: str, token: str) -> str:
     """
     parts = [part for part in query.split("&") if part and _name(part) not in _PAGE_PARAMETERS]
     parts.append(f"pageToken={quote(token, safe='')}")
-    return f'<{_encoded(path)}?{_encoded("&".join(parts))}>; rel="next"'
+    target = _encoded(f"{path}?{'&'.join(parts)}")
+    return f'<{target}>; rel="next"'
 
 
 def _name(part: str) -> str:

@@ -36,11 +36,12 @@ def list_query(
     """Returns the query of a request. Raises ValidationError for a token of another list."""
     page, descending = page_of(request), request.order == "desc"
     email = parse_email(request.email) if request.email else None
-    filters = export_filter(request, expression)._replace(
-        email_key=email.key if email else None,
-        prefix=key_prefix(request.q) if request.q else None,
-        folded_prefix=search_text(request.q) if request.q else None,
-    )
+    filters = export_filter(request, expression)
+    if email:
+        filters = filters._replace(email_key=email.key)
+    if request.q:
+        prefix, folded_prefix = key_prefix(request.q), search_text(request.q)
+        filters = filters._replace(prefix=prefix, folded_prefix=folded_prefix)
     order_by = Order.UPDATED if request.order_by == "updatedAt" else Order.CREATED
     list_key = repr((filters, order_by, descending))
     position = PagePosition(page.limit, page.offset, descending=descending, order_by=order_by)

@@ -110,7 +110,7 @@ class SubscribersResponse(JsonResponse):
         self._number = number
         self._limit = limit
         self.next_page_token = next_page_token
-        if sum(len(row.tags) + len(row.values) for row in rows) > _ITEMS_OF_SMALL_PAGE:
+        if sum([len(row.tags) + len(row.values) for row in rows]) > _ITEMS_OF_SMALL_PAGE:
             check_page(self.to_message())
 
     def to_message(self) -> pb.ListSubscribersResponse:

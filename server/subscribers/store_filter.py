@@ -30,6 +30,9 @@ class Filter(NamedTuple):
     expression: FilterExpression | None = None
 
 
+NO_FILTER = Filter()
+
+
 def with_expression(filters: Filter, expression: FilterExpression) -> Filter:
     """Adds an expression. Conditions that the other filters can express replace those.
 

@@ -32,7 +32,7 @@ from .filters.store_conditions import condition_of
 from .filters.store_sets import count_matching, select_matching
 from .filters.tree import And, joined
 from .models import Subscriber, SubscriberTag
-from .store_filter import Filter
+from .store_filter import NO_FILTER, Filter
 from .store_reading import SelectedRow, complete, select_rows
 from .store_search import count_search, is_search, search_rows
 
@@ -142,11 +142,11 @@ def _rows_and_total(
 
 def has_one_statement(filters: Filter, position: PagePosition) -> bool:
     """Whether a page that is not empty takes one statement, which also counts the matches."""
+    if not _is_filtered(filters):
+        return not _is_by_offset(filters, position)
     shape = _shape(filters)
-    if _is_by_offset(filters, position) or shape.is_search or shape.set_of_tree is not None:
-        return False
-    # Otherwise the filters of the page and those of the total are different.
-    return position.after is None or not _is_filtered(filters)
+    # After an ID, the filters of the page and those of the total are different.
+    return position.after is None and not shape.is_search and shape.set_of_tree is None
 
 
 def is_short(filters: Filter, position: PagePosition) -> bool:
@@ -161,7 +161,7 @@ def _is_by_offset(filters: Filter, position: PagePosition) -> bool:
 
 
 def _is_filtered(filters: Filter) -> bool:
-    return any(value is not None for value in filters)
+    return filters != NO_FILTER
 
 
 def page_without_total(
@@ -276,6 +276,8 @@ def _values_after(filters: Filter, position: PagePosition) -> dict[str, str | in
 
 def _values(filters: Filter) -> dict[str, str | int]:
     """Returns the parameters of the filters that are set."""
+    if not _is_filtered(filters):
+        return {}
     values: dict[str, Any] = {
         name: value for name, value in zip(_NAMES, filters, strict=False) if value is not None
     }

@@ -24,6 +24,8 @@ Reference = str | Email
 # A row of `select_rows`: the attributes of SubscriberRow, with tags and values as JSON.
 SelectedRow = tuple[Any, ...]
 
+_TAGS, _VALUES = map(SubscriberRow._fields.index, ("tags", "values"))
+
 IN_ACCOUNT = Subscriber.account_id == param("account_id")
 ONE = IN_ACCOUNT & (Subscriber.id == param("id"))
 
@@ -153,9 +155,10 @@ def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) 
 
 def complete(row: SelectedRow) -> SubscriberRow:
     """Returns a row of `select_rows` with parsed tags and values."""
-    *columns, names, created_at, values = row
-    tags = _names(names) if names else ()
-    return SubscriberRow._make((*columns, tags, created_at, _values(values)))
+    columns = list(row)
+    columns[_TAGS] = _names(columns[_TAGS]) if columns[_TAGS] else ()
+    columns[_VALUES] = _values(columns[_VALUES])
+    return SubscriberRow._make(columns)
 
 
 @cached_if_short
