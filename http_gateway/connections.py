@@ -48,6 +48,7 @@ class Connection(RequestHandler):
         super().__init__(server, loop=loop, **aiohttp_options)
         self._options = options
         self._load = load
+        self._time = loop.time
         # The time of the last response from a handler.
         self._responded_at = loop.time()
         # Called when the connection will close after the current response. From then on aiohttp
@@ -72,7 +73,8 @@ class Connection(RequestHandler):
     def data_received(self, data: bytes) -> None:
         queued = len(self._messages)
         is_idle = not self._unanswered and (self._last_body is None or self._last_body.is_eof())
-        if is_idle and self._head_timer is None and self._reject_if_overloaded(data):
+        may_reject = self._load.is_full and is_idle and self._head_timer is None
+        if may_reject and self._reject(data):
             return
         super().data_received(data)
         if len(self._messages) > queued:
@@ -84,16 +86,16 @@ class Connection(RequestHandler):
                 self._options.head_seconds, self._reject_slow_head
             )
 
-    def _reject_if_overloaded(self, data: bytes) -> bool:
-        """Rejects a complete request if the gateway is overloaded. Returns whether it did."""
-        loop = asyncio.get_running_loop()
+    def _reject(self, data: bytes) -> bool:
+        """Rejects a complete request of an overloaded gateway. Returns whether it did."""
         # aiohttp does not see rejected requests, and would close their connection as idle.
-        is_stale = loop.time() - self._responded_at > self._options.keepalive_seconds / 2
+        is_stale = self._time() - self._responded_at > self._options.keepalive_seconds / 2
         load = self._load
-        if not load.is_full or load.is_draining or is_stale or self.transport is None:
+        if load.is_draining or is_stale or self.transport is None:
             return False
         head, end, body = data.partition(b"\r\n\r\n")
         try:
+            loop = asyncio.get_running_loop()
             parser = HttpRequestParser(self, loop, 2**16, **HEAD_LIMITS)
             messages, _, _ = parser.feed_data(head + end)
         except HttpProcessingError:
@@ -134,7 +136,7 @@ class Connection(RequestHandler):
             return await super().finish_response(request, resp, start_time)
         finally:
             self._unanswered -= 1
-            self._responded_at = asyncio.get_running_loop().time()
+            self._responded_at = self._time()
 
     def _stop_head_timer(self) -> None:
         if self._head_timer is not None:

@@ -46,6 +46,7 @@ class Server(web.Server):
         super().__init__(
             cast("Any", handler), request_factory=self._request, handler_cancellation=True
         )
+        self._event_loop = asyncio.get_running_loop()
         self.options = options or Options()
         self.load = load or LoadShedder(self.options)
         # The most connections at once, and how many beyond them were rejected so far.
@@ -71,7 +72,7 @@ class Server(web.Server):
     def _request(self, *arguments: Any) -> Request:
         return Request(
             *arguments,
-            asyncio.get_running_loop(),
+            self._event_loop,
             options=self.options,
             is_draining=lambda: self.load.is_draining,
         )

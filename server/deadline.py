@@ -6,18 +6,18 @@ deadline.
 
 from __future__ import annotations
 
-import asyncio
+import time
 from contextvars import ContextVar
 
 _end: ContextVar[float | None] = ContextVar("end", default=None)
 
 
 def set_deadline(end: float | None) -> None:
-    """Sets the deadline of the current call, in the event loop's time; None for no deadline."""
+    """Sets the deadline of the current call, in the time of `time.monotonic`; None for none."""
     _end.set(end)
 
 
 def seconds_left() -> float | None:
     """Returns the seconds until the deadline, or None if there is none."""
     end = _end.get()
-    return None if end is None else end - asyncio.get_running_loop().time()
+    return None if end is None else end - time.monotonic()

@@ -89,10 +89,10 @@ def first_id_after(value: Timestamp) -> str:
 
 def created_range(request: Any) -> tuple[str | None, str | None]:
     """Returns the first ID and the exclusive end ID of `created_after` and `created_before`."""
-    after, before = request.created_after, request.created_before
+    has_after, has_before = map(request.HasField, ("created_after", "created_before"))
     return (
-        first_id_after(after) if request.HasField("created_after") else None,
-        first_id_at_or_after(before) if request.HasField("created_before") else None,
+        first_id_after(request.created_after) if has_after else None,
+        first_id_at_or_after(request.created_before) if has_before else None,
     )
 
 

@@ -32,6 +32,11 @@ class Method(Protocol):
 class BaseCall(aio.Call):
     """A call of a method. Subclasses run it and return its responses."""
 
+    # The status of a finished call.
+    _status: StatusCode | None = None
+    _callbacks: tuple[Callable[[Any], None], ...] = ()
+    _task: asyncio.Task[Any] | None = None
+
     def __init__(
         self, method: Method, request: Any, metadata: Metadata, timeout: float | None
     ) -> None:
@@ -39,10 +44,6 @@ class BaseCall(aio.Call):
         self._method = method
         self._request = request
         self._context = Context(metadata, deadline)
-        # The status of a finished call.
-        self._status: StatusCode | None = None
-        self._callbacks: list[Callable[[Any], None]] = []
-        self._task: asyncio.Task[Any] | None = None
 
     @property
     def trailing(self) -> Metadata:
@@ -89,7 +90,7 @@ class BaseCall(aio.Call):
         return self._context.time_remaining()
 
     def add_done_callback(self, callback: Callable[[Any], None]) -> None:
-        self._callbacks.append(callback)
+        self._callbacks = (*self._callbacks, callback)
 
     async def initial_metadata(self) -> aio.Metadata:
         return aio.Metadata(*self._context.initial)

@@ -25,14 +25,14 @@ class Context(aio.ServicerContext[Any, Any]):
 
     # Set when the response of a streaming call has started; None for other calls.
     started: asyncio.Event | None = None
+    initial: Metadata = ()
+    trailing: Metadata = ()
+    _code: grpc.StatusCode | None = None
+    _details = ""
 
     def __init__(self, metadata: Metadata, deadline: float | None) -> None:
         self._metadata = metadata
         self._deadline = deadline
-        self._code: grpc.StatusCode | None = None
-        self._details = ""
-        self.initial: Metadata = ()
-        self.trailing: Metadata = ()
 
     def invocation_metadata(self) -> Metadata:  # type: ignore[override]
         return self._metadata

@@ -8,18 +8,13 @@ from typing import Any
 
 from grpc import StatusCode, aio
 
-from .calls import BaseCall, Method
-from .context import Metadata
+from .calls import BaseCall
 
 
 class Call(BaseCall, aio.UnaryUnaryCall[Any, Any]):
     """A call with one response. Awaiting it runs it, and returns the response."""
 
-    def __init__(
-        self, method: Method, request: Any, metadata: Metadata, timeout: float | None
-    ) -> None:
-        super().__init__(method, request, metadata, timeout)
-        self._response: Any = None
+    _response: Any = None
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self._run().__await__()
@@ -28,22 +23,19 @@ class Call(BaseCall, aio.UnaryUnaryCall[Any, Any]):
         if self._status is StatusCode.CANCELLED:
             raise asyncio.CancelledError
         if self._status is None:
-            self._response = await self._run_behavior()
+            self._task = asyncio.current_task()
+            behavior = self._method.behavior or await self._method.resolve()
+            try:
+                if behavior is None:
+                    self._set_unimplemented()
+                else:
+                    self._response = await behavior(self._request, self._context)
+            except asyncio.CancelledError:
+                self._finish(StatusCode.CANCELLED)
+                raise
+            except Exception as error:  # noqa: BLE001 - logged; the caller receives a status
+                self._set_failed(error)
             self._finish(self._context.code() or StatusCode.OK)
         if self._status is not StatusCode.OK:
             raise self._error()
         return self._response
-
-    async def _run_behavior(self) -> Any:
-        self._task = asyncio.current_task()
-        behavior = self._method.behavior or await self._method.resolve()
-        if behavior is None:
-            return self._set_unimplemented()
-        try:
-            return await behavior(self._request, self._context)
-        except asyncio.CancelledError:
-            self._finish(StatusCode.CANCELLED)
-            raise
-        except Exception as error:  # noqa: BLE001 - logged; the caller receives a status
-            self._set_failed(error)
-        return None

@@ -31,6 +31,8 @@ class ReadMask(NamedTuple):
 
         A mask that is absent or empty, or contains *, keeps all fields.
         """
+        if not request.HasField(self.name):
+            return
         paths = getattr(request, self.name).paths
         if not paths or "*" in paths:
             return

@@ -49,8 +49,8 @@ async def message_of(match: Match, query: str, request: Request) -> Any:
         binding.query.read(query, message)
     if binding.update_mask is not None:
         binding.update_mask.fill(message, body_keys)
-    if binding.request_records is None:
-        _check_required(message)
+    if binding.request_records is None and not message.IsInitialized():
+        raise _missing_fields(message)
     return message
 
 
@@ -76,11 +76,10 @@ async def _check_no_content(request: Request) -> None:
             raise validation_error(violations)
 
 
-def _check_required(message: Any) -> None:
+def _missing_fields(message: Any) -> RequestError:
     violations = Violations()
     add_missing(message, violations)
-    if violations:
-        raise validation_error(violations)
+    return validation_error(violations)
 
 
 def _read_field(binding: Binding, data: bytes) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..encryption import Encryption
 from ..errors import IdempotencyKeyInUse, IdempotencyKeyReused, RosterError
-from ..storage.database import Database, NodeResults, Result, Work
+from ..storage.database import Database, Result, Work
 from ..storage.shared_work import SharedWork
 from ..storage.transaction import Transaction
 from . import store
@@ -56,6 +56,7 @@ class IdempotentDatabase:
         self._database = database
         self._encryption = encryption
         self.alone = database.alone
+        self.read, self.read_nodes = database.read, database.read_nodes
         self._running: set[tuple[str, str]] = set()
 
     def enter(self, request: Request) -> None:
@@ -78,12 +79,6 @@ class IdempotentDatabase:
 
     async def close(self) -> None:
         await self._database.close()
-
-    async def read(self, work: Work[Result]) -> Result:
-        return await self._database.read(work)
-
-    async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
-        return await self._database.read_nodes(work)
 
     async def write(self, work: Work[Result]) -> Result:
         request = _current.get()

@@ -7,6 +7,7 @@ create and cancel a timer of its own.
 from __future__ import annotations
 
 import asyncio
+import time
 
 from .. import deadline
 from ..errors import DeadlineExceeded
@@ -34,23 +35,25 @@ class Deadlines(Interceptor):
             seconds = DEADLINE_SECONDS
         if seconds <= 0:
             raise DeadlineExceeded
-        loop = asyncio.get_running_loop()
-        self._ends[call] = end = loop.time() + seconds
+        self._ends[call] = end = time.monotonic() + seconds
         call.add_done_callback(self._remove)
         if not self._is_sweeping:
             self._is_sweeping = True
-            loop.call_later(SWEEP_SECONDS, self._sweep, loop)
+            self._sweep_later()
         if not call.method.server_streaming:
             deadline.set_deadline(end)
 
     def _remove(self, call: Call) -> None:
         self._ends.pop(call, None)
 
-    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = loop.time()
+    def _sweep_later(self) -> None:
+        asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
+
+    def _sweep(self) -> None:
+        now = time.monotonic()
         for call in [call for call, end in self._ends.items() if end <= now]:
             del self._ends[call]
             call.cancel(DeadlineExceeded())
         self._is_sweeping = bool(self._ends)
         if self._is_sweeping:
-            loop.call_later(SWEEP_SECONDS, self._sweep, loop)
+            self._sweep_later()

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 RunAll = Callable[[Sequence[Argument], "Transaction"], Sequence[Result | Exception]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OneStatement(Generic[Result]):
     """Work that reads with one statement, which needs no transaction.
 
@@ -32,7 +32,7 @@ class OneStatement(Generic[Result]):
         return self.work(tx)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SharedWork(Generic[Argument, Result]):
     """Work of one call, which runs together with that of waiting calls with an equal key.
 

@@ -46,7 +46,8 @@ def selected_fields(
 ) -> Selected:
     """Returns the fields of the view and the read mask. Raises ValidationError for the mask."""
     is_full = request.view == pb.Subscriber.FULL
-    paths = frozenset(request.read_mask.paths)
+    # An absent message is created when it is read.
+    paths = frozenset(request.read_mask.paths if request.HasField("read_mask") else ())
     if not paths or "*" in paths:
         return Selected(None, is_full)
     unknown = sorted(paths - _NAMES)

@@ -387,7 +387,7 @@ def run_with_deadline(
     """Runs work for a call with this deadline."""
 
     async def call() -> Any:
-        deadline.set_deadline(asyncio.get_running_loop().time() + seconds)
+        deadline.set_deadline(time.monotonic() + seconds)
         return await executor.run(work)
 
     return asyncio.create_task(call())
