@@ -12,6 +12,7 @@ from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.timestamp_pb2 import Timestamp
 from roster.v1 import http_pb2
 
 from ..errors import Detail, ValidationError, invalid
@@ -34,6 +35,7 @@ _CODES = {
     "in": "INVALID_VALUE",
     "defined_only": "INVALID_VALUE",
 }
+_FIRST_SECOND, _END_SECOND = -62_135_596_800, 253_402_300_800
 _VALIDATOR = protovalidate.Validator()
 _MESSAGES = {
     "required": "is required",
@@ -65,7 +67,7 @@ class Validate(Interceptor):
         if request is None:
             raise undecodable_request()
         checks = checks_of(request.DESCRIPTOR, method.path_fields)
-        faults = list(checks.text_faults(request))
+        faults = list(checks.faults(request))
         if checks.can_exceed_bounds(request):
             faults += [_detail(each.proto) for each in _VALIDATOR.collect_violations(request)]
         if faults:
@@ -138,6 +140,7 @@ class Checks(NamedTuple):
     """
 
     text_fields: Sequence[TextField]
+    times: Sequence[str]
     messages: Mapping[str, Checks]
     bounded: set[int]
     is_valid_if_empty: bool
@@ -148,14 +151,17 @@ class Checks(NamedTuple):
             [field.number for field, _ in request.ListFields()]
         )
 
-    def text_faults(self, request: Any) -> Iterator[Detail]:
-        """Trims the text of a message and of those in it, and yields what is not valid."""
+    def faults(self, request: Any) -> Iterator[Detail]:
+        """Trims the text of a message and of those in it. Yields invalid text and times."""
         for field in self.text_fields:
             if getattr(request, field.name):
                 yield from field.faults(request)
+        for name in self.times:
+            if request.HasField(name) and not _is_time(getattr(request, name)):
+                yield Detail(json_name(name), "INVALID_FORMAT", "is not a valid timestamp")
         for name, checks in self.messages.items():
             if request.HasField(name):
-                for fault in checks.text_faults(getattr(request, name)):
+                for fault in checks.faults(getattr(request, name)):
                     yield replace(fault, field=f"{json_name(name)}.{fault.field}")
 
 
@@ -185,6 +191,11 @@ def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
             for field in message.fields
             if field.type == FieldDescriptor.TYPE_STRING and field.name not in path_fields
         ],
+        times=[
+            field.name
+            for field in message.fields
+            if field.message_type is Timestamp.DESCRIPTOR and not field.is_repeated
+        ],
         messages={
             field.name: checks_of(field.message_type, frozenset())
             for field in message.fields
@@ -196,6 +207,11 @@ def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
         is_valid_if_empty=not bounded
         or not _VALIDATOR.collect_violations(GetMessageClass(message)()),
     )
+
+
+def _is_time(value: Timestamp) -> bool:
+    """Whether a time is in the years 1 to 9999, as its type requires."""
+    return _FIRST_SECOND <= value.seconds < _END_SECOND and 0 <= value.nanos < 1_000_000_000
 
 
 def _detail(violation: Any) -> Detail:

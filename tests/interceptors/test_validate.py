@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import protovalidate
+import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.timestamp_pb2 import Timestamp
 from roster.v1 import subscribers_pb2 as pb
 
 from server.app import SERVICES
@@ -39,6 +41,18 @@ def with_extreme(field: FieldDescriptor) -> Any:
     else:
         setattr(message, field.name, EXTREMES[field.cpp_type])
     return message
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanos"), [(1 << 53, 0), (-(1 << 62), 0), (253_402_300_800, 0), (0, -1), (0, 10**9)]
+)
+def test_a_time_outside_of_its_type_is_a_fault(seconds: int, nanos: int) -> None:
+    time = Timestamp(seconds=seconds, nanos=nanos)
+    request = pb.ListSubscribersRequest(created_after=time, updated_before=Timestamp())
+
+    faults = [*checks_of(request.DESCRIPTOR, frozenset()).faults(request)]
+
+    assert [(fault.field, fault.code) for fault in faults] == [("createdAfter", "INVALID_FORMAT")]
 
 
 def requests() -> list[Descriptor]:
