@@ -36,9 +36,6 @@ class SqliteDialect:
         query: Node = fn.JSON_GROUP_OBJECT(key, value)
         return query
 
-    def without_index(self, field: Field) -> Node:
-        return NodeList((SQL("+"), field), glue="")
-
     def domain_of(self, address: Field) -> Node:
         query: Node = fn.SUBSTR(address, fn.INSTR(address, SQL("'@'")) + SQL("1"))
         return query
@@ -86,10 +83,6 @@ class PostgresDialect:
     def texts_of(self, key: Field, value: Field) -> Node:
         query: Node = fn.JSON_OBJECT_AGG(key, value).cast("text")
         return query
-
-    def without_index(self, field: Field) -> Node:
-        # It has statistics for this choice.
-        return field
 
     def domain_of(self, address: Field) -> Node:
         query: Node = fn.SPLIT_PART(address, SQL("'@'"), SQL("2"))

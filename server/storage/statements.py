@@ -60,12 +60,6 @@ class Dialect(Protocol):
     def texts_of(self, key: Field, value: Field) -> Node:
         """Builds a JSON object from a group of keys and texts; {} or null if it is empty."""
 
-    def without_index(self, field: Field) -> Node:
-        """Selects a column for a comparison that should not use an index.
-
-        SQLite prefers an index to a scan also if most rows match.
-        """
-
     def domain_of(self, address: Field) -> Node:
         """Selects the part of an email address after the at sign."""
 

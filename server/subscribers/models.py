@@ -70,6 +70,22 @@ for _name, _key, *_others in (
     )
 
 
+# A scan for a filter reads this index, which takes less time than reading the rows.
+Subscriber.add_index(
+    Subscriber.account_id,
+    Subscriber.id,
+    Subscriber.status,
+    Subscriber.status_changed_at,
+    Subscriber.confirmed_at,
+    Subscriber.unsubscribed_at,
+    Subscriber.email_key,
+    Subscriber.email_unicode_key,
+    Subscriber.first_name,
+    Subscriber.last_name,
+    name="subscriber_by_id",
+)
+
+
 class SubscriberCounter(Model):
     """The number of subscribers in a range of IDs, see `counters/store_buckets.py`."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import lru_cache, partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
+from sys import maxsize
 from typing import Any, NamedTuple
 
 from peewee import (
@@ -28,12 +29,12 @@ from .counters.store_statistics import count_by_statistics, select_with_status, 
 from .fields import SubscriberRow
 from .filters.expression import LAST_CHARACTER, Condition, FilterExpression, Kind
 from .filters.store_candidates import with_candidates
-from .filters.store_conditions import condition_of
-from .filters.store_sets import count_matching, select_matching
+from .filters.store_conditions import condition_of, without_index
+from .filters.store_sets import count_matching, finds_few, select_matching
 from .filters.tree import And, joined
 from .models import Subscriber, SubscriberTag
 from .store_filter import NO_FILTER, Filter
-from .store_reading import SelectedRow, complete, select_rows
+from .store_reading import FIND_ALL, SelectedRow, complete, select_rows
 from .store_search import count_search, is_search, search_rows
 
 
@@ -127,6 +128,9 @@ def _rows_and_total(
             descending=position.descending,
         )
         return rows, counts.matches
+    is_in_order = position.after is None and position.order_by is Order.CREATED
+    if is_in_order and finds_few(_shape(filters).set_of_tree):
+        return _rows_of_few(account_id, filters, position, tx)
     stored = _stored_count(account_id, filters, tx)
     if stored is not None and stored <= position.offset:
         return [], stored
@@ -138,6 +142,17 @@ def _rows_and_total(
         # These are the last matches. Counting few of them would take as long again.
         return rows, position.offset + len(rows)
     return rows, _count_selected(account_id, filters, tx)
+
+
+def _rows_of_few(
+    account_id: str, filters: Filter, position: PagePosition, tx: Transaction
+) -> tuple[list[SelectedRow], int]:
+    """Reads the IDs of all matches instead of finding them for the page and for the total."""
+    matches = ids_after(account_id, filters, None, maxsize, tx)
+    ids = matches[::-1] if position.descending else matches
+    ids = ids[position.offset : position.offset + position.limit]
+    rows = tx.all(FIND_ALL, account_id=account_id, ids=ids)
+    return sorted(rows, key=itemgetter(0), reverse=position.descending), len(matches)
 
 
 def has_one_statement(filters: Filter, position: PagePosition) -> bool:
@@ -464,7 +479,7 @@ def _matching(
     if "tag_key" not in filters.names:
         id_ = one.id
         if order_by is Order.CREATED and not filters.is_within(_BOUNDS[order_by]):
-            id_ = _without_index(id_) if filters.is_within(_ALL_BOUNDS) else id_
+            id_ = without_index(id_) if filters.is_within(_ALL_BOUNDS) else id_
         query = one.select(one.id).where(one.account_id == param("account_id"))
         return _where(query, filters, one, id_, dialect, descending=descending), one, id_
     tag = Tag.select(Tag.id).where(
@@ -480,11 +495,6 @@ def _matching(
         tagged = tagged.join(one, on=on)
     query = _where(tagged, filters, one, link.subscriber_id, dialect, descending=descending)
     return query, one, link.subscriber_id
-
-
-def _without_index(id_: Field) -> Any:
-    """Returns the ID as an expression that no index contains."""
-    return Expression(id_, OP.CONCAT, SQL("''"))
 
 
 def _where(
@@ -513,8 +523,17 @@ def _where(
         if name in filters.names:
             query = query.where(condition)
     if filters.tree is not None:
-        is_required = not filters.is_looked_up
-        query = query.where(condition_of(filters.tree, one, id_, dialect, is_required=is_required))
+        is_looked_up = filters.is_looked_up
+        query = query.where(
+            condition_of(
+                filters.tree,
+                one,
+                id_,
+                dialect,
+                is_required=not is_looked_up,
+                is_looked_up=is_looked_up,
+            )
+        )
     return query
 
 

@@ -68,7 +68,7 @@ _FIND_BY_EMAIL = Statement(
     lambda dialect: select_rows(dialect).where(Subscriber.email_key == param("email_key")),
     has_one_plan=True,
 )
-_FIND_ALL = Statement(
+FIND_ALL = Statement(
     lambda dialect: select_rows(dialect).where(dialect.any_of(Subscriber.id, "ids")),
     has_one_plan=True,
 )
@@ -137,7 +137,7 @@ def find_each(
     found: dict[Reference, SubscriberRow] = {}
     ids = [each for each in references if isinstance(each, str)]
     if ids:
-        for row in tx.all(_FIND_ALL, account_id=account_id, ids=ids):
+        for row in tx.all(FIND_ALL, account_id=account_id, ids=ids):
             found[row[0]] = complete(row)
     emails = [each for each in references if isinstance(each, Email)]
     if emails:

@@ -20,11 +20,14 @@ from server.emails import Email
 from server.storage.databases import unit_of_work
 from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
+from server.subscribers import store_paging
 from server.subscribers.counters import store_counting
 from server.subscribers.fields import Status
+from server.subscribers.filters.expression import filter_expression
+from server.subscribers.filters.syntax import parse
 from server.subscribers.models import Subscriber
 from server.subscribers.rules import NewSubscriber
-from server.subscribers.store_filter import Filter
+from server.subscribers.store_filter import Filter, with_expression
 from server.subscribers.store_paging import Order, PagePosition, is_short, page
 from server.subscribers.store_reading import ONE
 
@@ -236,8 +239,8 @@ PREFIX = (
         ("tag", TAG),
         ("email", [EMAIL]),
         ("prefix", PREFIX),
-        ("first id", ["PRIMARY KEY (account_id=? AND id>?"]),
-        ("end id", ["PRIMARY KEY (account_id=? AND id"]),
+        ("first id", ["(account_id=? AND id>?"]),
+        ("end id", ["(account_id=? AND id"]),
         ("updated", [f"COVERING {REVISION}revision>? AND revision<?)"]),
     ],
 )
@@ -258,6 +261,33 @@ def test_each_filter_uses_its_index(
             continue
         missing = [text for text in expected if not any(text in line for line in step.plan)]
         assert missing == [], step
+
+
+@each(
+    "text",
+    [
+        'email > "u"',
+        "email.domain=x.de",
+        'firstName > "A"',
+        'lastName > "A"',
+        "statusChangedAt > 2020-01-01",
+        "confirmedAt > 2020-01-01",
+        "unsubscribedAt > 2020-01-01",
+    ],
+)
+def test_scan_for_a_filter_reads_an_index_instead_of_the_rows(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(store_paging, "MAX_LOOKED_UP", 0)
+    filters = with_expression(Filter(status=Status.CONFIRMED), filter_expression(parse(text), {}))
+
+    recording = RecordingTransaction(tx)
+    page(OURS, filters, PagePosition(LIMIT), recording)
+    scans = [step for step in recording.recorded if "IS TRUE" in step.sql]
+
+    assert scans
+    for step in scans:
+        assert any("COVERING INDEX subscriber_by_id" in line for line in step.plan), step
 
 
 @each_ordered_filter

@@ -166,11 +166,8 @@ INDEXES = {
     "status": {"subscriber_account_id_status_id"},
     "tag": {"subscribertag_account_id_tag_id_subscriber_id"},
     "email": {"subscriber_account_id_email_key"},
-    "prefix": {
-        "subscriber_account_id_email_key",
-        "subscriber_by_name",
-        "subscriber_by_last_name",
-    },
+    # Addresses with a prefix that many have are read from an index that contains their IDs.
+    "prefix": {"subscriber_by_name", "subscriber_by_last_name"},
 }
 
 
@@ -259,7 +256,7 @@ def test_lookup_by_address_reads_few_blocks(tx: RecordingTransaction) -> None:
 
 def test_table_scan_is_detected(tx: RecordingTransaction) -> None:
     tx.recorded.clear()
-    tx.all(Statement(lambda _: SQL("SELECT id FROM subscriber WHERE first_name = 'First 3'")))
+    tx.all(Statement(lambda _: SQL("SELECT id FROM subscriber WHERE consent_ip = '::1'")))
 
     with pytest.raises(AssertionError):
         conditions(tx.recorded[0])

@@ -126,6 +126,9 @@ def parameters(url: str) -> dict[str, Any]:
         " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
         # Compilation takes up to 0.4 s for a statement that counts the matches of a filter.
         " -c jit=off"
+        # Parallel workers take longer to count the matches of a filter than one process does
+        # (`python -m tests.bench.scale_filters`), and take the processors of other accounts.
+        " -c max_parallel_workers_per_gather=0"
         # For connections between the nodes of a Citus cluster. Has no effect without Citus.
         f" -c citus.node_connection_timeout={CONNECT_SECONDS}s"
     )

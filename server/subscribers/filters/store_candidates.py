@@ -17,7 +17,7 @@ from ...storage.transaction import Transaction
 from ..rules import search_text
 from .expression import LAST_CHARACTER, Condition, FilterExpression, Kind
 from .store_conditions import is_address_prefix, select_candidates
-from .tree import comparisons, mapped
+from .tree import Or, comparisons, mapped
 
 # The most candidates to look up, a fraction of the subscribers that a scan reads in that time
 # (`make bench-scale`).
@@ -47,15 +47,24 @@ def with_candidates(
     """Returns an expression in which conditions that few subscribers can match are marked.
 
     Those on names have the kind NAME and the range of their search keys, prefixes of addresses have
-    the kind ADDRESS. At most `MAX_COUNTED` statements.
+    the kind ADDRESS. Prefixes with a part of the domain that many addresses have are compared with
+    both forms of the address. At most `MAX_COUNTED` statements.
     """
-    replaced: dict[Condition, Condition] = {}
+    replaced: dict[Condition, Condition | Or] = {}
     values = dict(expression.values)
     counted = {each: key for each in comparisons(expression.tree) if (key := _key(each, values))}
     for number, (condition, key) in enumerate([*counted.items()][:MAX_COUNTED]):
         keys = {"key": key, "key_end": f"{key}{LAST_CHARACTER}"}
-        statement, limit = _COUNTS[condition.column], MAX_CANDIDATES + 1
-        if tx.scalar(statement, account_id=account_id, limit=limit, **keys) == limit:
+        statement, limit = _COUNTS[condition.column or "email_key"], MAX_CANDIDATES + 1
+        has_many = tx.scalar(statement, account_id=account_id, limit=limit, **keys) == limit
+        if condition.kind is Kind.EMAIL:
+            if has_many:
+                forms = ("email_key", "email_unicode_key")
+                replaced[condition] = Or(
+                    tuple(condition._replace(kind=Kind.COLUMN, column=form) for form in forms)
+                )
+            continue
+        if has_many:
             continue
         if is_address_prefix(condition):
             replaced[condition] = condition._replace(kind=Kind.ADDRESS)
@@ -70,9 +79,11 @@ def with_candidates(
 
 def _key(condition: Condition, values: Mapping[str, Any]) -> str:
     """Returns a prefix of the keys of the candidates in their index, or "" if there is none."""
+    first = values[condition.parameters[0]] if condition.parameters else ""
+    if condition.kind is Kind.EMAIL and condition.operator == "prefix":
+        return str(first)
     if condition.kind is not Kind.COLUMN or condition.column not in _COUNTS:
         return ""
-    first = values[condition.parameters[0]] if condition.parameters else ""
     match condition.operator:
         case "prefix" if is_address_prefix(condition):
             return str(first)

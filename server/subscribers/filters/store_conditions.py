@@ -6,7 +6,7 @@ from functools import reduce
 from operator import add, and_, or_
 from typing import Any
 
-from peewee import SQL, Expression, Field, ModelSelect, Node, fn
+from peewee import OP, SQL, Expression, Field, ModelSelect, Node, fn
 
 from ...storage.statements import Dialect, param
 from ...tags.models import Tag
@@ -16,24 +16,43 @@ from .tree import And, Not, Or
 
 
 def condition_of(
-    tree: Any, one: Any, id_: Field, dialect: Dialect, *, is_required: bool = True
+    tree: Any,
+    one: Any,
+    id_: Field,
+    dialect: Dialect,
+    *,
+    is_required: bool = True,
+    is_looked_up: bool = False,
 ) -> Any:
     """Returns a tree as a condition on the table `one` of subscribers with the column `id_`.
 
     No part of the condition is null, because NOT of null would be null. `is_required` is whether
     every match fulfills it, so that its subquery can select the candidates. Any other part is
     checked for each candidate. With IN, SQLite would store all rows of the subquery, and
-    PostgreSQL would run it again for each candidate if its rows exceed `work_mem`.
+    PostgreSQL would run it again for each candidate if its rows exceed `work_mem`. `is_looked_up`
+    is whether there are few candidates, so that all rows of a subquery are never read.
     """
     if isinstance(tree, Not):
-        return ~condition_of(tree.condition, one, id_, dialect, is_required=False)
+        return ~condition_of(
+            tree.condition, one, id_, dialect, is_required=False, is_looked_up=is_looked_up
+        )
     if isinstance(tree, (And, Or)):
         is_required = is_required and isinstance(tree, And)
-        # More subscribers have a status than fulfill another condition with an index.
-        parts = [
-            condition_of(part, one, id_, dialect, is_required=is_required and not is_status(part))
-            for part in tree.conditions
-        ]
+        has_few = is_required and any(map(selects_few, tree.conditions))
+
+        def part_of(part: Any) -> Any:
+            # More subscribers have a status than fulfill another condition with an index.
+            selects = is_required and (selects_few(part) if has_few else not is_status(part))
+            return condition_of(
+                part,
+                one,
+                id_,
+                dialect,
+                is_required=selects,
+                is_looked_up=has_few or is_looked_up,
+            )
+
+        parts = [part_of(part) for part in tree.conditions]
         return reduce(and_ if isinstance(tree, And) else or_, parts)
     condition: Condition = tree
     match condition.kind:
@@ -42,7 +61,7 @@ def condition_of(
         case Kind.DOMAIN:
             return _compared(dialect.domain_of(one.email_key), condition)
         case Kind.COLUMN | Kind.ADDRESS:
-            return _column(condition, one, id_, None if is_required else dialect)
+            return _column(condition, one, id_, is_required=is_required)
         case Kind.NAME:
             return _named(condition, one, id_, is_required=is_required)
         case Kind.TAG:
@@ -51,12 +70,31 @@ def condition_of(
     column, query = selected_ids(condition, dialect)
     if is_required:
         return _within(id_, query)
-    return fn.EXISTS(query.where(column == id_))
+    query = query.where(column == id_)
+    # PostgreSQL does not convert a subquery with OFFSET to a join, which would read all its rows.
+    return fn.EXISTS(query.limit(SQL("1")).offset(SQL("0")) if is_looked_up else query)
 
 
 def is_address_prefix(tree: Any) -> bool:
     """Whether a condition is a prefix that any number of addresses can have."""
     return isinstance(tree, Condition) and (tree.kind, tree.column) == (Kind.COLUMN, "email_key")
+
+
+def selects_few(tree: Any) -> bool:
+    """Whether few subscribers fulfill a condition, which their index selects."""
+    return is_address(tree) or (isinstance(tree, Condition) and tree.kind is Kind.NAME)
+
+
+def is_address(tree: Any) -> bool:
+    """Whether a condition selects few addresses in their index."""
+    return isinstance(tree, Condition) and (
+        tree.kind is Kind.ADDRESS or (tree.kind is Kind.EMAIL and tree.operator in ("=", "prefix"))
+    )
+
+
+def without_index(id_: Field) -> Any:
+    """Returns the ID as an expression that no index contains."""
+    return Expression(id_, OP.CONCAT, SQL("''"))
 
 
 def is_status(tree: Any) -> bool:
@@ -65,7 +103,8 @@ def is_status(tree: Any) -> bool:
 
 def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
     if condition.operator != "prefix":
-        return _compared(one.email_key, condition)
+        compared = _compared(one.email_key, condition)
+        return compared if is_required else _in_scan(compared)
     if not is_required:
         in_unicode = one.email_unicode_key.is_null(False)
         in_unicode &= _compared(one.email_unicode_key, condition)
@@ -81,16 +120,25 @@ def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
     return _within(id_, keys + unicode_keys)
 
 
-def _column(condition: Condition, one: Any, id_: Field, dialect: Dialect | None) -> Any:
-    """`dialect` is set if no index may be used."""
+def _column(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
     if condition.column == "id":
         return _compared(id_, condition)
     column = getattr(one, condition.column)
-    compared = _compared(dialect.without_index(column) if dialect else column, condition)
+    compared = _compared(column, condition)
+    if not is_required:
+        compared = _in_scan(compared)
     if not column.null:
         return compared
     is_set = column.is_null(False)
     return is_set if condition.operator == "present" else is_set & compared
+
+
+def _in_scan(compared: Any) -> Expression:
+    """Returns a comparison that is checked in a scan in the order of IDs.
+
+    Both databases would prefer an index of the column, also if most rows match.
+    """
+    return Expression(compared, "IS", SQL("TRUE"))
 
 
 def _named(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:

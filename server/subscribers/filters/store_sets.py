@@ -19,7 +19,15 @@ from peewee import SQL, CompoundSelectQuery, Expression, Field, Node, Select, fn
 from ...storage.statements import Dialect, param
 from ..models import Subscriber
 from .expression import Condition, Kind
-from .store_conditions import condition_of, is_address_prefix, is_status, selected_ids
+from .store_conditions import (
+    condition_of,
+    is_address,
+    is_address_prefix,
+    is_status,
+    selected_ids,
+    selects_few,
+    without_index,
+)
 from .tree import And, Not, Or, comparisons
 
 # Adds the bounds of IDs to a query, given the column of IDs.
@@ -56,7 +64,7 @@ class _IdSet(NamedTuple):
 
 def select_matching(tree: Any, bound: Bound, dialect: Dialect, *, descending: bool = False) -> Any:
     """Selects the IDs of the subscribers within bounds that match a tree, in order."""
-    found = _selected(tree, bound, dialect)
+    found = _converted(tree, bound, dialect)
     query = _others(found.query, bound) if found.is_complement else found.query
     return query.order_by(SQL("1 DESC" if descending else "1"))
 
@@ -73,20 +81,16 @@ def count_matching(tree: Any, bound: Bound, dialect: Dialect, total: Node | None
 
     `total` selects the number of all subscribers within the bounds, if it is stored.
     """
-    found = _selected(tree, bound, dialect)
+    if is_address_prefix(tree):
+        # Alone, it is counted in the index of addresses, however many have the prefix.
+        tree = tree._replace(kind=Kind.ADDRESS)
+    found = _converted(tree, bound, dialect)
     count = _count(found.query if found.is_simple else found.query.order_by(SQL("1")))
     if not found.is_complement:
         return count
     total = _count(_select_all(bound)) if total is None else total
     difference: Node = Select(columns=[Expression(total, "-", count)])
     return difference
-
-
-def _selected(tree: Any, bound: Bound, dialect: Dialect) -> _IdSet:
-    if is_address_prefix(tree):
-        # Alone, it is read in the index of addresses, however many have the prefix.
-        tree = tree._replace(kind=Kind.ADDRESS)
-    return _converted(tree, bound, dialect)
 
 
 def _converted(tree: Any, bound: Bound, dialect: Dialect, *, is_negated: bool = False) -> _IdSet:
@@ -125,51 +129,45 @@ def _query(tree: Any, bound: Bound, dialect: Dialect) -> Any:
     one = Subscriber.alias()
     condition = condition_of(tree, one, one.id, dialect, is_required=_has_index(tree))
     # The index of addresses selects fewer subscribers than that of IDs, which is in order.
-    id_ = dialect.without_index(one.id) if _is_address(tree) else one.id
+    id_ = without_index(one.id) if any(map(is_address, _required(tree))) else one.id
     query = one.select(id_).where((one.account_id == param("account_id")) & condition)
     return bound(query, one.id)
-
-
-def _is_address(tree: Any) -> bool:
-    """Whether a condition selects few addresses in their index."""
-    return isinstance(tree, Condition) and (
-        tree.kind is Kind.ADDRESS or (tree.kind is Kind.EMAIL and tree.operator in ("=", "prefix"))
-    )
 
 
 def _has_index(tree: Any) -> bool:
     """Whether the subscribers are found by one of the conditions instead of a scan of all."""
     if isinstance(tree, Condition):
         return not is_address_prefix(tree)
-    return isinstance(tree, And) and any(
-        _is_address(part) or _is_named(part) for part in tree.conditions
-    )
+    return finds_few(tree)
+
+
+def finds_few(tree: Any) -> bool:
+    """Whether one of the conditions that every match fulfills selects few subscribers."""
+    return any(map(selects_few, _required(tree)))
+
+
+def _required(tree: Any) -> Sequence[Any]:
+    """Returns conditions of a tree that every match fulfills."""
+    return tree.conditions if isinstance(tree, And) else [tree]
 
 
 def _with_one_scan(tree: And | Or) -> Sequence[Any]:
     """Returns the conditions of a tree. Those that one scan of all subscribers checks are one.
 
-    A status has an index, but a scan for other conditions checks it in less time.
+    A status has an index, but a scan for other conditions checks it in less time. If one of the
+    conditions selects few subscribers, the others are checked for these.
     """
-    needs_scan = _is_checked if isinstance(tree, And) else _is_scanned
-    if not any(map(needs_scan, tree.conditions)):
+    if isinstance(tree, And) and finds_few(tree):
+        return [tree]
+    if not any(map(_is_scanned, tree.conditions)):
         return tree.conditions
-    parts = [part for part in tree.conditions if needs_scan(part) or _is_of_columns(part)]
+    parts = [part for part in tree.conditions if _is_of_columns(part)]
     others = [part for part in tree.conditions if part not in parts]
     return [*others, type(tree)(tuple(parts))] if len(parts) > 1 else tree.conditions
 
 
 def _is_one_query(tree: Any) -> bool:
     return isinstance(tree, Condition) or len(_with_one_scan(tree)) == 1
-
-
-def _is_checked(tree: Any) -> bool:
-    """Whether a condition is checked for the subscribers that another one selects."""
-    return _is_named(tree) or _is_scanned(tree)
-
-
-def _is_named(tree: Any) -> bool:
-    return isinstance(tree, Condition) and tree.kind is Kind.NAME
 
 
 def _is_scanned(tree: Any) -> bool:
