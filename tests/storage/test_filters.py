@@ -124,3 +124,29 @@ def test_bounds_of_a_filter_at_1970_are_bounds(tx: Transaction) -> None:
     ):
         filters = with_expression(Filter(), filter_expression(parse(text), {}))
         assert list_subscribers(OURS, tx, filters).total == total, text
+
+
+@pytest.mark.parametrize("most", [0, PEOPLE], ids=["many", "few"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_pages_by_number_of_an_address_prefix(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch, most: int, descending: bool
+) -> None:
+    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", most)
+    people = create_people(PEOPLE, Random(4), tx)
+    if descending:
+        people.reverse()
+    in_unicode = next(row.email for row in people if "@bü" in row.email)
+    position = PagePosition(3, offset=2, descending=descending)
+    for text in ('email="a*"', f'email="a*" OR email="{in_unicode[:-4]}*"'):
+        tree = parse(text)
+        expected = [row.id for row in people if matches(tree, row)]
+        filters = Filter(expression=filter_expression(tree, {}))
+
+        page = list_subscribers(OURS, tx, filters, position)
+
+        assert [row.id for row in page.rows] == expected[2:5]
+        assert page.total == len(expected)
+
+    tree = parse(f'email="{in_unicode[:-4]}*"')
+    page = list_subscribers(OURS, tx, Filter(expression=filter_expression(tree, {})))
+    assert in_unicode in [row.email for row in page.rows]
