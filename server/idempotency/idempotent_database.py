@@ -56,7 +56,8 @@ class IdempotentDatabase:
         self._database = database
         self._encryption = encryption
         self.alone = database.alone
-        self.read, self.read_nodes = database.read, database.read_nodes
+        self.read, self.read_parts = database.read, database.read_parts
+        self.read_nodes = database.read_nodes
         self._running: set[tuple[str, str]] = set()
 
     def enter(self, request: Request) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Internal, RosterError, Unavailable
@@ -29,29 +30,27 @@ class TracedDatabase:
         await self._database.open()
 
     async def read(self, work: Work[Result]) -> Result:
-        return await self._traced("read", self._database.read, work)  # type: ignore[no-any-return]
+        return await self._traced("read", lambda traced: self._database.read(traced(work)))
+
+    async def read_parts(self, works: Sequence[Work[Result]]) -> list[Result]:
+        read = self._database.read_parts
+        return await self._traced("read", lambda traced: read([*map(traced, works)]))
 
     async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
-        return await self._traced("read", self._database.read_nodes, work)  # type: ignore[no-any-return]
+        return await self._traced("read", lambda traced: self._database.read_nodes(traced(work)))
 
     async def write(self, work: Work[Result]) -> Result:
-        return await self._traced("write", self._database.write, work)  # type: ignore[no-any-return]
+        return await self._traced("write", lambda traced: self._database.write(traced(work)))
 
     async def close(self) -> None:
         await self._database.close()
 
-    async def _traced(self, kind: str, run: Any, work: Work[Any]) -> Any:
+    async def _traced(
+        self, kind: str, run: Callable[[Callable[[Work[Any]], Work[Any]]], Awaitable[Result]]
+    ) -> Result:
         span = self._tracing.transaction(kind, self._system)
-
-        def traced_work(tx: Transaction) -> Any:
-            span.add_event("begun")
-            try:
-                return work(tx)
-            finally:
-                span.set_attribute("roster.statements", tx.statements)
-
         try:
-            return await run(traced_work)
+            return await run(lambda work: partial(_run_in, span, work))
         except BaseException as error:
             # A client error is not a failure of the database.
             if not isinstance(error, RosterError) or isinstance(error, Internal | Unavailable):
@@ -59,3 +58,11 @@ class TracedDatabase:
             raise
         finally:
             span.end()
+
+
+def _run_in(span: Any, work: Work[Result], tx: Transaction) -> Result:
+    span.add_event("begun")
+    try:
+        return work(tx)
+    finally:
+        span.set_attribute("roster.statements", tx.statements)

@@ -7,7 +7,7 @@ query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -42,6 +42,12 @@ class Database(Protocol):
 
     async def read(self, work: Work[Result]) -> Result:
         """Runs the work in one snapshot and returns its result."""
+
+    async def read_parts(self, works: Sequence[Work[Result]]) -> list[Result]:
+        """Runs the parts of a long read, at the same time if there are idle threads.
+
+        Each part can have a snapshot of its own.
+        """
 
     async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
         """Runs the work on each node of a distributed database, for the accounts of the node.

@@ -22,7 +22,7 @@ from ..links import Links
 from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict
 from ..paging import MAX_LIMIT
 from ..storage.database import Database
-from ..storage.shared_work import OneStatement, SharedWork
+from ..storage.shared_work import SharedWork
 from ..storage.transaction import Transaction
 from ..streams import accept, accept_with_first, prefetch
 from ..suppressions.store import Suppressions
@@ -45,15 +45,13 @@ from .messages import (
     fill_urls,
     selected_fields,
 )
+from .pages import read_page
 from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalEvents
 from .store import Changes, SubscriberStore
 from .store_paging import (
     NO_SUBSCRIBERS,
     PagePosition,
-    has_one_statement,
-    is_short,
-    page,
     page_without_total,
 )
 from .store_reading import Reference, check_reference, find, find_each
@@ -173,12 +171,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         account, query = account_id(), list_query(request, expression)
         result = NO_SUBSCRIBERS
         if not query.matches_nothing:
-            where = query.filter, query.position
-            work = partial(page, account, *where)
-            # The plan for a filter expression takes statements of its own.
-            is_alone = not query.filter.expression and has_one_statement(*where)
-            read = OneStatement(work, is_short(*where)) if is_alone else work
-            result = await self._database.read(read)
+            result = await read_page(self._database, account, query.filter, query.position)
         return SubscribersResponse(
             result.rows,
             selected,

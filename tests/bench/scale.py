@@ -25,10 +25,11 @@ from server.encryption import Encryption
 from server.storage.database import Database
 from server.storage.databases import database_at
 from server.subscribers.fields import Status
+from server.subscribers.pages import read_page
 from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import SubscriberStore
 from server.subscribers.store_filter import Filter
-from server.subscribers.store_paging import PagePosition, page
+from server.subscribers.store_paging import PagePosition
 from server.suppressions.store import Suppressions
 
 from .. import reaper
@@ -66,7 +67,7 @@ def _new() -> NewSubscriber:
 
 
 def _page(database: Database, offset: int) -> Awaitable[Any]:
-    return database.read(lambda tx: page(ACCOUNT, Filter(), PagePosition(LIMIT, offset), tx))
+    return read_page(database, ACCOUNT, Filter(), PagePosition(LIMIT, offset))
 
 
 def _create(database: Database, _: int) -> Awaitable[Any]:

@@ -24,8 +24,9 @@ from server.storage.databases import database_at
 from server.subscribers.fields import Status
 from server.subscribers.filters.expression import filter_expression
 from server.subscribers.filters.syntax import parse
+from server.subscribers.pages import read_page
 from server.subscribers.store_filter import Filter, with_expression
-from server.subscribers.store_paging import PagePosition, page
+from server.subscribers.store_paging import PagePosition
 
 from .. import reaper
 from ..postgres import running
@@ -33,6 +34,8 @@ from .scale_fill import ACCOUNT
 from .scale_filters_fill import fill_for_filters
 
 SIZE = 1_000_000
+# The default number of connections to PostgreSQL.
+CONNECTIONS = 8
 LIMIT = 20
 # Each filter is measured for at least this time, and at least so often.
 SECONDS, REPETITIONS = 1.0, 5
@@ -132,7 +135,7 @@ def _filter(case: Case, field_types: Mapping[str, int]) -> Filter:
 
 
 async def _medians(url: str, names: Sequence[str]) -> dict[str, tuple[float, int]]:
-    database = database_at(parse_database_url(url), 2)
+    database = database_at(parse_database_url(url), CONNECTIONS)
     await database.open()
     field_types = await database.read(partial(types, ACCOUNT))
     found = {name: await _median(database, CASES[name], field_types) for name in names}
@@ -149,8 +152,8 @@ async def _median(
     # The first run reads the pages of the file, and does not count.
     while len(times) <= REPETITIONS or sum(times) < SECONDS:
         started = time.perf_counter()
-        work = partial(page, ACCOUNT, _filter(case, field_types), position)
-        total = (await database.read(work)).total
+        filters = _filter(case, field_types)
+        total = (await read_page(database, ACCOUNT, filters, position)).total
         times.append(time.perf_counter() - started)
         if len(times) > 10 * REPETITIONS:
             break

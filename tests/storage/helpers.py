@@ -21,7 +21,7 @@ from server.subscribers.fields import PROFILE, Status
 from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import SubscriberStore
 from server.subscribers.store_filter import Filter
-from server.subscribers.store_paging import PagePosition, SubscriberPage, page
+from server.subscribers.store_paging import PagePosition, SubscriberPage, count_part, page_and_parts
 from server.suppressions.store import Suppressions
 from server.tags.rules import distinct
 
@@ -62,6 +62,12 @@ def field(
 ) -> str:
     """Creates a custom field and returns its id."""
     return custom_fields.create(account, key, label or key, data_type, "", tx).id
+
+
+def page(account: str, filters: Filter, position: PagePosition, tx: Transaction) -> SubscriberPage:
+    """Returns a page with its total, also if that is counted in parts."""
+    found, parts = page_and_parts(account, filters, position, tx)
+    return found._replace(total=found.total + sum(count_part(account, each, tx) for each in parts))
 
 
 def list_subscribers(

@@ -32,13 +32,12 @@ from server.subscribers.store_paging import (
     Order,
     PagePosition,
     ids_after,
-    page,
     page_without_total,
 )
 from server.webhooks.delivery import store_pages as deliveries
 from server.webhooks.rules import DeliveryStatus
 
-from .helpers import OURS, THEIRS
+from .helpers import OURS, THEIRS, page
 from .test_migrate import models
 
 ROOT = Path(server.__file__).parent

@@ -20,10 +20,10 @@ from server.storage.transaction import Transaction
 from server.subscribers.counters import store_counting
 from server.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
 from server.subscribers.store_filter import Filter
-from server.subscribers.store_paging import PagePosition, page
+from server.subscribers.store_paging import PagePosition
 
 from ..postgres import Postgres
-from .helpers import OURS, SUBSCRIBERS, new, select
+from .helpers import OURS, SUBSCRIBERS, new, page, select
 
 
 class ScriptedIds(Ids):

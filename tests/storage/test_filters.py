@@ -27,6 +27,7 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(
 ) -> None:
     monkeypatch.setattr(store_paging, "MAX_LOOKED_UP", most)
     monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", most)
+    monkeypatch.setattr(store_paging, "MIN_HALF", PEOPLE // 2)
     seed = randrange(1 << 32)
     rng = Random(seed)
     people = create_people(PEOPLE, rng, tx)
@@ -42,6 +43,9 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(
             found = list_subscribers(OURS, tx, filters, PagePosition(PEOPLE))
             assert [row.email for row in found.rows] == expected, (seed, text)
             assert found.total == len(expected)
+            # Counted, because it is not the last page.
+            first = list_subscribers(OURS, tx, filters, PagePosition(1))
+            assert first.total == len(expected), (seed, text)
         ids = [row.id for row in people]
         matching = find_matches(OURS, ids[: PEOPLE // 2], expression, tx)
         assert [row.email for row in matching] == [

@@ -18,20 +18,13 @@ from server.subscribers.rules import (
     search_text,
 )
 from server.subscribers.store_filter import Filter
-from server.subscribers.store_paging import PagePosition, page, page_without_total
+from server.subscribers.store_paging import PagePosition, page_without_total
 from server.tags.rules import distinct
 from server.texts import caseless_key
 
 from ..cases import each
 from .conftest import STORES, fresh
-from .helpers import (
-    OURS,
-    SUBSCRIBERS,
-    THEIRS,
-    field,
-    list_subscribers,
-    profile,
-)
+from .helpers import OURS, SUBSCRIBERS, THEIRS, field, list_subscribers, page, profile
 
 ROWS = 40
 NAMES = [

@@ -28,17 +28,11 @@ from server.subscribers.filters.syntax import parse
 from server.subscribers.models import Subscriber
 from server.subscribers.rules import NewSubscriber
 from server.subscribers.store_filter import Filter, with_expression
-from server.subscribers.store_paging import Order, PagePosition, is_short, page
+from server.subscribers.store_paging import Order, PagePosition, is_short
 from server.subscribers.store_reading import ONE
 
 from ..cases import each
-from .helpers import (
-    OURS,
-    SUBSCRIBERS,
-    THEIRS,
-    field,
-    profile,
-)
+from .helpers import OURS, SUBSCRIBERS, THEIRS, field, page, profile
 from .recording import RecordingTransaction, Step
 
 ROWS = 2_500

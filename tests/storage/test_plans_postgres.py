@@ -22,11 +22,11 @@ from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
 from server.subscribers.store_filter import Filter
-from server.subscribers.store_paging import Order, PagePosition, page
+from server.subscribers.store_paging import Order, PagePosition
 
 from ..cases import each
 from ..postgres import Postgres
-from .helpers import OURS, SUBSCRIBERS, field
+from .helpers import OURS, SUBSCRIBERS, field, page
 from .test_bound_statements import STATEMENTS, numbered
 from .test_plans import (
     BY_REVISION,

@@ -154,6 +154,10 @@ class PostgresDatabase:
         limits = self._nodes.read_limits(self._readers)
         return await self._reading.run(work, limits)  # type: ignore[no-any-return]
 
+    async def read_parts(self, works: Sequence[Work[Result]]) -> list[Result]:
+        # The limits of an account apply to its parts, too.
+        return await asyncio.gather(*map(self.read, works))
+
     async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
         placement = self._nodes.placement
         if placement is None:

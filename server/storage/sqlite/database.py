@@ -1,4 +1,4 @@
-"""Runs transactions on a SQLite file: one writer thread with group commit, two readers.
+"""Runs transactions on a SQLite file: one writer thread with group commit, three readers.
 
 A write returns after its commit is synced to disk. All writes that queued during the
 previous commit form the next transaction: BEGIN IMMEDIATE, a savepoint for each write or group
@@ -7,11 +7,13 @@ savepoint; the others are committed. If the commit fails, all writes of the batc
 of operations run in the same transaction, in a thread of lower priority that the writer waits for.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
-last of them was queued. Short reads run on the event loop, see `_is_on_loop`.
+last of them was queued. Short reads run on the event loop, see `_is_on_loop`. The third reader
+runs a part of a long read beside the first two, one at a time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
@@ -87,8 +89,9 @@ class SqliteDatabase:
             self._writer = self._write_executor()
             await self._writer.open()
             stack.push_async_callback(self._writer.close)
-            self._readers = [self._read_executor(number, stack) for number in range(READERS)]
-            for executor in self._readers:
+            readers = [self._read_executor(number, stack) for number in range(READERS + 1)]
+            *self._readers, self._part_reader = readers
+            for executor in readers:
                 await executor.open()
                 stack.push_async_callback(executor.close)
             self._closing = stack.pop_all()
@@ -154,6 +157,14 @@ class SqliteDatabase:
         is_long = first.waiting >= SHORT_QUEUE and second.waiting < first.waiting
         return second if is_long else first
 
+    async def read_parts(self, works: Sequence[Work[Result]]) -> list[Result]:
+        if self._part_reader.stats.busy or self._part_reader.waiting:
+            return await self.read(partial(_run_all, works))
+        first, *others = works
+        other_results = self._part_reader.run(partial(_run_all, others))
+        result, results = await asyncio.gather(self.read(first), other_results)
+        return [result, *results]
+
     async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
         return NodeResults([await self.read(work)])
 
@@ -168,7 +179,7 @@ class SqliteDatabase:
 
     @property
     def executors(self) -> Sequence[BatchExecutor[Work[Any]]]:
-        return self._writer, *self._readers
+        return self._writer, *self._readers, self._part_reader
 
     def bytes_on_disk(self) -> Mapping[str, int]:
         return {"database": size_of(self._path), "wal": size_of(Path(f"{self._path}-wal"))}
@@ -256,6 +267,10 @@ class SqliteDatabase:
                     tx.accounts_to_notify |= self._write_group(writer, [item])
         writer.execute_sql("RELEASE request")
         return tx.accounts_to_notify
+
+
+def _run_all(works: Sequence[Work[Result]], tx: Transaction) -> list[Result]:
+    return [work(tx) for work in works]
 
 
 def _lower_priority() -> None:
