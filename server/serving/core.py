@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from ..accounts import store
 from ..accounts.rules import hash_secret, make_secret
@@ -18,7 +19,6 @@ from ..maintenance.tasks import run_maintenance
 from ..observability.observability import Observability
 from ..observability.sources import of_database, of_operations
 from ..observability.traced_database import TracedDatabase
-from ..observability.tracing import Tracing
 from ..storage.database import Database
 from ..storage.databases import database_at
 from ..storage.transaction import Transaction
@@ -28,6 +28,9 @@ from .options import CoreOptions
 from .role import Role
 from .secret_key import find_key
 from .webhook_delivery import deliver
+
+if TYPE_CHECKING:
+    from ..observability.tracing import Tracing
 
 log = logging.getLogger(__name__)
 
