@@ -24,6 +24,8 @@ class Method(Protocol):
     name: str
     # The function that implements the rpc, wrapped by the interceptors; None until resolved.
     behavior: Callable[[Any, Context], Any] | None
+    # The event loop of the calls; None until resolved.
+    loop: asyncio.AbstractEventLoop | None
 
     async def resolve(self) -> Callable[[Any, Context], Any] | None:
         """Returns the behavior, or None if the server does not implement the rpc."""

@@ -43,10 +43,12 @@ class MultiCallable:
         self._call_class = StreamCall if kind.endswith("_stream") else Call
         self.name = method
         self.behavior: Callable[[Any, Context], Any] | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
 
     async def resolve(self) -> Callable[[Any, Context], Any] | None:
         """Returns the behavior, or None if the server does not implement the rpc."""
         handler = await self._handler_of(CallDetails(self.name, ()))
+        self.loop = asyncio.get_running_loop()
         self.behavior = getattr(handler, self._kind) if handler else None
         return self.behavior
 

@@ -97,14 +97,21 @@ class Call:
     was_cancelled = False
     _error: RosterError | None = None
 
-    def __init__(self, method: Method, request: Any, context: Context) -> None:
+    def __init__(
+        self,
+        method: Method,
+        request: Any,
+        context: Context,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
         self.method = method
         self.request = request
         self.context = context
         # Converted once: grpc.aio builds the tuple each time it is read.
         self.metadata = context.invocation_metadata() or ()
         self._callbacks: list[Callable[[Call], object]] = []
-        self._task = asyncio.current_task()
+        # Without the loop, this is a system call in Python 3.11 (`get_by_id` in `make bench`).
+        self._task = asyncio.current_task(loop)
 
     def add_done_callback(self, callback: Callable[[Call], object]) -> None:
         """Runs a function with the call at its end; the last one added runs first."""
@@ -154,6 +161,10 @@ class Call:
 
 class Interceptor:
     """One concern of a call that runs before its handler."""
+
+    def applies_to(self, _method: Method) -> bool:
+        """Whether calls of a method are intercepted."""
+        return True
 
     def intercept(self, call: Call) -> Awaitable[None] | None:
         """Accepts the call, or raises an exception. May replace the request.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 UnaryHandler = Callable[[Any, Context], Awaitable[Message]]
 StreamHandler = Callable[[Any, Context], AsyncGenerator[Message, None]]
+Hooks = Sequence[Callable[[Call], Awaitable[None] | None]]
 
 
 class InterceptorChain(ServerInterceptor):
@@ -37,7 +38,6 @@ class InterceptorChain(ServerInterceptor):
 
     def __init__(self, *interceptors: Interceptor) -> None:
         self._interceptors = interceptors
-        self._hooks = [interceptor.intercept for interceptor in interceptors]
         self._wrapped: dict[str, tuple[Any, Any]] = {}
 
     async def intercept_service(
@@ -58,6 +58,8 @@ class InterceptorChain(ServerInterceptor):
         handler = handler._replace(response_serializer=serializer(handler.response_serializer))
         for interceptor in self._interceptors:
             handler = interceptor.wrap(handler)
+        hooks = [each.intercept for each in self._interceptors if each.applies_to(method)]
+        loop = asyncio.get_running_loop()
         for kind, run in (
             ("unary_unary", self._run_unary),
             ("unary_stream", self._run_stream),
@@ -65,15 +67,21 @@ class InterceptorChain(ServerInterceptor):
         ):
             behavior = getattr(handler, kind)
             if behavior is not None:
-                return handler._replace(**{kind: partial(run, method, behavior)})
+                return handler._replace(**{kind: partial(run, method, loop, hooks, behavior)})
         raise TypeError(f"{method.name} is client-streaming, which is not supported")
 
     async def _run_unary(
-        self, method: Method, handler: UnaryHandler, request: Any, context: Context
+        self,
+        method: Method,
+        loop: asyncio.AbstractEventLoop,
+        hooks: Hooks,
+        handler: UnaryHandler,
+        request: Any,
+        context: Context,
     ) -> Message:
-        call = Call(method, request, context)
+        call = Call(method, request, context, loop)
         try:
-            for intercept in self._hooks:
+            for intercept in hooks:
                 pending = intercept(call)
                 if pending is not None:
                     await pending
@@ -87,11 +95,17 @@ class InterceptorChain(ServerInterceptor):
             call.finish()
 
     async def _run_stream(
-        self, method: Method, handler: StreamHandler, request: Any, context: Context
+        self,
+        method: Method,
+        loop: asyncio.AbstractEventLoop,
+        hooks: Hooks,
+        handler: StreamHandler,
+        request: Any,
+        context: Context,
     ) -> AsyncGenerator[Message, None]:
-        call = Call(method, request, context)
+        call = Call(method, request, context, loop)
         try:
-            for intercept in self._hooks:
+            for intercept in hooks:
                 pending = intercept(call)
                 if pending is not None:
                     await pending

@@ -20,7 +20,7 @@ from .. import caller
 from ..accounts.rules import SIGNUP
 from ..errors import invalid
 from ..idempotency.idempotent_database import IdempotentDatabase, Request
-from .base import Call, Interceptor, add_trailing_metadata
+from .base import Call, Interceptor, Method, add_trailing_metadata
 
 IDEMPOTENCY_KEY = "idempotency-key"
 REPLAYED = ("idempotency-replayed", "true")
@@ -33,9 +33,11 @@ class Idempotency(Interceptor):
     def __init__(self, database: IdempotentDatabase) -> None:
         self._database = database
 
+    def applies_to(self, method: Method) -> bool:
+        return method.stored_response_type is not None
+
     def intercept(self, call: Call) -> None:
-        response_type = call.method.stored_response_type
-        key = None if response_type is None else idempotency_key(call.metadata)
+        key, response_type = idempotency_key(call.metadata), call.method.stored_response_type
         if key is None or response_type is None:
             return
         if caller.current().scope == SIGNUP:

@@ -34,7 +34,10 @@ class Observe(Interceptor):
         self._stats.rpcs_running += 1
         record = current() or _new_record()
         call.add_done_callback(partial(self._end, record, time.perf_counter()))
-        record.request_id = enter_request(call.context, call.metadata)
+        if record.method:
+            set_request_id(call.context, record.request_id)
+        else:
+            record.request_id = enter_request(call.context, call.metadata)
 
     def wrap(self, handler: Any) -> Any:
         return handler._replace(
@@ -84,9 +87,14 @@ def _count_sent(serialize: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
 def enter_request(context: Context, metadata: Any) -> str:
     """Returns the request ID of the call, or a new one, and sends it to the client."""
     request_id = request_id_of(metadata) or secrets.token_hex(16)
+    set_request_id(context, request_id)
+    return request_id
+
+
+def set_request_id(context: Context, request_id: str) -> None:
+    """Sets the request ID of the call, and sends it to the client."""
     caller.enter_request(request_id)
     context.set_trailing_metadata(((REQUEST_ID, request_id),))
-    return request_id
 
 
 def request_id_of(metadata: Any) -> str | None:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ..config import Rate
 from ..errors import RateLimited
-from .base import Call, Interceptor, add_trailing_metadata
+from .base import Call, Interceptor, Method, add_trailing_metadata
 
 NANOSECONDS = 1_000_000_000
 
@@ -107,9 +107,10 @@ class RateLimit(Interceptor):
         self._buckets = TokenBuckets(rate, clock)
         self._policy = ("ratelimit-policy", f'"default";q={rate.calls};w={rate.seconds}')
 
+    def applies_to(self, method: Method) -> bool:
+        return not method.is_public
+
     def intercept(self, call: Call) -> None:
-        if call.method.is_public:
-            return
         decision = self._buckets.take(call.rate_limit_key or call.account_id)
         limit = ("ratelimit", f'"default";r={decision.remaining};t={decision.seconds}')
         add_trailing_metadata(call.context, self._policy, limit)

@@ -8,7 +8,7 @@ from .. import caller
 from ..accounts.rules import SIGNUP
 from ..config import Rate
 from ..errors import TooManySignups
-from .base import Call, Interceptor
+from .base import Call, Interceptor, Method
 from .client_address import AddressBuckets
 from .rate_limit import MonotonicClock, TokenBuckets
 
@@ -23,8 +23,11 @@ class SignupLimit(Interceptor):
         self._addresses = AddressBuckets(rate, clock)
         self._keys = TokenBuckets(Rate(rate.calls * KEY_LIMIT_FACTOR, rate.seconds), clock)
 
-    def intercept(self, call: Call) -> None:
-        if call.method.scope != SIGNUP or caller.current().scope != SIGNUP:
+    def applies_to(self, method: Method) -> bool:
+        return method.scope == SIGNUP
+
+    def intercept(self, _call: Call) -> None:
+        if caller.current().scope != SIGNUP:
             return
         # A sign-up that its address may not make takes nothing from the key.
         decision = self._addresses.take(caller.client_address())

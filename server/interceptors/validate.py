@@ -147,9 +147,12 @@ class Checks(NamedTuple):
 
     def can_exceed_bounds(self, request: Any) -> bool:
         """Whether the validator is needed, which takes a tenth of a lookup (`get_by_id`)."""
-        return not self.is_valid_if_empty or not self.bounded.isdisjoint(
-            [field.number for field, _ in request.ListFields()]
-        )
+        if not self.is_valid_if_empty:
+            return True
+        for field, _ in request.ListFields():  # noqa: SIM110 - faster (`get_by_id`)
+            if field.number in self.bounded:
+                return True
+        return False
 
     def faults(self, request: Any) -> Iterator[Detail]:
         """Trims the text of a message and of those in it. Yields invalid text and times."""
