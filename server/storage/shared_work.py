@@ -77,11 +77,9 @@ def has_one_statement(items: Iterable[WorkItem[Any]]) -> bool:
     )
 
 
-def is_short(items: Iterable[WorkItem[Any]]) -> bool:
-    """Whether all items only read a limited number of rows."""
-    return all(
-        isinstance(item.work, OneStatement | SharedWork) and item.work.is_short for item in items
-    )
+def is_short(work: Any) -> bool:
+    """Whether work only reads a limited number of rows."""
+    return getattr(work, "is_short", False)
 
 
 def grouped(items: Iterable[WorkItem[Any]]) -> list[list[WorkItem[Any]]]:

@@ -141,10 +141,11 @@ class BatchExecutor(Generic[Work]):
         """Returns a work item for the queue. Raises Unavailable or Overloaded."""
         if self._closing:
             raise Unavailable
-        waiting = self.waiting
-        if waiting:
+        # While no thread is busy, the item starts at the end of this iteration of the event loop.
+        if self.stats.busy and (waiting := self.waiting):
             self._check_queue_delay(waiting)
-        self._queue_delay.enqueued(waiting)
+        if not self._gathered:
+            self._queue_delay.enqueued(len(self._queue))
         return WorkItem(work, self._loop.create_future(), self._claiming, limits)
 
     def _check_queue_delay(self, waiting: int) -> None:

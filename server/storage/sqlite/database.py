@@ -76,7 +76,7 @@ class SqliteDatabase:
         self._cache: set[Hashable] = set()
         self._notifications = Notifications()
         self.ids = Ids(clock)
-        # The number of reads at each reader, by account.
+        # The number of reads at each reader that are not short, by account.
         self._accounts_of: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
 
     async def open(self) -> None:
@@ -131,11 +131,13 @@ class SqliteDatabase:
         """
         working = [each for each in self.executors if each.stats.busy or each.waiting]
         may_run = not working or (working == [self._writer] and len(items) == 1)
-        return may_run and is_short(items)
+        return may_run and all(is_short(item.work) for item in items)
 
     async def read(self, work: Work[Result]) -> Result:
         account_id = caller.account_id_or_none()
         reader = self._reader_for(account_id)
+        if is_short(work):
+            return await reader.run(work)  # type: ignore[no-any-return]
         accounts = self._accounts_of[reader.name]
         accounts[account_id] += 1
         try:
@@ -148,8 +150,8 @@ class SqliteDatabase:
     def _reader_for(self, account_id: str | None) -> BatchExecutor[Work[Any]]:
         """Returns the reader for a read of an account.
 
-        While the first reader runs a slow batch, it keeps the accounts that have reads there, so
-        that the reads of one account never take both.
+        While the first reader runs a slow batch, it keeps the accounts that have reads there that
+        are not short, so that those of one account never take both.
         """
         first, second = self._readers
         if first.seconds_in_batch > SLOW_SECONDS:
