@@ -24,16 +24,12 @@ OTHER = "OTHER"
 
 
 class HttpRequest(RequestRecord):
-    """An HTTP request in progress."""
+    """An HTTP request in progress. HttpRequests sets `stats` and `trace`."""
 
+    stats: RequestStats
+    # The trace context that is sent to the services.
+    trace: Metadata
     _span: RequestSpan | None = None
-
-    def __init__(self, stats: RequestStats, method: str, request_id: str, trace: Metadata) -> None:
-        super().__init__(request_id)
-        self._stats = stats
-        self.method = method
-        # The trace context that is sent to the services.
-        self.trace = trace
 
     def set_span(self, span: RequestSpan) -> None:
         self._span, self.trace, self.trace_id = span, span.metadata, span.trace_id
@@ -51,8 +47,8 @@ class HttpRequest(RequestRecord):
 
     def end(self, status: int, received: int, sent: int) -> None:
         self.status, self.received, self.sent = status, received, sent
-        self._stats.finish(self)
-        self._stats.count_request(self)
+        self.stats.finish(self)
+        self.stats.count_request(self)
         if self._span is not None:
             self._span.end(status)
 
@@ -65,7 +61,9 @@ class HttpRequests:
         self._tracing = tracing
 
     def start(self, method: str, request_id: str, trace: Metadata) -> HttpRequest:
-        request = HttpRequest(self._stats, _METHODS.get(method, OTHER), request_id, trace)
+        request = HttpRequest(request_id)
+        request.method = _METHODS.get(method, OTHER)
+        request.stats, request.trace = self._stats, trace
         enter(request)
         self._stats.requests_running += 1
         if self._tracing is not None:
