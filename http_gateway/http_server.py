@@ -49,6 +49,7 @@ class Server(web.Server):
         self._event_loop = asyncio.get_running_loop()
         self.options = options or Options()
         self.load = load or LoadShedder(self.options)
+        self._is_draining = lambda: self.load.is_draining
         # The most connections at once, and how many beyond them were rejected so far.
         self.capacity = capacity(self.options.max_connections)
         self.rejected = 0
@@ -69,13 +70,12 @@ class Server(web.Server):
             **HEAD_LIMITS,
         )
 
-    def _request(self, *arguments: Any) -> Request:
-        return Request(
-            *arguments,
-            self._event_loop,
-            options=self.options,
-            is_draining=lambda: self.load.is_draining,
-        )
+    def _request(
+        self, message: Any, payload: Any, connection: Any, writer: Any, task: Any
+    ) -> Request:
+        request = Request(message, payload, connection, writer, task, self._event_loop)
+        request.options, request.is_draining = self.options, self._is_draining
+        return request
 
 
 class Listener:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from aiohttp import web
 
@@ -11,13 +10,8 @@ from .options import Options
 
 
 class Request(web.BaseRequest):
-    """A request. Its response closes the connection if the gateway is draining."""
+    """A request of a server, which sets the attributes."""
 
-    def __init__(self, *arguments: Any, options: Options, is_draining: Callable[[], bool]) -> None:
-        super().__init__(*arguments)
-        self.options = options
-        self._is_draining = is_draining
-
-    @property
-    def keep_alive(self) -> bool:
-        return super().keep_alive and not self._is_draining()
+    options: Options
+    # Whether the gateway is draining, so that the response closes the connection.
+    is_draining: Callable[[], bool]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from email.utils import formatdate
-from functools import cache, lru_cache
+from functools import lru_cache
 from http import HTTPStatus
 
 from .request import Request
@@ -60,7 +60,7 @@ class Response:
         transport = request.transport
         if transport is None:
             raise ConnectionResetError("the client disconnected")
-        self.keep_alive = self.keep_alive and request.keep_alive
+        self.keep_alive = self.keep_alive and request.keep_alive and not request.is_draining()
         connection = ""
         if not self.keep_alive:
             connection = "Connection: close\r\n"
@@ -74,23 +74,22 @@ class Response:
     def encode(self, server_name: str, connection: str, *, with_body: bool = True) -> bytes:
         """Returns the bytes of the response; `connection` is its Connection line or empty."""
         head = head_lines(self.status, server_name, self.headers)
-        if self.body is not None:
-            head.append(
-                f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
-            )
-        head += (connection, "\r\n")
-        data = "".join(head).encode("ascii")
-        return data + self.body if with_body and self.body is not None else data
+        body = self.body
+        if body is None:
+            return f"{head}{connection}\r\n".encode("ascii")
+        head += f"Content-Type: {self.content_type}\r\nContent-Length: {len(body)}\r\n"
+        data = f"{head}{connection}\r\n".encode("ascii")
+        return data + body if with_body else data
 
     async def write_eof(self) -> None:
         """Everything was written by `prepare`."""
 
 
-def head_lines(status: int, server_name: str, headers: dict[str, str]) -> list[str]:
+def head_lines(status: int, server_name: str, headers: dict[str, str]) -> str:
     """Returns the status line, the headers of every response, and these headers."""
-    head = [_status_lines(status, server_name), "Date: ", _date(int(time.time())), "\r\n"]
+    head = _first_lines(status, server_name, int(time.time()))
     for name, value in headers.items():
-        head += (name, ": ", value, "\r\n")
+        head += f"{name}: {value}\r\n"
     return head
 
 
@@ -109,14 +108,9 @@ async def drain(request: Request, transport: asyncio.Transport) -> None:
         drained.cancel()
 
 
-@cache
-def _status_lines(status: int, server_name: str) -> str:
+@lru_cache(64)
+def _first_lines(status: int, server_name: str, second: int) -> str:
     return (
         f"HTTP/1.1 {status} {_PHRASES[status]}\r\nServer: {server_name}\r\n"
-        "X-Content-Type-Options: nosniff\r\n"
+        f"X-Content-Type-Options: nosniff\r\nDate: {formatdate(second, usegmt=True)}\r\n"
     )
-
-
-@lru_cache(2)
-def _date(second: int) -> str:
-    return formatdate(second, usegmt=True)

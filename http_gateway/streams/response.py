@@ -30,7 +30,8 @@ class StreamResponse:
         self.written_at = self._loop.time()
         self.is_head = request.method == "HEAD"
         self.content_type = ""
-        self.keep_alive = request.keep_alive and self._is_chunked
+        is_open = request.keep_alive and not request.is_draining()
+        self.keep_alive = is_open and self._is_chunked
 
     @property
     def has_started(self) -> bool:
@@ -42,13 +43,12 @@ class StreamResponse:
         self.content_type = content_type
         server_name = self._request.options.server_name
         head = head_lines(self.status, server_name, {**self._head, **(more or {})})
-        head.append(f"Content-Type: {content_type}\r\n")
+        head += f"Content-Type: {content_type}\r\n"
         if self._is_chunked:
-            head.append("Transfer-Encoding: chunked\r\n")
+            head += "Transfer-Encoding: chunked\r\n"
         if not self.keep_alive:
-            head.append("Connection: close\r\n")
-        head.append("\r\n")
-        await self._send("".join(head).encode("ascii"))
+            head += "Connection: close\r\n"
+        await self._send(f"{head}\r\n".encode("ascii"))
 
     async def write(self, data: bytes) -> None:
         """Writes a part, which must not be empty."""

@@ -100,6 +100,7 @@ def test_client_that_does_not_read_its_response_is_disconnected() -> None:
             version=HttpVersion11,
             method="GET",
             keep_alive=True,
+            is_draining=lambda: False,
             options=Options(write_seconds=0.02),
         )
         with pytest.raises(ConnectionResetError):

@@ -63,6 +63,7 @@ def response_over(transport: Transport) -> StreamResponse:
         version=HttpVersion11,
         method="GET",
         keep_alive=True,
+        is_draining=lambda: False,
         options=Options(write_seconds=0.02),
     )
     return StreamResponse(request, 200, "abc")

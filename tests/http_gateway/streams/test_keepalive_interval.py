@@ -69,6 +69,7 @@ async def written_records(*pauses: float, accepts: bool = False) -> list[tuple[f
         method="GET",
         headers=CIMultiDict[str](),
         keep_alive=True,
+        is_draining=lambda: False,
         options=Options(),
     )
 
