@@ -71,10 +71,7 @@ class SubscriberRow(NamedTuple):
 
     def as_json(self, *, full: bool = False) -> dict[str, Any]:
         """Returns the subscriber as the API returns it, in the view BASIC or FULL."""
-        subscriber = _basic(self)
-        values = self.values
-        if values:
-            subscriber["customFields"] = {key: as_json(values[key]) for key in sorted(values)}
+        subscriber = basic_json(self)
         if full:
             self._add_full(subscriber)
         return subscriber
@@ -117,7 +114,7 @@ PROFILE = {field.name: field.max_length for field in FIELDS if field.max_length}
 
 
 def _compiled() -> Callable[[SubscriberRow], dict[str, Any]]:
-    """Compiles a function that returns the JSON of the view BASIC without values.
+    """Compiles a function that returns the JSON of the view BASIC.
 
     A loop over the fields takes four times as long (`page_of_20` in `make bench`).
     """
@@ -125,9 +122,17 @@ def _compiled() -> Callable[[SubscriberRow], dict[str, Any]]:
         f"{field.json_name!r}: {'' if field.to_json is str else field.name}(row.{field.name})"
         for field in FIELDS
     ]
-    converters = {field.name: field.to_json for field in FIELDS}
-    text = f"lambda row: {{{', '.join(members)}}}"
-    return eval(text, converters)  # type: ignore[no-any-return]  # noqa: S307 - no input
+    functions = {field.name: field.to_json for field in FIELDS} | {"custom_fields": _custom_fields}
+    basic = ", ".join(members)
+    text = (
+        f"lambda row: {{{basic}, 'customFields': custom_fields(row.values)}} if row.values"
+        f" else {{{basic}}}"
+    )
+    return eval(text, functions)  # type: ignore[no-any-return]  # noqa: S307 - no input
 
 
-_basic = _compiled()
+def _custom_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: as_json(values[key]) for key in sorted(values)}
+
+
+basic_json = _compiled()

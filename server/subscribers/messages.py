@@ -9,7 +9,7 @@ from roster.v1 import subscribers_pb2 as pb
 
 from ..errors import Detail, ValidationError
 from ..messages import JsonResponse, check_page, timestamp
-from .fields import FIELDS, SubscriberRow
+from .fields import FIELDS, SubscriberRow, basic_json
 from .linked import SubscriberUrls
 from .row_writer import Result
 from .rules import MAX_REPEATED
@@ -41,15 +41,19 @@ class Selected(NamedTuple):
                         message.ClearField(field.name)  # type: ignore[arg-type]
 
 
+# All fields of a view.
+_BASIC, _FULL = Selected(None, is_full=False), Selected(None, is_full=True)
+
+
 def selected_fields(
     request: pb.GetSubscriberRequest | pb.ListSubscribersRequest,
 ) -> Selected:
     """Returns the fields of the view and the read mask. Raises ValidationError for the mask."""
     is_full = request.view == pb.Subscriber.FULL
     # An absent message is created when it is read.
-    paths = frozenset(request.read_mask.paths if request.HasField("read_mask") else ())
+    paths = frozenset(request.read_mask.paths) if request.HasField("read_mask") else None
     if not paths or "*" in paths:
-        return Selected(None, is_full)
+        return _FULL if is_full else _BASIC
     unknown = sorted(paths - _NAMES)
     if unknown:
         details = [
@@ -58,10 +62,6 @@ def selected_fields(
         ]
         raise ValidationError(details)
     return Selected(paths, is_full or not paths.isdisjoint(_ONLY_FULL))
-
-
-# All fields of the view BASIC.
-_BASIC = Selected(None, is_full=False)
 
 
 class SubscriberResponse(JsonResponse):
@@ -126,9 +126,10 @@ class SubscribersResponse(JsonResponse):
         return message
 
     def to_json(self) -> dict[str, Any]:
-        full = self._selected.is_full
         return {
-            "subscribers": [row.as_json(full=full) for row in self._rows],
+            "subscribers": [row.as_json(full=True) for row in self._rows]
+            if self._selected.is_full
+            else list(map(basic_json, self._rows)),
             "total": self._total,
             "page": self._number,
             "limit": self._limit,
