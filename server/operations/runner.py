@@ -38,7 +38,7 @@ SELECT_SECONDS = 0.1
 MAX_SELECTED = 50_000
 # Longer steps are faster, but creates wait for them (`get_99th_beside_operation` in `make bench`).
 STEP_SECONDS = 0.005
-PAUSE_PER_STEP = 0.75
+PAUSE_PER_STEP = 1.5
 MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
 # Errors of a database that is not available at the moment.
 _TEMPORARY_ERRORS = (Unavailable, Internal)

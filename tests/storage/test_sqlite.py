@@ -302,22 +302,22 @@ MAIN, READER = "MainThread", "reader-0"
 @pytest.mark.parametrize(
     ("works", "expected"),
     [
-        ([LOOKUP], MAIN),
-        ([LOOKUP, SHORT, LOOKUP], MAIN),
-        ([LONG], READER),
-        ([LOOKUP, LONG], READER),
-        ([thread_name], READER),
+        ([LOOKUP], [MAIN]),
+        ([LOOKUP, SHORT, LOOKUP], [MAIN, MAIN, MAIN]),
+        ([LONG], [READER]),
+        ([LONG, LOOKUP], [READER, MAIN]),
+        ([thread_name], [READER]),
     ],
     ids=["lookup", "short reads", "long read", "short and long reads", "several statements"],
 )
 def test_short_reads_run_on_the_event_loop(
-    path: Path, works: list[Work[str]], expected: str
+    path: Path, works: list[Work[str]], expected: list[str]
 ) -> None:
     async def scenario() -> Any:
         async with opened_database(path) as database:
             return await asyncio.gather(*map(database.read, works))
 
-    assert run(scenario()) == [expected] * len(works)
+    assert run(scenario()) == expected
 
 
 @each(("reads", "expected"), {"one": (1, [MAIN]), "several": (3, [READER, READER, READER])})
@@ -334,6 +334,22 @@ def test_of_short_reads_only_a_single_one_runs_on_the_event_loop_during_a_write(
             return during
 
     assert run(scenario()) == expected
+
+
+def test_a_lookup_does_not_wait_for_a_long_read(path: Path) -> None:
+    ended = threading.Event()
+
+    async def scenario() -> Any:
+        async with opened_database(path) as database:
+            reading = asyncio.create_task(database.read(lambda _: ended.wait(10)))
+            await run_loop_iterations()
+            try:
+                return await asyncio.wait_for(database.read(LOOKUP), 5)
+            finally:
+                ended.set()
+                await reading
+
+    assert run(scenario()) == MAIN
 
 
 def test_short_reads_run_on_a_thread_after_a_slow_batch(

@@ -57,8 +57,8 @@ class BatchExecutor(Generic[Work]):
     `result` or `error` of every item that it can claim, at most `max_batch` of them. With
     `abandons`, a canceled caller interrupts a claimed item and does not wait for it. With
     `queue_timeout`, an item that is not claimed within that many seconds is rejected. `fair`
-    limits the number of threads of a group of items, see `FairQueue`. `is_on_loop` is whether items
-    that arrived together run on the event loop.
+    limits the number of threads of a group of items, see `FairQueue`. `on_loop` returns those
+    of the items that arrived together which run on the event loop.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class BatchExecutor(Generic[Work]):
         max_batch: int = MAX_BATCH,
         queue_timeout: float | None = None,
         fair: bool = False,
-        is_on_loop: Callable[[Sequence[WorkItem[Work]]], bool] = lambda _: False,
+        on_loop: Callable[[Sequence[WorkItem[Work]]], Sequence[WorkItem[Work]]] = lambda _: (),
     ) -> None:
         self.name, self.stats = name, ExecutorStats(threads)
         self._abandons, self._queue_timeout = abandons, queue_timeout
@@ -83,7 +83,7 @@ class BatchExecutor(Generic[Work]):
         self._gathered: list[WorkItem[Work]] = []
         self._claiming = threading.Lock()
         self._closing = False
-        self._is_on_loop, self._slow_until = is_on_loop, 0.0
+        self._on_loop, self._slow_until = on_loop, 0.0
         self._queue_delay = QueueDelay(threads)
         self._threads = [
             (threading.Thread(target=self._run, args=(started,), name=name, daemon=True), started)
@@ -185,14 +185,20 @@ class BatchExecutor(Generic[Work]):
         if self._closing:
             for item in items:
                 item.reject()
-        elif self._slow_until <= (began := self._loop.time()) and self._is_on_loop(items):
-            self._run_guarded(items)
-            self._settle_all(items)
-            ended = self._loop.time()
-            if ended - began > SLOW_SECONDS:
-                self._slow_until = ended + SLOW_CACHE_SECONDS
-        else:
-            self._queue.put(items)
+            return
+        short = self._on_loop(items) if self._slow_until <= self._loop.time() else ()
+        if short:
+            self._run_on_loop(short)
+        if len(short) < len(items):
+            self._queue.put([item for item in items if item not in short])
+
+    def _run_on_loop(self, items: Sequence[WorkItem[Work]]) -> None:
+        began = self._loop.time()
+        self._run_guarded(items)
+        self._settle_all(items)
+        ended = self._loop.time()
+        if ended - began > SLOW_SECONDS:
+            self._slow_until = ended + SLOW_CACHE_SECONDS
 
     async def close(self) -> None:
         """Runs the queued items, then stops the threads."""

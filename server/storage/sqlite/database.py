@@ -7,7 +7,7 @@ savepoint; the others are committed. If the commit fails, all writes of the batc
 of operations run in the same transaction, in a thread of lower priority that the writer waits for.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
-last of them was queued. Short reads run on the event loop, see `_is_on_loop`. The third reader
+last of them was queued. Short reads run on the event loop, see `_on_loop`. The third reader
 runs a part of a long read beside the first two, one at a time.
 """
 
@@ -118,20 +118,20 @@ class SqliteDatabase:
             run_batch=lambda items: self._read_batch(reader, items),
             stop=reader.close,
             abandons=True,
-            is_on_loop=self._is_on_loop,
+            on_loop=self._on_loop,
         )
 
-    def _is_on_loop(self, items: Sequence[WorkItem[Work[Any]]]) -> bool:
-        """Whether reads run on the event loop: short ones while no reader works.
+    def _on_loop(self, items: Sequence[WorkItem[Work[Any]]]) -> Sequence[WorkItem[Work[Any]]]:
+        """Returns the reads that run on the event loop: short ones while no thread works.
 
         A switch to a thread and back takes longer than these (`get_by_id` and `page_of_20` in
-        `make bench`). Several do not run there beside the writer, which would compete for the GIL
-        at each statement. A single one waits less on the event loop than for a thread
-        (`get_99th_beside_operation`).
+        `make bench`). Several do not run there beside a thread, which would compete for the GIL
+        at each statement. A single one waits less on the event loop than for a thread, or for a
+        longer read there (`get_99th_beside_operation`).
         """
-        working = [each for each in self.executors if each.stats.busy or each.waiting]
-        may_run = not working or (working == [self._writer] and len(items) == 1)
-        return may_run and all(is_short(item.work) for item in items)
+        short = [item for item in items if is_short(item.work)]
+        is_working = any(each.stats.busy or each.waiting for each in self.executors)
+        return short if len(short) == 1 or not is_working else ()
 
     async def read(self, work: Work[Result]) -> Result:
         account_id = caller.account_id_or_none()
