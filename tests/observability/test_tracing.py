@@ -169,4 +169,4 @@ def test_tracing_without_opentelemetry_is_an_error_with_the_package_to_install()
 
 def test_services_without_tracing_do_not_need_opentelemetry() -> None:
     code = "import sys; sys.modules['opentelemetry'] = None; import server.serving.services"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
