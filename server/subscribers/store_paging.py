@@ -88,10 +88,10 @@ _NAMES = Filter._fields[:-1]
 def page_and_parts(
     account_id: str, filters: Filter, position: PagePosition, tx: Transaction
 ) -> tuple[SubscriberPage, list[Filter]]:
-    """Returns a page, and the filters of the parts of a list whose total takes long to count.
+    """Returns a page, and filters for parts of the list if counting its total takes long.
 
-    Its total is the sum of `count_part` for each part. At most three statements, and ten with a
-    filter expression. A position after an ID costs the same on every page. So does an offset
+    The total is then the sum of `count_part` for these parts. At most three statements, and ten
+    with a filter expression. A position after an ID costs the same on every page. So does an offset
     without filters, which is located by the counters.
     """
     filters = _planned(account_id, filters, tx)
@@ -121,7 +121,7 @@ def count_part(account_id: str, part: Filter, tx: Transaction) -> int:
 
 
 def _halves(account_id: str, filters: Filter, tx: Transaction) -> list[Filter]:
-    """Returns the filters for each half of a large account whose indexes they scan."""
+    """Splits filters that scan an index by ID, if the account is large. Returns two, or none."""
     shape = _shape(filters)
     if shape.set_of_tree is None or shape.is_bounded:
         return []
