@@ -29,6 +29,8 @@ CONFIRM_TIME = 30 * DAY
 UNDO_TIME = 10 * 60 * 1000
 
 _PURPOSE_OF_KEY = "link"
+# Milliseconds in which the transaction that changes a status ends.
+_RECENT = 1000
 # Hexadecimal digits of the MAC: half of HMAC-SHA256, the least that RFC 2104 recommends.
 _MAC_LENGTH = 32
 _TIME_LENGTH = 10
@@ -70,6 +72,15 @@ def parse_token(text: str) -> Token | None:
     return Token(purpose, account_id, subscriber_id, expires_at, text[: -len(mac)], mac)
 
 
+def creation_time(now: int, status_changed_at: int | None) -> int:
+    """Returns the time from which a change of the status ends a link, in milliseconds.
+
+    It is the present millisecond, so that an opt-out right after the creation ends the link. After
+    a recent change it is the next one, so that the link works if its creator has seen an opt-out.
+    """
+    return now + (status_changed_at is not None and status_changed_at > now - _RECENT)
+
+
 # The links of a page of an export, or of a bulk, expire at the same time.
 @lru_cache(16)
 def _time_text(milliseconds: int) -> str:
@@ -98,9 +109,11 @@ class Links:
     def has_url(self) -> bool:
         return bool(self._public_url)
 
-    def confirm_url(self, account_id: str, subscriber_id: str, email_key: str, now: int) -> str:
+    def confirm_url(
+        self, account_id: str, subscriber_id: str, email_key: str, created_at: int
+    ) -> str:
         """Returns the link that confirms. Raises PublicUrlNotSet."""
-        signed = f"c{account_id}{subscriber_id}{_time_text(now + CONFIRM_TIME)}"
+        signed = f"c{account_id}{subscriber_id}{_time_text(created_at + CONFIRM_TIME)}"
         return self._url(f"/c/{signed}", signed, email_key)
 
     def unsubscribe_url(self, account_id: str, subscriber_id: str, email_key: str) -> str:

@@ -10,7 +10,7 @@ from ..caller import account_id, current
 from ..clock import Clock
 from ..custom_fields import store as custom_fields
 from ..errors import Forbidden
-from ..links import Links, unsubscribe_headers
+from ..links import Links, creation_time, unsubscribe_headers
 from ..messages import Context
 from ..storage.database import Database
 from ..storage.transaction import Transaction
@@ -51,7 +51,8 @@ class MergeTagService(MergeTagServiceServicer):
         if not self._links.has_url:
             return values
         of_row = (account, row.id, row.email_key)
+        created_at = creation_time(self._clock(), row.status_changed_at)
         return values._replace(
-            confirm_url=self._links.confirm_url(*of_row, self._clock()),
+            confirm_url=self._links.confirm_url(*of_row, created_at),
             unsubscribe_url=self._links.unsubscribe_url(*of_row),
         )

@@ -10,7 +10,7 @@ from roster.v1.links_pb2_grpc import LinkServiceServicer
 
 from ..caller import account_id
 from ..clock import Clock
-from ..links import CONFIRM_TIME, Links, Purpose, Token, masked, parse_token
+from ..links import CONFIRM_TIME, Links, Purpose, Token, creation_time, masked, parse_token
 from ..messages import Context, check_ip, timestamp
 from ..storage.database import Database
 from ..subscribers.history import Actor, Source
@@ -32,12 +32,13 @@ class LinkService(LinkServiceServicer):
     ) -> pb.CreateSubscriberLinksResponse:
         account, reference = account_id(), check_reference(request.id)
         row = await self._database.read(partial(find, account, reference))
-        of_row, now = (account, row.id, row.email_key), self._clock()
+        of_row = (account, row.id, row.email_key)
         purposes = request.purposes or list(Purpose)
         reply = pb.CreateSubscriberLinksResponse()
         if Purpose.CONFIRM in purposes:
-            reply.confirm_url = self._links.confirm_url(*of_row, now)
-            reply.confirm_expires_at.CopyFrom(timestamp(now + CONFIRM_TIME))
+            created_at = creation_time(self._clock(), row.status_changed_at)
+            reply.confirm_url = self._links.confirm_url(*of_row, created_at)
+            reply.confirm_expires_at.CopyFrom(timestamp(created_at + CONFIRM_TIME))
         if Purpose.UNSUBSCRIBE in purposes:
             reply.unsubscribe_url = self._links.unsubscribe_url(*of_row)
         return reply

@@ -135,4 +135,4 @@ def _has_ended(token: Token, row: SubscriberRow, tx: Transaction) -> bool:
     if row.status == Status.CONFIRMED:
         return False
     last = last_change(token.account_id, row.id, (EntryType.STATUS_CHANGED,), tx)
-    return last is not None and last.at > token.expires_at - CONFIRM_TIME
+    return last is not None and last.at >= token.expires_at - CONFIRM_TIME

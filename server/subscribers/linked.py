@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..links import Links
+from ..links import Links, creation_time
 from ..texts import json_name
 from .fields import Status, SubscriberRow
 
@@ -45,5 +45,6 @@ def urls_of(
     """
     of_row = (account_id, row.id, row.email_key)
     can_confirm = can_confirm or row.status == Status.UNCONFIRMED
-    confirm_url = links.confirm_url(*of_row, now) if can_confirm else None
+    created_at = creation_time(now, row.status_changed_at)
+    confirm_url = links.confirm_url(*of_row, created_at) if can_confirm else None
     return SubscriberUrls(confirm_url, links.unsubscribe_url(*of_row))

@@ -13,10 +13,12 @@ from server.links import CONFIRM_TIME, UNDO_TIME, Links, Token, parse_token
 from server.self_service.store import LinkStore
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status, SubscriberRow
-from server.subscribers.history import Actor, Source
+from server.subscribers.history import Actor, EntryType, Source
+from server.subscribers.linked import urls_of
 from server.subscribers.rules import ConsentRecord
 from server.subscribers.store import Changes
 from server.subscribers.store_changes import change_status
+from server.subscribers.store_history import last_change
 
 from .helpers import ENCRYPTION, OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, new
 
@@ -31,9 +33,8 @@ def subscriber(tx: Transaction, status: Status = Status.UNCONFIRMED) -> Subscrib
 
 def tokens(row: SubscriberRow, tx: Transaction) -> list[Token]:
     """Returns the tokens that confirm and unsubscribe."""
-    of_row = (OURS, row.id, row.email_key)
-    urls = (LINKS.confirm_url(*of_row, tx.now), LINKS.unsubscribe_url(*of_row))
-    parsed = [parse_token(url.rpartition("/")[2]) for url in urls]
+    urls = urls_of(OURS, row, LINKS, tx.now, can_confirm=True)
+    parsed = [parse_token(url.rpartition("/")[2]) for url in urls if url]
     return [token for token in parsed if token is not None]
 
 
@@ -63,6 +64,19 @@ def test_a_link_ends_with_an_opt_out_after_it_was_created(tx: Transaction) -> No
     with pytest.raises(LinkNotFound):
         STORE.find(confirm, tx)
     later, _ = tokens(row, at(tx.now + 60_000))
+    assert STORE.follow(later, tx, PERSON).status is Status.CONFIRMED
+
+
+def test_a_link_ends_with_an_opt_out_in_the_millisecond_of_its_creation(tx: Transaction) -> None:
+    row = subscriber(tx)
+    opted_out = STORE.follow(tokens(row, tx)[1], tx, PERSON).subscriber
+    opt_out = last_change(OURS, row.id, (EntryType.STATUS_CHANGED,), tx)
+    assert opt_out is not None
+
+    before, _ = tokens(row, at(opt_out.at))
+    with pytest.raises(LinkNotFound):
+        STORE.find(before, tx)
+    later, _ = tokens(opted_out, at(opt_out.at))
     assert STORE.follow(later, tx, PERSON).status is Status.CONFIRMED
 
 
