@@ -59,7 +59,9 @@ MESSAGES = [
     # Unlike json_format, the codec writes the sequence numbers of its events as integers.
     if message.name != "GetSubscriberPersonalDataResponse"
 ] + [errors_pb2.Error.DESCRIPTOR, errors_pb2.ErrorResponse.DESCRIPTOR]
+# Messages with Booleans that can also be numbers or strings, and with other extensions.
 EXTENDED = {
+    "FollowLinkRequest",
     "BatchChangeSubscribersRequest",
     "GetStatisticsRequest",
     "CreateSubscriberRequest",
