@@ -26,6 +26,11 @@ class Histogram:
         self.counts = [0] * (len(bounds) + 1)
         self.sum = 0.0
 
+    @property
+    def count(self) -> int:
+        """The number of values."""
+        return sum(self.counts)
+
     def add(self, value: float) -> None:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value

@@ -60,6 +60,10 @@ class IdempotentDatabase:
         self.read_nodes = database.read_nodes
         self._running: set[tuple[str, str]] = set()
 
+    @property
+    def transactions(self) -> int:
+        return self._database.transactions
+
     def enter(self, request: Request) -> None:
         """Begins a request. Raises IdempotencyKeyInUse if its key is in use in this process."""
         if request.owner in self._running:

@@ -23,6 +23,10 @@ class TracedDatabase:
         self._tracing = tracing
         self.alone = database.alone
 
+    @property
+    def transactions(self) -> int:
+        return self._database.transactions
+
     def listen(self, listener: Callable[[Collection[str]], None]) -> None:
         self._database.listen(listener)
 

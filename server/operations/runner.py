@@ -2,14 +2,16 @@
 
 Accounts take turns: one step of an account, then one of the next, so that a long operation does
 not delay those of others. A step takes about `STEP_SECONDS`, with short pauses between its
-statements, and is followed by a pause, which leaves the writer and the CPU to calls. A search every
-second finds operations that other processes have started, or that ended with their process.
+statements, and is followed by a pause, which leaves the writer and the CPU to calls: a longer one
+while calls use the database. A search every second finds operations that other processes have
+started, or that ended with their process.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import secrets
 import time
 from collections.abc import AsyncIterator, Collection
@@ -38,20 +40,28 @@ SELECT_SECONDS = 0.1
 MAX_SELECTED = 50_000
 # Longer steps are faster, but creates wait for them (`get_99th_beside_operation` in `make bench`).
 STEP_SECONDS = 0.005
-PAUSE_PER_STEP = 1.5
-MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
+MIN_STEP, FIRST_STEP, MAX_STEP = 50, 100, 1_000
+# Pauses, relative to the time of the step before. The latencies of calls are those without an
+# operation only if few of them arrive during its steps.
+PAUSE, PAUSE_BESIDE_CALLS, MAX_PAUSE_SECONDS = 0.5, 5.0, 1.0
+# How long pauses stay long after a call.
+CALLS_SECONDS = 0.1
 # Errors of a database that is not available at the moment.
 _TEMPORARY_ERRORS = (Unavailable, Internal)
 
 
 class OperationRunner:
-    """Runs operations in one task."""
+    """Runs operations in one task.
+
+    `others_serve` is whether the calls reach other processes, so that their number is unknown.
+    """
 
     def __init__(
         self,
         database: Database,
         steps: Steps,
         *,
+        others_serve: bool = False,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self._database = database
@@ -66,6 +76,7 @@ class OperationRunner:
         self._sizes: dict[str, int] = {}
         self._limits: dict[str, int] = {}
         self._wake = asyncio.Event()
+        self._beside_calls_until = math.inf if others_serve else 0.0
         # For the metrics.
         self.processed = 0
         self.seconds = 0.0
@@ -123,7 +134,16 @@ class OperationRunner:
                     continue
                 if continues:
                     self._accounts[account_id] = None
-                    await asyncio.sleep(PAUSE_PER_STEP * (time.monotonic() - started))
+                    await self._pause(time.monotonic() - started)
+
+    async def _pause(self, step_seconds: float) -> None:
+        before = self._database.transactions
+        is_beside_calls = time.monotonic() < self._beside_calls_until
+        factor = PAUSE_BESIDE_CALLS if is_beside_calls else PAUSE
+        await asyncio.sleep(min(factor * step_seconds, MAX_PAUSE_SECONDS))
+        if self._database.transactions > before:
+            until = time.monotonic() + CALLS_SECONDS
+            self._beside_calls_until = max(self._beside_calls_until, until)
 
     async def _step(self, account_id: str) -> bool:
         """Processes the next subscribers. Returns whether the account may have more work."""

@@ -33,6 +33,10 @@ class Database(Protocol):
 
     alone: bool
 
+    @property
+    def transactions(self) -> int:
+        """The number of batches of transactions that have begun in this process."""
+
     async def open(self) -> None:
         """Connects and applies pending migrations, which can take minutes.
 

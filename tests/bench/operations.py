@@ -37,7 +37,8 @@ def stats(folder: Path) -> Iterator[Stats]:
     """Yields the results of both databases.
 
     `get_99th_beside_operation` is the ratio of the 99th percentiles with and without an operation,
-    medians of all turns, and `operation_us_per_row` the time of an operation beside the lookups.
+    medians of all turns. `operation_us_per_row` is the time of an operation without lookups, and
+    `operation_us_per_row_beside_lookups` that beside them.
     """
     url = f"sqlite:///{folder}/operations.db"
     with _filled(folder, url) as (service, key):
@@ -68,19 +69,31 @@ def _costs(service: Service, key: str, suffix: str) -> Stats:
     page = json.loads(send(service.http, "GET", "/api/subscribers?limit=100", b"", key))
     lookups = [request("GET", f"/api/subscribers/{row['id']}", key) for row in page["subscribers"]]
     _latencies(service, lookups)
-    alone, beside, speeds = [], [], []
+    alone, beside, speeds, speeds_beside = [], [], [], []
     for _ in range(TURNS):
         alone.append(_99th(_latencies(service, lookups)))
         with _operation(service, key) as operation_id:
-            before, began = _processed(service, key, operation_id), time.perf_counter()
-            beside.append(_99th(_latencies(service, lookups)))
-            processed = _processed(service, key, operation_id) - before
-            speeds.append(1_000_000 * (time.perf_counter() - began) / max(processed, 1))
+            with _us_per_row(service, key, operation_id, speeds):
+                time.sleep(SECONDS)
+            with _us_per_row(service, key, operation_id, speeds_beside):
+                beside.append(_99th(_latencies(service, lookups)))
     ratio = statistics.median(beside) / statistics.median(alone)
     return {
         f"get_99th_beside_operation{suffix}": round(ratio, 2),
         f"operation_us_per_row{suffix}": round(statistics.median(speeds)),
+        f"operation_us_per_row_beside_lookups{suffix}": round(statistics.median(speeds_beside)),
     }
+
+
+@contextmanager
+def _us_per_row(
+    service: Service, key: str, operation_id: str, speeds: list[float]
+) -> Iterator[None]:
+    """Appends the microseconds in which an operation processes a subscriber in a block."""
+    before, began = _processed(service, key, operation_id), time.perf_counter()
+    yield
+    processed = _processed(service, key, operation_id) - before
+    speeds.append(1_000_000 * (time.perf_counter() - began) / max(processed, 1))
 
 
 def _latencies(service: Service, requests: list[bytes]) -> list[float]:

@@ -94,6 +94,41 @@ def test_accounts_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert steps.accounts == [OURS, THEIRS, *[OURS] * 9]
 
 
+@pytest.mark.parametrize("has_calls", [False, True])
+def test_pauses_are_longer_beside_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_calls: bool
+) -> None:
+    monkeypatch.setattr(runner, "FIRST_STEP", 10)
+    monkeypatch.setattr(runner, "MAX_STEP", 10)
+    monkeypatch.setattr(runner, "MIN_STEP", 10)
+    monkeypatch.setattr(runner, "CALLS_SECONDS", 60.0)
+    monkeypatch.setattr(runner, "PAUSE", 0.0)
+    pauses: list[bool] = []
+    sleep = asyncio.sleep
+
+    async def run() -> None:
+        async with opened(tmp_path) as database:
+
+            async def recorded(seconds: float) -> None:
+                if seconds == runner.POLL_SECONDS:
+                    await sleep(seconds)
+                    return
+                pauses.append(seconds > 0)
+                if has_calls:
+                    await database.read(partial(store.oldest_running, THEIRS))
+
+            operations = OperationRunner(database, Steps(SUPPRESSIONS))
+            operations.notify([OURS])
+            monkeypatch.setattr(asyncio, "sleep", recorded)
+            async with operations.running():
+                while operations.processed < 50:
+                    await sleep(0.001)
+
+    asyncio.run(run())
+
+    assert pauses[:4] == [False, has_calls, has_calls, has_calls]
+
+
 def test_a_failed_step_is_repeated(tmp_path: Path) -> None:
     steps = RecordedSteps(failing=2)
 
@@ -113,6 +148,7 @@ def test_a_new_runner_continues_at_once_after_a_stop(
     monkeypatch.setattr("server.operations.store_steps.LEASE", 3_600_000)
     monkeypatch.setattr(runner, "FIRST_STEP", 5)
     monkeypatch.setattr(runner, "MAX_STEP", 5)
+    monkeypatch.setattr(runner, "MIN_STEP", 5)
     steps = RecordedSteps()
 
     async def run() -> None:

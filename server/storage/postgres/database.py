@@ -199,6 +199,10 @@ class PostgresDatabase:
     def executors(self) -> Sequence[BatchExecutor[Work[Any]]]:
         return self._writing, self._reading
 
+    @property
+    def transactions(self) -> int:
+        return sum(each.stats.batches.count for each in self.executors)
+
     def bytes_on_disk(self) -> Mapping[str, int]:
         return {}
 

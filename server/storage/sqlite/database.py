@@ -183,6 +183,10 @@ class SqliteDatabase:
     def executors(self) -> Sequence[BatchExecutor[Work[Any]]]:
         return self._writer, *self._readers, self._part_reader
 
+    @property
+    def transactions(self) -> int:
+        return sum(each.stats.batches.count for each in self.executors)
+
     def bytes_on_disk(self) -> Mapping[str, int]:
         return {"database": size_of(self._path), "wal": size_of(Path(f"{self._path}-wal"))}
 
