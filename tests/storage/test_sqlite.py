@@ -485,3 +485,13 @@ def test_file_in_a_missing_folder_is_rejected(path: Path) -> None:
             await SqliteDatabase(path / "below" / "roster.db").open()
 
     run(scenario())
+
+
+def test_threads_do_not_wait_for_the_memory_statistics_of_sqlite(tmp_path: Path) -> None:
+    database = connect(tmp_path / "roster.db")
+    prepare(database)
+    try:
+        used, _ = apsw.status(apsw.SQLITE_STATUS_MEMORY_USED)
+        assert used == 0
+    finally:
+        database.close()
