@@ -16,7 +16,7 @@ import pytest
 from server.console import ExitCode
 from server.storage.database import StorageError
 from server.storage.databases import bring_up_to_date, distributed
-from server.storage.postgres.connection import connect
+from server.storage.postgres.connection import PLANNING, connect
 
 from ..cli.commands import error_line, json_output, roster
 from ..components import wait_until
@@ -63,6 +63,14 @@ def test_tables_are_distributed_by_account_except_three_reference_tables(url: st
     assert not any(table["before"] for table in report)
     assert row_counts(url) == [(1, ACCOUNTS, ACCOUNTS, ACCOUNTS)]
     assert rows(url, LOCAL_ROWS) == [(0,)]
+
+
+def test_all_nodes_plan_statements_with_the_settings_of_the_service(url: str) -> None:
+    list(distributed(url))
+
+    for name, value in PLANNING.items():
+        shown = rows(url, f"SELECT success, result FROM run_command_on_all_nodes('SHOW {name}')")
+        assert shown == [(True, value)] * 3
 
 
 def test_second_run_changes_nothing(url: str) -> None:

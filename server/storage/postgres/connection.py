@@ -47,6 +47,16 @@ STATEMENT_SECONDS = 15
 LOCK_SECONDS = 5
 # How long PostgreSQL may take to end the session of a connection that was closed.
 CLOSING_SECONDS = 2.0
+# Settings of the planner. On a Citus cluster, each node plans the statements for its shards.
+PLANNING = {
+    # Each statement has an index for its rows.
+    "enable_seqscan": "off",
+    # Compilation takes up to 0.4 s for a statement that counts the matches of a filter.
+    "jit": "off",
+    # Parallel workers take longer to count the matches of a filter than one process does
+    # (`python -m tests.bench.scale_filters`), and take the processors of other accounts.
+    "max_parallel_workers_per_gather": "0",
+}
 # The numbers of uses of a connection before which its plans are discarded.
 _USES_BEFORE_NEW_PLANS = frozenset(1 << power for power in range(1, 16))
 # Prepared statements kept by each connection; there are fewer in the code.
@@ -121,16 +131,11 @@ def parameters(url: str) -> dict[str, Any]:
     options = (
         f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={LOCK_SECONDS}s"
         f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
-        # Prepared statements are planned once, also while their tables are still small. Each has
-        # an index for its rows.
-        " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
-        # Compilation takes up to 0.4 s for a statement that counts the matches of a filter.
-        " -c jit=off"
-        # Parallel workers take longer to count the matches of a filter than one process does
-        # (`python -m tests.bench.scale_filters`), and take the processors of other accounts.
-        " -c max_parallel_workers_per_gather=0"
+        # Prepared statements are planned once, also while their tables are still small.
+        " -c plan_cache_mode=force_generic_plan"
         # For connections between the nodes of a Citus cluster. Has no effect without Citus.
         f" -c citus.node_connection_timeout={CONNECT_SECONDS}s"
+        f"{''.join(f' -c {name}={value}' for name, value in PLANNING.items())}"
     )
     return {
         "application_name": "roster",

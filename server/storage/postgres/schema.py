@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 from playhouse.postgres_ext import Psycopg3Database
+from psycopg import sql
 
 from ..database import StorageError
 from ..distribution import (
@@ -21,7 +22,7 @@ from ..distribution import (
     remaining_tables,
 )
 from ..migrate import migrate, pending
-from .connection import without_services
+from .connection import PLANNING, without_services
 
 # How long a process waits for the migrations of another process.
 MIGRATION_SECONDS = 120
@@ -43,7 +44,7 @@ def bring_up_to_date(database: Psycopg3Database, folder: Path | None = None) -> 
             database.execute_sql("SET citus.multi_shard_modify_mode = sequential")
         applied = migrate(database, folder)
         if _remaining(database):
-            list(distribute_tables(database))
+            list(_distribute(database))
         return applied
 
 
@@ -62,7 +63,21 @@ def distribute(
         )
     with schema_lock(database), without_services(database):
         check_workers(database, allow_single_node=allow_single_node)
-        yield from distribute_tables(database)
+        yield from _distribute(database)
+
+
+def _distribute(database: Psycopg3Database) -> Iterator[DistributedTable]:
+    """Distributes the remaining tables, then sets the planner of all nodes for this role.
+
+    Nodes do not inherit the settings of a connection to the coordinator. Citus sends a setting of
+    a role to every node, also to those that are added later.
+    """
+    yield from distribute_tables(database)
+    connection = database.connection()
+    name = sql.Identifier(connection.info.dbname)
+    for setting, value in PLANNING.items():
+        change = sql.SQL("ALTER ROLE CURRENT_USER IN DATABASE {} SET {} = {}")
+        connection.execute(change.format(name, sql.Identifier(setting), sql.Literal(value)))
 
 
 def _remaining(database: Psycopg3Database) -> list[str]:
