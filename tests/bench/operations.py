@@ -72,28 +72,17 @@ def _costs(service: Service, key: str, suffix: str) -> Stats:
     alone, beside, speeds, speeds_beside = [], [], [], []
     for _ in range(TURNS):
         alone.append(_99th(_latencies(service, lookups)))
-        with _operation(service, key) as operation_id:
-            with _us_per_row(service, key, operation_id, speeds):
-                time.sleep(SECONDS)
-            with _us_per_row(service, key, operation_id, speeds_beside):
-                beside.append(_99th(_latencies(service, lookups)))
+        with _operation(service, key, speeds_beside):
+            beside.append(_99th(_latencies(service, lookups)))
+    for _ in range(REPETITIONS):
+        with _operation(service, key, speeds):
+            time.sleep(SECONDS)
     ratio = statistics.median(beside) / statistics.median(alone)
     return {
         f"get_99th_beside_operation{suffix}": round(ratio, 2),
         f"operation_us_per_row{suffix}": round(statistics.median(speeds)),
         f"operation_us_per_row_beside_lookups{suffix}": round(statistics.median(speeds_beside)),
     }
-
-
-@contextmanager
-def _us_per_row(
-    service: Service, key: str, operation_id: str, speeds: list[float]
-) -> Iterator[None]:
-    """Appends the microseconds in which an operation processes a subscriber in a block."""
-    before, began = _processed(service, key, operation_id), time.perf_counter()
-    yield
-    processed = _processed(service, key, operation_id) - before
-    speeds.append(1_000_000 * (time.perf_counter() - began) / max(processed, 1))
 
 
 def _latencies(service: Service, requests: list[bytes]) -> list[float]:
@@ -112,14 +101,20 @@ def _latencies(service: Service, requests: list[bytes]) -> list[float]:
 
 
 @contextmanager
-def _operation(service: Service, key: str) -> Iterator[str]:
-    """Runs an operation for the length of a block, and yields its ID when it has begun."""
+def _operation(service: Service, key: str, speeds: list[float]) -> Iterator[None]:
+    """Runs an operation for the length of a block, from when it has begun.
+
+    Appends the microseconds in which it processed a subscriber.
+    """
     body = {"filter": "email:*", "action": {"addTags": [f"tag {next(_numbers)}"]}}
     started = json.loads(send(service.http, "POST", "/api/subscribers/batch", body, key))
     operation_id = started["operation"]["id"]
-    while not _processed(service, key, operation_id):
+    while not (before := _processed(service, key, operation_id)):
         time.sleep(0.01)
-    yield operation_id
+    began = time.perf_counter()
+    yield
+    processed = _processed(service, key, operation_id) - before
+    speeds.append(1_000_000 * (time.perf_counter() - began) / max(processed, 1))
     send(service.http, "POST", f"/api/operations/{operation_id}/cancel", {}, key)
 
 

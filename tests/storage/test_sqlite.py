@@ -137,17 +137,29 @@ def niceness(_tx: Transaction) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the niceness is that of the process")
-def test_background_work_has_a_lower_priority_in_the_same_transaction(path: Path) -> None:
-    def look(tx: Transaction) -> tuple[list[str], list[str], int]:
-        return names(tx), names_from_another_program(path), niceness(tx)
+def test_background_work_has_a_lower_priority_unless_calls_wait_for_it(path: Path) -> None:
+    async def scenario() -> tuple[int, list[int]]:
+        async with opened_database(path) as database:
+            alone = await database.write(BackgroundWork(niceness))
+            works = [niceness, BackgroundWork(niceness)]
+            return alone, await write_together(database, *works)
+
+    alone, (of_call, beside_call) = run(scenario())
+    assert alone == min(of_call + BACKGROUND_NICENESS, MAX_NICENESS)
+    assert beside_call == of_call
+
+
+def test_background_work_is_in_the_transaction_of_calls(path: Path) -> None:
+    def look(tx: Transaction) -> tuple[list[str], list[str]]:
+        return names(tx), names_from_another_program(path)
 
     async def scenario() -> Any:
         async with opened_database(path) as database:
-            works = [create("a"), BackgroundWork(look), create("b"), niceness]
+            works = [create("a"), BackgroundWork(look), create("b")]
             return await write_together(database, *works)
 
-    _, in_background, _, of_calls = run(scenario())
-    assert in_background == (["a"], [], min(of_calls + BACKGROUND_NICENESS, MAX_NICENESS))
+    _, in_background, _ = run(scenario())
+    assert in_background == (["a"], [])
     assert names_from_another_program(path) == ["a", "b"]
 
 

@@ -3,8 +3,8 @@
 A write returns after its commit is synced to disk. All writes that queued during the
 previous commit form the next transaction: BEGIN IMMEDIATE, a savepoint for each write or group
 of writes that run together, one COMMIT, then all results. A failed write is rolled back to its
-savepoint; the others are committed. If the commit fails, all writes of the batch fail. The steps
-of operations run in the same transaction, in a thread of lower priority that the writer waits for.
+savepoint; the others are committed. If the commit fails, all writes of the batch fail. A batch of
+steps of operations only runs in a thread of lower priority, for which the writer waits.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
 last of them was queued. Short reads run on the event loop, see `_on_loop`. The third reader
@@ -102,7 +102,7 @@ class SqliteDatabase:
         return BatchExecutor(
             "writer",
             start=lambda: prepare(writer),
-            run_batch=lambda items: self._write_batch(writer, items),
+            run_batch=lambda items: self._write(writer, items),
             stop=writer.close,
         )
 
@@ -216,6 +216,12 @@ class SqliteDatabase:
             for item in group:
                 self._read_group(reader, [item])
 
+    def _write(self, writer: APSWDatabase, items: Sequence[WorkItem[Work[Any]]]) -> None:
+        if all(isinstance(item.work, BackgroundWork) for item in items):
+            self._background.submit(self._write_batch, writer, items).result()
+        else:
+            self._write_batch(writer, items)
+
     def _write_batch(self, writer: APSWDatabase, items: Sequence[WorkItem[Work[Any]]]) -> None:
         if self._failed:
             for item in items:
@@ -226,10 +232,7 @@ class SqliteDatabase:
             writer.execute_sql("BEGIN IMMEDIATE")
             for group in grouped(items):
                 claimed = list(filter(WorkItem.claim, group))
-                if claimed and isinstance(claimed[0].work, BackgroundWork):
-                    done = self._background.submit(self._write_group, writer, claimed)
-                    notified |= done.result()
-                elif claimed:
+                if claimed:
                     notified |= self._write_group(writer, claimed)
             self._commit(writer)
             self._notifications.notify(notified)
