@@ -2,9 +2,9 @@
 
 Accounts take turns: one step of an account, then one of the next, so that a long operation does
 not delay those of others. A step takes about `STEP_SECONDS`, with short pauses between its
-statements, and is followed by a pause, which leaves the writer and the CPU to calls. While calls
-use the database, steps are shorter and pauses longer. A search every second finds operations that
-other processes have started, or that ended with their process.
+statements, and is followed by a pause, which leaves the writer and the CPU to calls: a longer one
+while calls use the database. A search every second finds operations that other processes have
+started, or that ended with their process.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ MAX_SELECTED = 50_000
 # Longer steps are faster, but calls wait for them and for the CPU. The latencies of calls are those
 # without an operation only if few of them arrive during its steps, and if its statements are short
 # (`get_99th_beside_operation` in `make bench`). Pauses are relative to the time of the step before.
-STEP_SECONDS, STEP_SECONDS_BESIDE_CALLS = 0.02, 0.005
-PAUSE, PAUSE_BESIDE_CALLS, MAX_PAUSE_SECONDS = 0.5, 8.0, 1.0
+STEP_SECONDS = 0.005
+PAUSE, PAUSE_BESIDE_CALLS, MAX_PAUSE_SECONDS = 0.5, 5.0, 1.0
 MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
-# How long after a call steps are short and pauses long.
+# How long pauses stay long after a call.
 CALLS_SECONDS = 0.1
 # Errors of a database that is not available at the moment.
 _TEMPORARY_ERRORS = (Unavailable, Internal)
@@ -138,15 +138,12 @@ class OperationRunner:
 
     async def _pause(self, step_seconds: float) -> None:
         before = self._database.transactions
-        factor = PAUSE_BESIDE_CALLS if self._is_beside_calls else PAUSE
+        is_beside_calls = time.monotonic() < self._beside_calls_until
+        factor = PAUSE_BESIDE_CALLS if is_beside_calls else PAUSE
         await asyncio.sleep(min(factor * step_seconds, MAX_PAUSE_SECONDS))
         if self._database.transactions > before:
             until = time.monotonic() + CALLS_SECONDS
             self._beside_calls_until = max(self._beside_calls_until, until)
-
-    @property
-    def _is_beside_calls(self) -> bool:
-        return time.monotonic() < self._beside_calls_until
 
     async def _step(self, account_id: str) -> bool:
         """Processes the next subscribers. Returns whether the account may have more work."""
@@ -177,8 +174,7 @@ class OperationRunner:
         if result is not StepResult.CONTINUES:
             self._forget(account_id)
             return result is StepResult.ENDED
-        wanted = STEP_SECONDS_BESIDE_CALLS if self._is_beside_calls else STEP_SECONDS
-        self._sizes[account_id] = _next_size(size, seconds, wanted)
+        self._sizes[account_id] = _next_size(size, seconds)
         if rest:
             self._selections[account_id] = selection._replace(ids=rest)
         else:
@@ -199,7 +195,7 @@ def _select(
     return select_next(account_id, runner, limit, tx), time.monotonic() - started
 
 
-def _next_size(size: int, seconds: float, wanted_seconds: float) -> int:
+def _next_size(size: int, seconds: float) -> int:
     """Returns the size of the next step, at most twice that of the last one."""
-    wanted = int(size * wanted_seconds / max(seconds, 0.001))
+    wanted = int(size * STEP_SECONDS / max(seconds, 0.001))
     return max(MIN_STEP, min(wanted, 2 * size, MAX_STEP))
