@@ -102,9 +102,9 @@ def _latencies(service: Service, requests: list[bytes]) -> list[float]:
 
 @contextmanager
 def _operation(service: Service, key: str, speeds: list[float]) -> Iterator[None]:
-    """Runs an operation for the length of a block, from when it has begun.
+    """Runs an operation during a block, which starts after the first processed subscriber.
 
-    Appends the microseconds in which it processed a subscriber.
+    Appends the time per processed subscriber, in microseconds.
     """
     body = {"filter": "email:*", "action": {"addTags": [f"tag {next(_numbers)}"]}}
     started = json.loads(send(service.http, "POST", "/api/subscribers/batch", body, key))

@@ -499,7 +499,7 @@ def test_file_in_a_missing_folder_is_rejected(path: Path) -> None:
     run(scenario())
 
 
-def test_threads_do_not_wait_for_the_memory_statistics_of_sqlite(tmp_path: Path) -> None:
+def test_memory_statistics_of_sqlite_are_disabled(tmp_path: Path) -> None:
     database = connect(tmp_path / "roster.db")
     prepare(database)
     try:

@@ -23,7 +23,7 @@ from .checker import Results
 
 CLIENTS = 8
 # Subscribers of a run with few repetitions, and of one with MANY. MANY_ROWS is a multiple of ROWS.
-ROWS, MANY_ROWS, MANY = 100_000, 1_000_000, 50
+ROWS, MANY_ROWS, MANY = 200_000, 1_000_000, 50
 # How long the queries run before their clients leave, in seconds.
 SECONDS = 0.05
 # Both read all subscribers.
