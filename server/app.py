@@ -195,7 +195,7 @@ class App:
         self._signups = SignupService(
             idempotent, SignupStore(subscriber_store, suppressions, links)
         )
-        self._merge_tags = MergeTagService(idempotent, links, clock)
+        self._merge_tags = MergeTagService(idempotent, links)
         self._segments = SegmentService(idempotent)
         self.operations = OperationRunner(database, Steps(suppressions))
         self._operations = OperationService(idempotent, filters, self.operations.notify)

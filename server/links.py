@@ -29,7 +29,7 @@ CONFIRM_TIME = 30 * DAY
 UNDO_TIME = 10 * 60 * 1000
 
 _PURPOSE_OF_KEY = "link"
-# Milliseconds in which the transaction that changes a status ends.
+# A change of the status that is so recent, in milliseconds, can have the timestamp of a new link.
 _RECENT = 1000
 # Hexadecimal digits of the MAC: half of HMAC-SHA256, the least that RFC 2104 recommends.
 _MAC_LENGTH = 32
@@ -73,10 +73,10 @@ def parse_token(text: str) -> Token | None:
 
 
 def creation_time(now: int, status_changed_at: int | None) -> int:
-    """Returns the time from which a change of the status ends a link, in milliseconds.
+    """Returns the creation time of a link that confirms, in milliseconds.
 
-    It is the present millisecond, so that an opt-out right after the creation ends the link. After
-    a recent change it is the next one, so that the link works if its creator has seen an opt-out.
+    A change of the status at this time or later ends the link. After a recent change it is one
+    millisecond later than now, so that the opt-out before the link does not end it.
     """
     return now + (status_changed_at is not None and status_changed_at > now - _RECENT)
 

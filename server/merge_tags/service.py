@@ -7,7 +7,6 @@ from roster.v1.merge_tags_pb2_grpc import MergeTagServiceServicer
 
 from ..accounts.rules import WRITE, allows
 from ..caller import account_id, current
-from ..clock import Clock
 from ..custom_fields import store as custom_fields
 from ..errors import Forbidden
 from ..links import Links, creation_time, unsubscribe_headers
@@ -21,10 +20,9 @@ from .rules import Values, link_tags, render
 class MergeTagService(MergeTagServiceServicer):
     """Renders templates for subscribers of the caller's account."""
 
-    def __init__(self, database: Database, links: Links, clock: Clock) -> None:
+    def __init__(self, database: Database, links: Links) -> None:
         self._database = database
         self._links = links
-        self._clock = clock
 
     async def RenderMergeTags(
         self, request: pb.RenderMergeTagsRequest, _context: Context
@@ -51,7 +49,7 @@ class MergeTagService(MergeTagServiceServicer):
         if not self._links.has_url:
             return values
         of_row = (account, row.id, row.email_key)
-        created_at = creation_time(self._clock(), row.status_changed_at)
+        created_at = creation_time(tx.now, row.status_changed_at)
         return values._replace(
             confirm_url=self._links.confirm_url(*of_row, created_at),
             unsubscribe_url=self._links.unsubscribe_url(*of_row),

@@ -44,7 +44,8 @@ MAX_SELECTED = 50_000
 STEP_SECONDS = 0.005
 PAUSE, PAUSE_BESIDE_CALLS, MAX_PAUSE_SECONDS = 0.5, 5.0, 1.0
 MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
-# How long pauses stay long after a call.
+# How long pauses stay long after a call. Any other use of the database counts as one, such as the
+# delivery of webhooks.
 CALLS_SECONDS = 0.1
 # Errors of a database that is not available at the moment.
 _TEMPORARY_ERRORS = (Unavailable, Internal)
@@ -53,7 +54,7 @@ _TEMPORARY_ERRORS = (Unavailable, Internal)
 class OperationRunner:
     """Runs operations in one task.
 
-    `others_serve` is whether the calls reach other processes, so that their number is unknown.
+    If `others_serve`, other processes receive the calls, and pauses are always long.
     """
 
     def __init__(

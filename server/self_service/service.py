@@ -31,12 +31,14 @@ class LinkService(LinkServiceServicer):
         self, request: pb.CreateSubscriberLinksRequest, _context: Context
     ) -> pb.CreateSubscriberLinksResponse:
         account, reference = account_id(), check_reference(request.id)
+        # Before the read, so that an opt-out that the read does not find ends the link.
+        now = self._clock()
         row = await self._database.read(partial(find, account, reference))
         of_row = (account, row.id, row.email_key)
         purposes = request.purposes or list(Purpose)
         reply = pb.CreateSubscriberLinksResponse()
         if Purpose.CONFIRM in purposes:
-            created_at = creation_time(self._clock(), row.status_changed_at)
+            created_at = creation_time(now, row.status_changed_at)
             reply.confirm_url = self._links.confirm_url(*of_row, created_at)
             reply.confirm_expires_at.CopyFrom(timestamp(created_at + CONFIRM_TIME))
         if Purpose.UNSUBSCRIBE in purposes:

@@ -313,13 +313,13 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             yield pb.ExportSubscribersResponse(lines=[header])
         limit = EXPORT_BATCH
         while True:
-            position = PagePosition(limit, after=after)
+            position, now = PagePosition(limit, after=after), self._clock()
             rows = await self._database.read(
                 partial(page_without_total, account, filters, position)
             )
             pieces = 0
             if rows:
-                urls = self._urls(account, rows) if with_links else None
+                urls = self._urls(account, rows, now) if with_links else None
                 for piece in split_message(_exported(rows, request, keys, urls)):
                     pieces += 1
                     yield piece
@@ -329,8 +329,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             # At most one message of large subscribers is read at once.
             limit = min(limit * 2, EXPORT_BATCH) if pieces == 1 else max(limit // pieces, 1)
 
-    def _urls(self, account: str, rows: Sequence[SubscriberRow]) -> list[SubscriberUrls]:
-        now = self._clock()
+    def _urls(self, account: str, rows: Sequence[SubscriberRow], now: int) -> list[SubscriberUrls]:
         return [linked.urls_of(account, row, self._links, now) for row in rows]
 
     async def DeleteSubscriber(

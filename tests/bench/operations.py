@@ -69,19 +69,19 @@ def _costs(service: Service, key: str, suffix: str) -> Stats:
     page = json.loads(send(service.http, "GET", "/api/subscribers?limit=100", b"", key))
     lookups = [request("GET", f"/api/subscribers/{row['id']}", key) for row in page["subscribers"]]
     _latencies(service, lookups)
-    alone, beside, speeds, speeds_beside = [], [], [], []
+    alone, beside, us_per_row, us_per_row_beside = [], [], [], []
     for _ in range(TURNS):
         alone.append(_99th(_latencies(service, lookups)))
-        with _operation(service, key, speeds_beside):
+        with _operation(service, key, us_per_row_beside):
             beside.append(_99th(_latencies(service, lookups)))
     for _ in range(REPETITIONS):
-        with _operation(service, key, speeds):
+        with _operation(service, key, us_per_row):
             time.sleep(SECONDS)
     ratio = statistics.median(beside) / statistics.median(alone)
     return {
         f"get_99th_beside_operation{suffix}": round(ratio, 2),
-        f"operation_us_per_row{suffix}": round(statistics.median(speeds)),
-        f"operation_us_per_row_beside_lookups{suffix}": round(statistics.median(speeds_beside)),
+        f"operation_us_per_row{suffix}": round(statistics.median(us_per_row)),
+        f"operation_us_per_row_beside_lookups{suffix}": round(statistics.median(us_per_row_beside)),
     }
 
 
@@ -101,7 +101,7 @@ def _latencies(service: Service, requests: list[bytes]) -> list[float]:
 
 
 @contextmanager
-def _operation(service: Service, key: str, speeds: list[float]) -> Iterator[None]:
+def _operation(service: Service, key: str, us_per_row: list[float]) -> Iterator[None]:
     """Runs an operation during a block, which starts after the first processed subscriber.
 
     Appends the time per processed subscriber, in microseconds.
@@ -114,7 +114,7 @@ def _operation(service: Service, key: str, speeds: list[float]) -> Iterator[None
     began = time.perf_counter()
     yield
     processed = _processed(service, key, operation_id) - before
-    speeds.append(1_000_000 * (time.perf_counter() - began) / max(processed, 1))
+    us_per_row.append(1_000_000 * (time.perf_counter() - began) / max(processed, 1))
     send(service.http, "POST", f"/api/operations/{operation_id}/cancel", {}, key)
 
 

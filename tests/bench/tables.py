@@ -158,18 +158,18 @@ ROWS = (
         at_most=1.5,
     ),
     Row("time of an operation per subscriber", "operation_us_per_row", "µs", at_most=200),
-    Row(ON_POSTGRESQL, "operation_us_per_row_on_postgres", "µs", at_most=1_000),
+    Row(ON_POSTGRESQL, "operation_us_per_row_on_postgres", "µs", at_most=200),
     Row(
         "time of an operation per subscriber, beside these reads",
         "operation_us_per_row_beside_lookups",
         "µs",
-        at_most=1_000,
+        at_most=200,
     ),
     Row(
         ON_POSTGRESQL,
         "operation_us_per_row_beside_lookups_on_postgres",
         "µs",
-        at_most=4_000,
+        at_most=200,
     ),
     Row(
         "read by id, two processes on PostgreSQL",

@@ -94,9 +94,20 @@ def test_accounts_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert steps.accounts == [OURS, THEIRS, *[OURS] * 9]
 
 
-@pytest.mark.parametrize("has_calls", [False, True])
+@pytest.mark.parametrize(
+    ("has_calls", "others_serve", "are_long"),
+    [
+        (False, False, [False] * 4),
+        (True, False, [False, True, True, True]),
+        (False, True, [True] * 4),
+    ],
+)
 def test_pauses_are_longer_beside_calls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_calls: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    has_calls: bool,
+    others_serve: bool,
+    are_long: list[bool],
 ) -> None:
     monkeypatch.setattr(runner, "FIRST_STEP", 10)
     monkeypatch.setattr(runner, "MAX_STEP", 10)
@@ -117,7 +128,8 @@ def test_pauses_are_longer_beside_calls(
                 if has_calls:
                     await database.read(partial(store.oldest_running, THEIRS))
 
-            operations = OperationRunner(database, Steps(SUPPRESSIONS))
+            steps = Steps(SUPPRESSIONS)
+            operations = OperationRunner(database, steps, others_serve=others_serve)
             operations.notify([OURS])
             monkeypatch.setattr(asyncio, "sleep", recorded)
             async with operations.running():
@@ -126,7 +138,7 @@ def test_pauses_are_longer_beside_calls(
 
     asyncio.run(run())
 
-    assert pauses[:4] == [False, has_calls, has_calls, has_calls]
+    assert pauses[:4] == are_long
 
 
 def test_a_failed_step_is_repeated(tmp_path: Path) -> None:

@@ -67,17 +67,17 @@ def distribute(
 
 
 def _distribute(database: Psycopg3Database) -> Iterator[DistributedTable]:
-    """Distributes the remaining tables, then sets the planner of all nodes for this role.
+    """Sets the planner of all nodes for this role, then distributes the remaining tables.
 
     Nodes do not inherit the settings of a connection to the coordinator. Citus sends a setting of
     a role to every node, also to those that are added later.
     """
-    yield from distribute_tables(database)
     connection = database.connection()
     name = sql.Identifier(connection.info.dbname)
     for setting, value in PLANNING.items():
         change = sql.SQL("ALTER ROLE CURRENT_USER IN DATABASE {} SET {} = {}")
         connection.execute(change.format(name, sql.Identifier(setting), sql.Literal(value)))
+    yield from distribute_tables(database)
 
 
 def _remaining(database: Psycopg3Database) -> list[str]:

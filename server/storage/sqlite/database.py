@@ -3,8 +3,9 @@
 A write returns after its commit is synced to disk. All writes that queued during the
 previous commit form the next transaction: BEGIN IMMEDIATE, a savepoint for each write or group
 of writes that run together, one COMMIT, then all results. A failed write is rolled back to its
-savepoint; the others are committed. If the commit fails, all writes of the batch fail. A batch of
-steps of operations only runs in a thread of lower priority, for which the writer waits.
+savepoint; the others are committed. If the commit fails, all writes of the batch fail. A batch
+that contains only steps of operations runs in a thread of lower priority, for which the writer
+waits.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
 last of them was queued. Short reads run on the event loop, see `_on_loop`. The third reader
