@@ -20,6 +20,8 @@ from server.storage.sqlite.file import connect, prepare
 # Reference tables on Citus, which need no account.
 REFERENCE_TABLES = {"account", "api_key", "installation"}
 HISTORY = "schema_migration"
+# An index whose expression depends on the database.
+WITHOUT_MODEL = "subscriber_by_domain"
 FIRST = "0001_accounts_subscribers_tags_custom_fields"
 
 SOUND = """
@@ -107,7 +109,7 @@ def test_models_agree_with_the_frozen_migrations(database: APSWDatabase, tmp_pat
     other = connect(tmp_path / "models.db")
     with other, other.bind_ctx(models(), bind_refs=False, bind_backrefs=False):
         other.create_tables(models())
-        assert schema(other) == schema(database)
+        assert {item for item in schema(database) if item[1] != WITHOUT_MODEL} == schema(other)
     other.close()
 
 

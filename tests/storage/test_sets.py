@@ -155,6 +155,16 @@ def test_few_addresses_with_a_prefix_are_found_by_their_index(
     assert any("USING PRIMARY KEY (account_id=? AND id=?)" in line for line in rows.plan), rows
 
 
+@each("text", ("email.domain=example.com", 'email.domain="ex*" AND firstName=Ada AND tags:vip'))
+def test_few_addresses_with_a_domain_are_found_by_their_index(
+    recording: RecordingTransaction, text: str
+) -> None:
+    *_, ids, rows = steps(recording, text, PagePosition(1))
+
+    assert any("COVERING INDEX subscriber_by_domain" in line for line in ids.plan), ids
+    assert any("USING PRIMARY KEY (account_id=? AND id=?)" in line for line in rows.plan), rows
+
+
 @each("text", OF_ADDRESSES)
 def test_many_addresses_with_a_prefix_are_scanned_in_order(
     recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch

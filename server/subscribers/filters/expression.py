@@ -34,8 +34,9 @@ class Kind(Enum):
     ADDRESS = "address"
     DOMAIN = "domain"
     COLUMN = "column"
-    # The first two parameters are a range of search keys.
-    NAME = "name"
+    # On a name or domain that few subscribers have, see `store_candidates`. The first two
+    # parameters are a range of keys in an index.
+    INDEXED = "indexed"
     TAG = "tag"
     TEXT_VALUE = "text value"
     LONG_TEXT_VALUE = "long text value"

@@ -1,18 +1,19 @@
-"""Finds out whether few subscribers can match the names and addresses in a filter.
+"""Finds out whether few subscribers can match the names, addresses and domains in a filter.
 
 The indexes of names contain search keys, which do not distinguish case. They select candidates;
-then the names are compared. If many subscribers have the key of a name or the prefix of an
-address, a scan of all subscribers takes less time than lookups of the candidates.
+then the names are compared. If many subscribers have the key of a name, a domain, or the prefix of
+an address, a scan of all subscribers takes less time than lookups of the candidates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from peewee import SQL, Select, fn
 
-from ...storage.statements import Statement, param
+from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
 from ..rules import search_text
 from .expression import LAST_CHARACTER, Condition, FilterExpression, Kind
@@ -26,18 +27,20 @@ MAX_CANDIDATES = 20_000
 MAX_COUNTED = 3
 
 
-def _count(column: str) -> Select:
-    candidates = select_candidates(column, "key", "key_end").limit(param("limit"))
+def _count(column: str, dialect: Dialect) -> Select:
+    candidates = select_candidates(column, "key", "key_end", dialect).limit(param("limit"))
     return Select([candidates.alias("candidates")], [fn.COUNT(SQL("*"))])
 
 
-_COUNT_FIRST_NAMES = Statement(lambda _: _count("first_name"))
-_COUNT_LAST_NAMES = Statement(lambda _: _count("last_name"))
-_COUNT_ADDRESSES = Statement(lambda _: _count("email_key"))
+_COUNT_FIRST_NAMES = Statement(partial(_count, "first_name"))
+_COUNT_LAST_NAMES = Statement(partial(_count, "last_name"))
+_COUNT_ADDRESSES = Statement(partial(_count, "email_key"))
+_COUNT_DOMAINS = Statement(partial(_count, "domain"))
 _COUNTS = {
     "first_name": _COUNT_FIRST_NAMES,
     "last_name": _COUNT_LAST_NAMES,
     "email_key": _COUNT_ADDRESSES,
+    "domain": _COUNT_DOMAINS,
 }
 
 
@@ -46,16 +49,17 @@ def with_candidates(
 ) -> FilterExpression:
     """Returns an expression in which conditions that few subscribers can match are marked.
 
-    Those on names have the kind NAME and the range of their search keys, prefixes of addresses have
-    the kind ADDRESS. Prefixes with a part of the domain that many addresses have are compared with
-    both forms of the address. At most `MAX_COUNTED` statements.
+    Those on names and domains have the kind INDEXED and the range of their keys, prefixes of
+    addresses have the kind ADDRESS. Prefixes with a part of the domain that many addresses have are
+    compared with both forms of the address. At most `MAX_COUNTED` statements.
     """
     replaced: dict[Condition, Condition | Or] = {}
     values = dict(expression.values)
     counted = {each: key for each in comparisons(expression.tree) if (key := _key(each, values))}
     for number, (condition, key) in enumerate([*counted.items()][:MAX_COUNTED]):
         keys = {"key": key, "key_end": f"{key}{LAST_CHARACTER}"}
-        statement, limit = _COUNTS[condition.column or "email_key"], MAX_CANDIDATES + 1
+        column = _indexed_column(condition)
+        statement, limit = _COUNTS[column], MAX_CANDIDATES + 1
         has_many = tx.scalar(statement, account_id=account_id, limit=limit, **keys) == limit
         if condition.kind is Kind.EMAIL:
             if has_many:
@@ -72,20 +76,28 @@ def with_candidates(
         names = {name: f"filter_{name}{number}" for name in keys}
         values |= {names[name]: value for name, value in keys.items()}
         parameters = (*names.values(), *condition.parameters)
-        replaced[condition] = condition._replace(kind=Kind.NAME, parameters=parameters)
+        replaced[condition] = condition._replace(
+            kind=Kind.INDEXED, parameters=parameters, column=column
+        )
     tree = mapped(expression.tree, lambda condition: replaced.get(condition, condition))
     return expression._replace(tree=tree, values=values)
+
+
+def _indexed_column(condition: Condition) -> str:
+    if condition.kind is Kind.EMAIL:
+        return "email_key"
+    return "domain" if condition.kind is Kind.DOMAIN else condition.column
 
 
 def _key(condition: Condition, values: Mapping[str, Any]) -> str:
     """Returns a prefix of the keys of the candidates in their index, or "" if there is none."""
     first = values[condition.parameters[0]] if condition.parameters else ""
-    if condition.kind is Kind.EMAIL and condition.operator == "prefix":
-        return str(first)
-    if condition.kind is not Kind.COLUMN or condition.column not in _COUNTS:
+    if condition.kind is Kind.EMAIL:
+        return str(first) if condition.operator == "prefix" else ""
+    if _indexed_column(condition) not in _COUNTS:
         return ""
     match condition.operator:
-        case "prefix" if is_address_prefix(condition):
+        case "=" | "prefix" if condition.kind is Kind.DOMAIN or is_address_prefix(condition):
             return str(first)
         case "=":
             return search_text(first)

@@ -62,8 +62,8 @@ def condition_of(
             return _compared(dialect.domain_of(one.email_key), condition)
         case Kind.COLUMN | Kind.ADDRESS:
             return _column(condition, one, id_, is_required=is_required)
-        case Kind.NAME:
-            return _named(condition, one, id_, is_required=is_required)
+        case Kind.INDEXED:
+            return _indexed(condition, one, id_, dialect, is_required=is_required)
         case Kind.TAG:
             # The first required tag selects the candidates, see `with_expression`.
             is_required = is_required and condition.operator != "="
@@ -82,7 +82,7 @@ def is_address_prefix(tree: Any) -> bool:
 
 def selects_few(tree: Any) -> bool:
     """Whether few subscribers fulfill a condition, which their index selects."""
-    return is_address(tree) or (isinstance(tree, Condition) and tree.kind is Kind.NAME)
+    return is_address(tree) or (isinstance(tree, Condition) and tree.kind is Kind.INDEXED)
 
 
 def is_address(tree: Any) -> bool:
@@ -141,21 +141,23 @@ def _in_scan(compared: Any) -> Expression:
     return Expression(compared, "IS", SQL("TRUE"))
 
 
-def _named(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
-    key, key_end, *parameters = condition.parameters
-    compared = _compared(
-        getattr(one, condition.column), condition._replace(parameters=tuple(parameters))
-    )
+def _indexed(
+    condition: Condition, one: Any, id_: Field, dialect: Dialect, *, is_required: bool
+) -> Any:
+    column, (key, key_end, *parameters) = condition.column, condition.parameters
+    value = dialect.domain_of(one.email_key) if column == "domain" else getattr(one, column)
+    compared = _compared(value, condition._replace(parameters=tuple(parameters)))
     if not is_required:
         return compared
-    return _within(id_, select_candidates(condition.column, key, key_end)) & compared
+    return _within(id_, select_candidates(column, key, key_end, dialect)) & compared
 
 
-def select_candidates(column: str, key: str, key_end: str) -> Any:
-    """Selects the IDs of subscribers by a range of addresses, or of search keys of names."""
+def select_candidates(column: str, key: str, key_end: str, dialect: Dialect) -> Any:
+    """Selects the IDs of subscribers by a range of addresses, domains, or search keys of names."""
     other = Subscriber.alias()
     keys = {
         "email_key": [other.email_key],
+        "domain": [dialect.domain_of(other.email_key)],
         "first_name": [other.name_key],
         # Without a first name, the key of the last name is that of the whole name.
         "last_name": [other.last_name_key, other.name_key],
