@@ -354,7 +354,7 @@ def test_plans_are_made_again_while_the_tables_grow(url: str) -> None:
             await database.write(lambda tx: tx.all(planned_once))
         assert await database.write(expected_rows) > 2 * before
 
-    run_scenario(url, scenario, connections=2)
+    run_scenario(url, scenario, connections=1)
 
 
 def test_read_uses_one_snapshot(url: str) -> None:
