@@ -14,7 +14,8 @@ from .fields import SubscriberRow
 from .filters.expression import FilterExpression
 from .rules import search_text
 from .store_filter import Filter, with_expression
-from .store_paging import Order, PagePosition
+from .store_page_statements import Order
+from .store_paging import PagePosition
 
 ListRequest = pb.ListSubscribersRequest | pb.ExportSubscribersRequest
 

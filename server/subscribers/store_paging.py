@@ -3,46 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import Enum
-from functools import lru_cache, partial
 from operator import attrgetter, itemgetter
 from sys import maxsize
 from typing import Any, NamedTuple
 
-from peewee import (
-    OP,
-    SQL,
-    Expression,
-    Field,
-    ModelCompoundSelectQuery,
-    ModelSelect,
-    Node,
-    Tuple,
-    fn,
-)
-
-from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
-from ..tags.models import Tag
-from .counters.store_pages import page_by_offset, select_total, total
-from .counters.store_statistics import count_by_statistics, select_with_status, select_with_tag
+from .counters.store_pages import page_by_offset, total
+from .counters.store_statistics import count_by_statistics
 from .fields import SubscriberRow
-from .filters.expression import LAST_CHARACTER, Condition, FilterExpression, Kind
+from .filters.expression import LAST_CHARACTER, FilterExpression
 from .filters.store_candidates import with_candidates
-from .filters.store_conditions import condition_of, without_index
-from .filters.store_sets import count_matching, finds_few, select_matching
-from .filters.tree import And, joined
-from .models import Subscriber, SubscriberTag
+from .filters.store_sets import finds_few
 from .store_filter import NO_FILTER, Filter
-from .store_reading import FIND_ALL, SelectedRow, complete, select_rows
-from .store_search import count_search, is_search, search_rows
-
-
-class Order(Enum):
-    """The order of a list: by ID, or by revision and ID."""
-
-    CREATED = "created"
-    UPDATED = "updated"
+from .store_page_statements import (
+    Order,
+    Shape,
+    select_among,
+    select_count,
+    select_ids,
+    select_page,
+)
+from .store_reading import FIND_ALL, SelectedRow, complete
+from .store_search import count_search, search_rows
 
 
 class PagePosition(NamedTuple):
@@ -75,12 +57,6 @@ MAX_LOOKED_UP = 20_000
 # The size of a half of an account from which the halves are counted at the same time. Smaller ones
 # take a few milliseconds.
 MIN_HALF = 50_000
-# The parameters of one contiguous range in each order.
-_BOUNDS = {
-    Order.CREATED: frozenset({"first_id", "end_id"}),
-    Order.UPDATED: frozenset({"updated_after", "updated_before", "after_revision", "after_id"}),
-}
-_ALL_BOUNDS = _BOUNDS[Order.CREATED] | _BOUNDS[Order.UPDATED]
 # The fields of a filter before its expression.
 _NAMES = Filter._fields[:-1]
 
@@ -117,7 +93,7 @@ def page_and_parts(
 
 def count_part(account_id: str, part: Filter, tx: Transaction) -> int:
     """Returns the number of subscribers that match the filters of a part. One statement."""
-    return int(tx.scalar(_counting(_shape(part)), account_id=account_id, **_values(part)) or 0)
+    return int(tx.scalar(select_count(_shape(part)), account_id=account_id, **_values(part)) or 0)
 
 
 def _halves(account_id: str, filters: Filter, tx: Transaction) -> list[Filter]:
@@ -224,7 +200,7 @@ def _rows(
 ) -> list[SelectedRow]:
     """Returns rows of `select_rows`; `with_total` adds the number of matches to each."""
     values = _values_after(filters, position)
-    statement = _page(
+    statement = select_page(
         _shape(filters, values),
         _shape(filters) if with_total else None,
         descending=position.descending,
@@ -240,7 +216,7 @@ def ids_after(
 ) -> list[str]:
     """Returns the IDs of the next matches in order. One statement."""
     values = _values_after(filters, PagePosition(limit, after=after))
-    statement = _ids(_shape(filters, values))
+    statement = select_ids(_shape(filters, values))
     rows = tx.all(statement, account_id=account_id, limit=limit, **values)
     return [subscriber_id for (subscriber_id,) in rows]
 
@@ -249,7 +225,7 @@ def find_matches(
     account_id: str, ids: Sequence[str], expression: FilterExpression, tx: Transaction
 ) -> list[SubscriberRow]:
     """Returns the subscribers with these IDs that match, in order of ID. One statement."""
-    statement = _among(expression.tree)
+    statement = select_among(expression.tree)
     rows = tx.all(statement, account_id=account_id, ids=ids, **expression.values)
     return sorted(map(complete, rows), key=attrgetter("id"))
 
@@ -269,7 +245,9 @@ def _planned(account_id: str, filters: Filter, tx: Transaction) -> Filter:
     for name in ("tag_key", "status"):
         value = getattr(filters, name)
         if value is not None:
-            selected = tx.scalar(_counting(_Shape((name,))), account_id=account_id, **{name: value})
+            selected = tx.scalar(
+                select_count(Shape((name,))), account_id=account_id, **{name: value}
+            )
             if selected <= MAX_LOOKED_UP:
                 return filters._replace(expression=filters.expression._replace(is_looked_up=True))
     return filters._replace(expression=with_candidates(account_id, filters.expression, tx))
@@ -327,253 +305,10 @@ def _values(filters: Filter) -> dict[str, str | int]:
     return values
 
 
-class _Shape(NamedTuple):
-    """The names of the parameters of filters, and the conditions of the filter expression.
-
-    Filters of one shape have the same statement.
-    """
-
-    names: tuple[str, ...] = ()
-    tree: Any = None
-    is_looked_up: bool = False
-
-    def is_within(self, bounds: frozenset[str]) -> bool:
-        return self.tree is None and bounds.issuperset(self.names)
-
-    @property
-    def is_bounded(self) -> bool:
-        return not _BOUNDS[Order.CREATED].isdisjoint(self.names)
-
-    @property
-    def is_search(self) -> bool:
-        """Whether the filters are a prefix and bounds of IDs.
-
-        A filter expression has no parameters if it only tests whether fields are set.
-        """
-        return self.tree is None and is_search(self.names)
-
-    @property
-    def set_of_tree(self) -> Any:
-        """All conditions except bounds of IDs as a tree, or None if they are not read as a set.
-
-        A status or a tag alone has an index in the order of IDs, and a stored total.
-        """
-        others = {name for name in self.names if not name.startswith("filter")}
-        is_alone = self.tree is None and not others >= _CONDITIONS.keys()
-        if self.is_looked_up or is_alone or not others <= _OF_SETS:
-            return None
-        conditions = [each for name, each in _CONDITIONS.items() if name in others]
-        return joined(And, conditions if self.tree is None else [*conditions, self.tree])
-
-
-_CONDITIONS = {
-    "status": Condition(Kind.COLUMN, "=", ("status",), "status"),
-    "tag_key": Condition(Kind.TAG, "=", ("tag_key",)),
-}
-_OF_SETS = _CONDITIONS.keys() | _BOUNDS[Order.CREATED]
-
-
-def _shape(filters: Filter, values: Mapping[str, Any] | None = None) -> _Shape:
+def _shape(filters: Filter, values: Mapping[str, Any] | None = None) -> Shape:
     """Returns the shape of filters, with other parameters if they are given."""
     names = tuple(_values(filters) if values is None else values)
     expression = filters.expression
     if expression is None:
-        return _Shape(names)
-    return _Shape(names, expression.tree, expression.is_looked_up)
-
-
-# A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
-@lru_cache(200)
-def _page(
-    filters: _Shape,
-    total_filters: _Shape | None,
-    *,
-    descending: bool,
-    order_by: Order,
-) -> Statement:
-    """Returns the statement for a page with these filters, and the total of others, if any.
-
-    Filters other than bounds select IDs in a subquery. If whole rows were selected, SQLite
-    would scan all subscribers in order instead of using the index of a filter.
-    """
-
-    def ordered(query: ModelSelect[Any], one: Any, id_: Field) -> ModelSelect[Any]:
-        columns = [id_] if order_by is Order.CREATED else [one.revision, id_]
-        return query.order_by(*[column.desc() if descending else column for column in columns])
-
-    def limited(query: ModelSelect[Any], one: Any, id_: Field) -> ModelSelect[Any]:
-        return ordered(query, one, id_).limit(param("limit")).offset(param("offset"))
-
-    def build(dialect: Dialect) -> ModelSelect[Subscriber]:
-        query = select_rows(dialect)
-        if total_filters is not None:
-            query = select_rows(dialect, _total(total_filters, dialect))
-        if filters.is_within(_BOUNDS[order_by]):
-            query = _where(
-                query, filters, Subscriber, Subscriber.id, dialect, descending=descending
-            )
-            return limited(query, Subscriber, Subscriber.id)
-        if filters.set_of_tree is not None and order_by is Order.CREATED:
-            ids = _select_set(filters, dialect, descending=descending)
-            ids = ids.limit(param("limit")).offset(param("offset"))
-        else:
-            ids = limited(*_matching(filters, dialect, descending=descending, order_by=order_by))
-        query = query.where(dialect.within(Subscriber.id, ids))
-        return ordered(query, Subscriber, Subscriber.id)
-
-    return Statement(build, has_one_plan=filters.is_within(_BOUNDS[order_by]))
-
-
-def _total(filters: _Shape, dialect: Dialect) -> Node:
-    """Selects the number of matches."""
-    if filters == _Shape():
-        return select_total()
-    if filters == _Shape(("status",)):
-        return select_with_status()
-    if filters == _Shape(("tag_key",)):
-        return select_with_tag()
-    if filters.set_of_tree is not None:
-        stored = None if filters.is_bounded else select_total()
-        return count_matching(filters.set_of_tree, partial(_bound, filters), dialect, stored)
-    ids, _, _ = _matching(filters, dialect)
-    return ids.select(fn.COUNT(SQL("*")))
-
-
-def _select_set(filters: _Shape, dialect: Dialect, *, descending: bool = False) -> Any:
-    bound = partial(_bound, filters)
-    return select_matching(filters.set_of_tree, bound, dialect, descending=descending)
-
-
-def _bound(filters: _Shape, query: ModelSelect[Any], id_: Field) -> ModelSelect[Any]:
-    """Adds the bounds of IDs to a query."""
-    if "first_id" in filters.names:
-        query = query.where(id_ >= param("first_id"))
-    if "end_id" in filters.names:
-        query = query.where(id_ < param("end_id"))
-    return query
-
-
-@lru_cache(200)
-def _counting(filters: _Shape) -> Statement:
-    """Returns the statement that counts the matches of these filters."""
-
-    return Statement(lambda dialect: _total(filters, dialect))
-
-
-@lru_cache(200)
-def _ids(filters: _Shape) -> Statement:
-    """Returns the statement that selects the IDs of the next matches."""
-
-    def build(dialect: Dialect) -> Any:
-        if filters.set_of_tree is not None:
-            return _select_set(filters, dialect).limit(param("limit"))
-        query, _, id_ = _matching(filters, dialect)
-        return query.order_by(id_).limit(param("limit"))
-
-    return Statement(build)
-
-
-@lru_cache(200)
-def _among(tree: Any) -> Statement:
-    """Returns the statement that selects the matches among subscribers with given IDs."""
-
-    def build(dialect: Dialect) -> ModelSelect[Subscriber]:
-        query = select_rows(dialect).where(dialect.any_of(Subscriber.id, "ids"))
-        condition = condition_of(tree, Subscriber, Subscriber.id, dialect, is_required=False)
-        return query.where(condition)
-
-    return Statement(build)
-
-
-def _matching(
-    filters: _Shape,
-    dialect: Dialect,
-    *,
-    descending: bool = False,
-    order_by: Order = Order.CREATED,
-) -> tuple[ModelSelect[Any], Any, Field]:
-    """Selects the IDs of the matches. Also returns the table and the column of these IDs.
-
-    A filter by tag scans the subscribers of the tag, which are in the order of IDs. Changes
-    within a range of time are sorted: the index of IDs would be scanned up to the first match,
-    which can be the newest subscriber.
-    """
-    one, link = Subscriber.alias(), SubscriberTag.alias()
-    if "tag_key" not in filters.names:
-        id_ = one.id
-        if order_by is Order.CREATED and not filters.is_within(_BOUNDS[order_by]):
-            id_ = without_index(id_) if filters.is_within(_ALL_BOUNDS) else id_
-        query = one.select(one.id).where(one.account_id == param("account_id"))
-        return _where(query, filters, one, id_, dialect, descending=descending), one, id_
-    tag = Tag.select(Tag.id).where(
-        (Tag.account_id == param("account_id")) & (Tag.name_key == param("tag_key"))
-    )
-    tagged = link.select(link.subscriber_id).where(
-        (link.account_id == param("account_id")) & (link.tag_id == tag)
-    )
-    columns = {"status", "email_key", *_BOUNDS[Order.UPDATED]}
-    has_columns = not columns.isdisjoint(filters.names) or filters.tree is not None
-    if order_by is Order.UPDATED or has_columns:
-        on = (one.account_id == param("account_id")) & (one.id == link.subscriber_id)
-        tagged = tagged.join(one, on=on)
-    query = _where(tagged, filters, one, link.subscriber_id, dialect, descending=descending)
-    return query, one, link.subscriber_id
-
-
-def _where(
-    query: ModelSelect[Any],
-    filters: _Shape,
-    one: Any,
-    id_: Field,
-    dialect: Dialect,
-    *,
-    descending: bool,
-) -> ModelSelect[Any]:
-    """Adds the conditions on the columns and the ID of a subscriber."""
-    last = Tuple(param("after_revision"), param("after_id"))
-    key = Tuple(one.revision, id_)
-    conditions = {
-        "status": one.status == param("status"),
-        "email_key": one.email_key == param("email_key"),
-        "prefix": dialect.within(id_, _with_prefix()),
-        "first_id": id_ >= param("first_id"),
-        "end_id": id_ < param("end_id"),
-        "updated_after": one.revision > param("updated_after"),
-        "updated_before": one.revision < param("updated_before"),
-        "after_revision": Expression(key, OP.LT if descending else OP.GT, last),
-    }
-    for name, condition in conditions.items():
-        if name in filters.names:
-            query = query.where(condition)
-    if filters.tree is not None:
-        is_looked_up = filters.is_looked_up
-        query = query.where(
-            condition_of(
-                filters.tree,
-                one,
-                id_,
-                dialect,
-                is_required=not is_looked_up,
-                is_looked_up=is_looked_up,
-            )
-        )
-    return query
-
-
-def _with_prefix() -> ModelCompoundSelectQuery:
-    """Selects the IDs of subscribers with an address, name or last name with the prefix."""
-    other = Subscriber.alias()
-
-    def ids(condition: Expression) -> ModelSelect[Subscriber]:
-        return other.select(other.id).where((other.account_id == param("account_id")) & condition)
-
-    def starts_with(column: str, prefix: str) -> ModelSelect[Subscriber]:
-        field = getattr(other, column)
-        return ids((field >= param(prefix)) & (field < param(f"{prefix}_end")))
-
-    return (
-        starts_with("email_key", "prefix")
-        + starts_with("email_unicode_key", "prefix")
-        + starts_with("name_key", "folded_prefix")
-        + starts_with("last_name_key", "folded_prefix")
-    )
+        return Shape(names)
+    return Shape(names, expression.tree, expression.is_looked_up)

@@ -28,12 +28,8 @@ from server.storage.transaction import Transaction
 from server.subscribers.filters.expression import filter_expression
 from server.subscribers.filters.syntax import parse as parse_filter
 from server.subscribers.store_filter import Filter, with_expression
-from server.subscribers.store_paging import (
-    Order,
-    PagePosition,
-    ids_after,
-    page_without_total,
-)
+from server.subscribers.store_page_statements import Order
+from server.subscribers.store_paging import PagePosition, ids_after, page_without_total
 from server.webhooks.delivery import store_pages as deliveries
 from server.webhooks.rules import DeliveryStatus
 
@@ -72,10 +68,10 @@ UNBOUND = {
 # Functions that build statements. All of them are called below.
 MAKERS = {
     "subscribers.store_changes._update",
-    "subscribers.store_paging._page",
-    "subscribers.store_paging._among",
-    "subscribers.store_paging._counting",
-    "subscribers.store_paging._ids",
+    "subscribers.store_page_statements.select_page",
+    "subscribers.store_page_statements.select_among",
+    "subscribers.store_page_statements.select_count",
+    "subscribers.store_page_statements.select_ids",
     "subscribers.store_search._counting",
     "subscribers.store_search._scanning",
     "subscribers.store_search._sorting",

@@ -13,7 +13,8 @@ from server.subscribers.filters import evaluation, store_candidates
 from server.subscribers.filters.expression import filter_expression
 from server.subscribers.filters.syntax import parse
 from server.subscribers.store_filter import Filter, with_expression
-from server.subscribers.store_paging import Order, PagePosition, find_matches, ids_after
+from server.subscribers.store_page_statements import Order
+from server.subscribers.store_paging import PagePosition, find_matches, ids_after
 
 from .filters import create_people, matches, random_filter, random_people, store_people
 from .helpers import OURS, list_subscribers

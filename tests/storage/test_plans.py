@@ -28,7 +28,8 @@ from server.subscribers.filters.syntax import parse
 from server.subscribers.models import Subscriber
 from server.subscribers.rules import NewSubscriber
 from server.subscribers.store_filter import Filter, with_expression
-from server.subscribers.store_paging import Order, PagePosition, is_short
+from server.subscribers.store_page_statements import Order
+from server.subscribers.store_paging import PagePosition, is_short
 from server.subscribers.store_reading import ONE
 
 from ..cases import each

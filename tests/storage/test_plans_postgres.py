@@ -22,7 +22,8 @@ from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
 from server.subscribers.store_filter import Filter
-from server.subscribers.store_paging import Order, PagePosition
+from server.subscribers.store_page_statements import Order
+from server.subscribers.store_paging import PagePosition
 
 from ..cases import each
 from ..postgres import Postgres
