@@ -33,10 +33,11 @@ class Kind(Enum):
     # A prefix that few addresses have, see `store_candidates`.
     ADDRESS = "address"
     DOMAIN = "domain"
+    # A domain, or a prefix of domains, that few addresses have.
+    RARE_DOMAIN = "rare domain"
     COLUMN = "column"
-    # On a name or domain that few subscribers have, see `store_candidates`. The first two
-    # parameters are a range of keys in an index.
-    INDEXED = "indexed"
+    # The first two parameters are a range of search keys.
+    NAME = "name"
     TAG = "tag"
     TEXT_VALUE = "text value"
     LONG_TEXT_VALUE = "long text value"

@@ -42,6 +42,9 @@ _COUNTS = {
     "email_key": _COUNT_ADDRESSES,
     "domain": _COUNT_DOMAINS,
 }
+_COLUMNS = {Kind.EMAIL: "email_key", Kind.DOMAIN: "domain"}
+# The kinds of conditions that few subscribers can match, and need no search key.
+_RARE = {Kind.COLUMN: Kind.ADDRESS, Kind.DOMAIN: Kind.RARE_DOMAIN}
 
 
 def with_candidates(
@@ -49,17 +52,17 @@ def with_candidates(
 ) -> FilterExpression:
     """Returns an expression in which conditions that few subscribers can match are marked.
 
-    Those on names and domains have the kind INDEXED and the range of their keys, prefixes of
-    addresses have the kind ADDRESS. Prefixes with a part of the domain that many addresses have are
-    compared with both forms of the address. At most `MAX_COUNTED` statements.
+    Those on names have the kind NAME and the range of their search keys, those on domains have the
+    kind RARE_DOMAIN, prefixes of addresses have the kind ADDRESS. Prefixes with a part of the
+    domain that many addresses have are compared with both forms of the address. At most
+    `MAX_COUNTED` statements.
     """
     replaced: dict[Condition, Condition | Or] = {}
     values = dict(expression.values)
     counted = {each: key for each in comparisons(expression.tree) if (key := _key(each, values))}
     for number, (condition, key) in enumerate([*counted.items()][:MAX_COUNTED]):
         keys = {"key": key, "key_end": f"{key}{LAST_CHARACTER}"}
-        column = _indexed_column(condition)
-        statement, limit = _COUNTS[column], MAX_CANDIDATES + 1
+        statement, limit = _COUNTS[_column(condition)], MAX_CANDIDATES + 1
         has_many = tx.scalar(statement, account_id=account_id, limit=limit, **keys) == limit
         if condition.kind is Kind.EMAIL:
             if has_many:
@@ -70,23 +73,24 @@ def with_candidates(
             continue
         if has_many:
             continue
-        if is_address_prefix(condition):
-            replaced[condition] = condition._replace(kind=Kind.ADDRESS)
+        if _has_exact_index(condition):
+            replaced[condition] = condition._replace(kind=_RARE[condition.kind])
             continue
         names = {name: f"filter_{name}{number}" for name in keys}
         values |= {names[name]: value for name, value in keys.items()}
         parameters = (*names.values(), *condition.parameters)
-        replaced[condition] = condition._replace(
-            kind=Kind.INDEXED, parameters=parameters, column=column
-        )
+        replaced[condition] = condition._replace(kind=Kind.NAME, parameters=parameters)
     tree = mapped(expression.tree, lambda condition: replaced.get(condition, condition))
     return expression._replace(tree=tree, values=values)
 
 
-def _indexed_column(condition: Condition) -> str:
-    if condition.kind is Kind.EMAIL:
-        return "email_key"
-    return "domain" if condition.kind is Kind.DOMAIN else condition.column
+def _column(condition: Condition) -> str:
+    return _COLUMNS.get(condition.kind, condition.column)
+
+
+def _has_exact_index(condition: Condition) -> bool:
+    """Whether an index contains what is compared, instead of search keys."""
+    return condition.kind is Kind.DOMAIN or is_address_prefix(condition)
 
 
 def _key(condition: Condition, values: Mapping[str, Any]) -> str:
@@ -94,10 +98,10 @@ def _key(condition: Condition, values: Mapping[str, Any]) -> str:
     first = values[condition.parameters[0]] if condition.parameters else ""
     if condition.kind is Kind.EMAIL:
         return str(first) if condition.operator == "prefix" else ""
-    if _indexed_column(condition) not in _COUNTS:
+    if _column(condition) not in _COUNTS:
         return ""
     match condition.operator:
-        case "=" | "prefix" if condition.kind is Kind.DOMAIN or is_address_prefix(condition):
+        case "=" | "prefix" if _has_exact_index(condition):
             return str(first)
         case "=":
             return search_text(first)

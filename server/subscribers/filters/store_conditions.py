@@ -59,11 +59,13 @@ def condition_of(
         case Kind.EMAIL:
             return _email(condition, one, id_, is_required=is_required)
         case Kind.DOMAIN:
-            return _compared(dialect.domain_of(one.email_key), condition)
+            return _in_scan(_compared(dialect.domain_of(one.email_key), condition))
+        case Kind.RARE_DOMAIN:
+            return _domain(condition, one, id_, dialect, is_required=is_required)
         case Kind.COLUMN | Kind.ADDRESS:
             return _column(condition, one, id_, is_required=is_required)
-        case Kind.INDEXED:
-            return _indexed(condition, one, id_, dialect, is_required=is_required)
+        case Kind.NAME:
+            return _named(condition, one, id_, dialect, is_required=is_required)
         case Kind.TAG:
             # The first required tag selects the candidates, see `with_expression`.
             is_required = is_required and condition.operator != "="
@@ -82,7 +84,9 @@ def is_address_prefix(tree: Any) -> bool:
 
 def selects_few(tree: Any) -> bool:
     """Whether few subscribers fulfill a condition, which their index selects."""
-    return is_address(tree) or (isinstance(tree, Condition) and tree.kind is Kind.INDEXED)
+    return is_address(tree) or (
+        isinstance(tree, Condition) and tree.kind in (Kind.NAME, Kind.RARE_DOMAIN)
+    )
 
 
 def is_address(tree: Any) -> bool:
@@ -120,6 +124,17 @@ def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
     return _within(id_, keys + unicode_keys)
 
 
+def _domain(
+    condition: Condition, one: Any, id_: Field, dialect: Dialect, *, is_required: bool
+) -> Any:
+    if not is_required:
+        return _in_scan(_compared(dialect.domain_of(one.email_key), condition))
+    other = Subscriber.alias()
+    compared = _compared(dialect.domain_of(other.email_key), condition)
+    query = other.select(other.id).where((other.account_id == param("account_id")) & compared)
+    return _within(id_, query)
+
+
 def _column(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
     if condition.column == "id":
         return _compared(id_, condition)
@@ -141,15 +156,16 @@ def _in_scan(compared: Any) -> Expression:
     return Expression(compared, "IS", SQL("TRUE"))
 
 
-def _indexed(
+def _named(
     condition: Condition, one: Any, id_: Field, dialect: Dialect, *, is_required: bool
 ) -> Any:
-    column, (key, key_end, *parameters) = condition.column, condition.parameters
-    value = dialect.domain_of(one.email_key) if column == "domain" else getattr(one, column)
-    compared = _compared(value, condition._replace(parameters=tuple(parameters)))
+    key, key_end, *parameters = condition.parameters
+    compared = _compared(
+        getattr(one, condition.column), condition._replace(parameters=tuple(parameters))
+    )
     if not is_required:
         return compared
-    return _within(id_, select_candidates(column, key, key_end, dialect)) & compared
+    return _within(id_, select_candidates(condition.column, key, key_end, dialect)) & compared
 
 
 def select_candidates(column: str, key: str, key_end: str, dialect: Dialect) -> Any:

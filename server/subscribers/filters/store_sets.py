@@ -123,7 +123,7 @@ def _combined(operator: str, queries: Sequence[Any]) -> Any:
 
 
 def _query(tree: Any, bound: Bound, dialect: Dialect) -> Any:
-    if isinstance(tree, Condition) and tree.kind not in {*_OF_COLUMNS, Kind.INDEXED}:
+    if isinstance(tree, Condition) and tree.kind not in {*_OF_COLUMNS, Kind.NAME, Kind.RARE_DOMAIN}:
         column, query = selected_ids(tree, dialect)
         return bound(query, column)
     one = Subscriber.alias()
