@@ -24,6 +24,7 @@ from .promises.checker import NO_VIOLATIONS, Results, broken, check
 from .promises.connection_breaks import BATCH, in_batches
 from .promises.contents import Contents
 from .promises.disk import SECTOR, Disk
+from .promises.in_process import quiet
 from .promises.recorder import Operation, Outcome, Recorder, outcome_of
 
 pytestmark = pytest.mark.verify
@@ -192,8 +193,15 @@ def test_unreadable_file_counts_as_integrity_error(tmp_path: Path) -> None:
     assert (results["integrity errors"], results["lost"]) == (1, 4)
 
 
-def test_lost_writes_of_a_disk_that_does_not_sync_are_detected() -> None:
-    assert power_cuts.run(10, lies=True)["lost"] > 0
+def test_lost_writes_of_a_disk_that_does_not_sync_are_detected(tmp_path: Path) -> None:
+    # After most cuts such a disk holds no database or an unreadable one, so every cut gets its own.
+    def lost(number: int) -> float:
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        return power_cuts.history(folder, range(number, number + 1), lies=True)["lost"]
+
+    with quiet():
+        assert any(lost(number) for number in range(40))
 
 
 # Breaking connections

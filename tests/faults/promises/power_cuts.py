@@ -37,24 +37,24 @@ NAME = "roster.db"
 CUT_RANGES = ((60, ""), (700, ""), (700, ""), (60, NAME))
 
 
-def run(repetitions: int, *, lies: bool = False) -> Results:
-    """Cuts the power so many times and returns the results.
-
-    With a disk that `lies` about syncs, acknowledged writes are lost.
-    """
+def run(repetitions: int) -> Results:
+    """Cuts the power so many times and returns the results."""
     sums: Results = {}
     for first in range(0, repetitions, CUTS_PER_DATABASE):
         numbers = range(first, min(first + CUTS_PER_DATABASE, repetitions))
         with tempfile.TemporaryDirectory() as folder, quiet():
-            results = history(Path(folder), numbers, lies=lies)
+            results = history(Path(folder), numbers)
         sums = total(sums, results)
         if broken(sums, NO_VIOLATIONS):
             break
     return sums
 
 
-def history(folder: Path, numbers: range, *, lies: bool) -> Results:
-    """Cuts the power of one database repeatedly, until a promise is broken."""
+def history(folder: Path, numbers: range, *, lies: bool = False) -> Results:
+    """Cuts the power of one database repeatedly, until a promise is broken.
+
+    With a disk that `lies` about syncs, acknowledged writes are lost.
+    """
     recorder, results, done, checkpoints = Recorder(), Results(), 0, 0
     current = folder / "new"
     current.mkdir()
