@@ -48,6 +48,8 @@ def test_filters_select_subscribers_in_lists_and_exports(account: Account) -> No
         "email = ADA@Example.com": [ADA],
         "email.domain = example.com": [ADA, EVE],
         'email.domain = "bücher.example"': [ZOE],
+        'email.domain = "BÜ*" OR email.domain = "xn--bch*"': [ZOE],
+        'email.domain = "xn--*" AND NOT email.domain = "bu*"': [ZOE],
         'email = "zoë@bü*"': [ZOE],
         'lastName = "O\'N*" OR first_name = Ada': [ADA, EVE],
         'createdAt > "2020-01-01T00:00:00Z" AND updatedAt > 2020-01-01': [ADA, BOB, EVE, ZOE],

@@ -188,6 +188,8 @@ def _compare(comparison: Comparison, row: SubscriberRow) -> bool:
             return compare(parse_timestamp(stored), parse_timestamp(value))
         return _compare_text(stored, comparison)
     if name == "email.domain":
+        if is_prefix and not value.isascii():
+            return domain.encode().decode("idna").startswith(value)
         normal = parse_email(f"a@{value}")
         key = normal.key.partition("@")[2] if normal and not is_prefix else value.lower()
         return _compare_text(domain, comparison._replace(value=key))

@@ -50,7 +50,7 @@ class Condition(NamedTuple):
     """A condition on a subscriber.
 
     `operator` is a comparison of SQL, "prefix", or "present". `parameters` are the names of its
-    values. `column` is set for the kind COLUMN.
+    values. `column` is set for the kind COLUMN, and for a prefix of a domain in Unicode.
     """
 
     kind: Kind
@@ -204,6 +204,9 @@ class _Conditions:
             if kind is Kind.EMAIL and "@" not in prefix:
                 # The domain is not compared, so only one form of the address is.
                 kind, column = Kind.COLUMN, "email_key"
+            if kind is Kind.DOMAIN and not prefix.isascii():
+                # An incomplete label has no form in ASCII.
+                column = "email_unicode_key"
             parameters = self._parameters(prefix, f"{prefix}{LAST_CHARACTER}")
             return Condition(kind, "prefix", parameters, column)
         value = _EXACT.get(kind, str)(comparison.value)
@@ -280,6 +283,10 @@ def _number(comparison: Comparison) -> float:
     return number
 
 
+def _domain_prefix(text: str) -> str:
+    return key_prefix(f"@{text}")[1:]
+
+
 def _domain(text: str) -> str:
     """Returns a domain as it is stored in the keys of addresses."""
     email = parse_email(f"a@{text}")
@@ -287,4 +294,4 @@ def _domain(text: str) -> str:
 
 
 _EXACT = {Kind.EMAIL: comparison_key, Kind.DOMAIN: _domain, Kind.TAG: caseless_key}
-_PREFIXES = {Kind.EMAIL: key_prefix, Kind.DOMAIN: str.lower, Kind.TAG: caseless_key}
+_PREFIXES = {Kind.EMAIL: key_prefix, Kind.DOMAIN: _domain_prefix, Kind.TAG: caseless_key}

@@ -85,7 +85,7 @@ def with_candidates(
 
 
 def _column(condition: Condition) -> str:
-    return _COLUMNS.get(condition.kind, condition.column)
+    return condition.column or _COLUMNS.get(condition.kind, "")
 
 
 def _has_exact_index(condition: Condition) -> bool:

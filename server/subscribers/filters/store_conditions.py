@@ -59,7 +59,8 @@ def condition_of(
         case Kind.EMAIL:
             return _email(condition, one, id_, is_required=is_required)
         case Kind.DOMAIN:
-            return _in_scan(_compared(dialect.domain_of(one.email_key), condition))
+            key = getattr(one, condition.column or "email_key")
+            return _in_scan(_compared(dialect.domain_of(key), condition))
         case Kind.RARE_DOMAIN:
             return _domain(condition, one, id_, dialect, is_required=is_required)
         case Kind.COLUMN | Kind.ADDRESS:
