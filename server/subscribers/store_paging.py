@@ -233,7 +233,7 @@ def find_matches(
 def count_matches(account_id: str, filters: Filter, tx: Transaction) -> int:
     """Returns the number of subscribers that match the filters.
 
-    At most four statements, and some more for the names in a filter expression.
+    At most four statements, and three more for names, addresses and domains in a filter expression.
     """
     return _count(account_id, _planned(account_id, filters, tx), tx)
 

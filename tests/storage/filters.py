@@ -189,7 +189,7 @@ def _compare(comparison: Comparison, row: SubscriberRow) -> bool:
         return _compare_text(stored, comparison)
     if name == "email.domain":
         if is_prefix and not value.isascii():
-            return domain.encode().decode("idna").startswith(value)
+            return domain.encode().decode("idna").startswith(value.lower())
         normal = parse_email(f"a@{value}")
         key = normal.key.partition("@")[2] if normal and not is_prefix else value.lower()
         return _compare_text(domain, comparison._replace(value=key))

@@ -21,7 +21,9 @@ from server.storage.postgres.transaction import DIALECT, begin_reading, undo
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
-from server.subscribers.store_filter import Filter
+from server.subscribers.filters.expression import filter_expression
+from server.subscribers.filters.syntax import parse
+from server.subscribers.store_filter import Filter, with_expression
 from server.subscribers.store_page_statements import Order
 from server.subscribers.store_paging import PagePosition
 
@@ -253,6 +255,27 @@ def test_page_of_a_rare_status_reads_few_blocks(
 def test_lookup_by_address_reads_few_blocks(tx: RecordingTransaction) -> None:
     for step in steps(tx, Filter(**FILTERS["email"]), PagePosition(LIMIT)):
         assert step.blocks < 30, step
+
+
+@each(
+    ("text", "index"),
+    (
+        ("email.domain=z.de", "subscriber_by_domain"),
+        ('email.domain="z*"', "subscriber_by_domain"),
+        ('email.domain="ü*"', "subscriber_by_email_unicode"),
+    ),
+)
+def test_few_addresses_with_a_domain_are_found_by_their_index(
+    tx: RecordingTransaction, text: str, index: str
+) -> None:
+    filters = with_expression(Filter(), filter_expression(parse(text), {}))
+    tx.recorded.clear()
+    page(OURS, filters, PagePosition(LIMIT), tx)
+
+    of_domains = [step for step in tx.recorded if "split_part" in step.sql.lower()]
+    assert of_domains
+    for step in of_domains:
+        assert index in {node.get("Index Name") for node in step.nodes}, step
 
 
 def test_table_scan_is_detected(tx: RecordingTransaction) -> None:

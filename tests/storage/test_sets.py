@@ -155,14 +155,40 @@ def test_few_addresses_with_a_prefix_are_found_by_their_index(
     assert any("USING PRIMARY KEY (account_id=? AND id=?)" in line for line in rows.plan), rows
 
 
-@each("text", ("email.domain=example.com", 'email.domain="ex*" AND firstName=Ada AND tags:vip'))
+@each(
+    ("text", "index"),
+    (
+        ("email.domain=example.com", "domain"),
+        ('email.domain="ex*" AND firstName=Ada AND tags:vip', "domain"),
+        ('email.domain="bü*"', "email_unicode"),
+    ),
+)
 def test_few_addresses_with_a_domain_are_found_by_their_index(
-    recording: RecordingTransaction, text: str
+    recording: RecordingTransaction, text: str, index: str
 ) -> None:
     *_, ids, rows = steps(recording, text, PagePosition(1))
 
-    assert any("COVERING INDEX subscriber_by_domain" in line for line in ids.plan), ids
+    assert any(f"COVERING INDEX subscriber_by_{index} " in line for line in ids.plan), ids
     assert any("USING PRIMARY KEY (account_id=? AND id=?)" in line for line in rows.plan), rows
+
+
+@each("text", ("email.domain=example.com", 'email.domain="ex*"', 'email.domain="bü*"'))
+def test_many_addresses_with_a_domain_are_scanned_in_order(
+    recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 0)
+    *_, ids, _ = steps(recording, text, PagePosition(1))
+
+    assert any("COVERING INDEX subscriber_by_id" in line for line in ids.plan), ids
+
+
+def test_required_name_is_counted_before_domains_that_are_not_required(
+    recording: RecordingTransaction,
+) -> None:
+    others = " AND ".join(f"email.domain != {number}.example" for number in range(3))
+    *_, ids, _ = steps(recording, f"{others} AND firstName=Ada", PagePosition(1))
+
+    assert any("subscriber_by_name" in line for line in ids.plan), ids
 
 
 @each("text", OF_ADDRESSES)

@@ -40,7 +40,8 @@ def _is_met(condition: Condition, values: Mapping[str, Any], new: NewSubscriber,
             if condition.operator == "prefix":
                 stored = [new.email.key, unicode_key(new.email.key)]
         case Kind.DOMAIN:
-            key = unicode_key(new.email.key) if condition.column else new.email.key
+            in_unicode = condition.column == "email_unicode_key"
+            key = unicode_key(new.email.key) if in_unicode else new.email.key
             stored = [key and key.rpartition("@")[2]]
         case Kind.COLUMN:
             stored = [_column(condition.column, new, now)]

@@ -50,7 +50,7 @@ class Condition(NamedTuple):
     """A condition on a subscriber.
 
     `operator` is a comparison of SQL, "prefix", or "present". `parameters` are the names of its
-    values. `column` is set for the kind COLUMN, and for a prefix of a domain in Unicode.
+    values. `column` is set for the kinds COLUMN, NAME, ADDRESS, DOMAIN and RARE_DOMAIN.
     """
 
     kind: Kind
@@ -141,9 +141,10 @@ class _Conditions:
             return self._status(comparison)
         if name in _PROFILE_BY_NAME:
             return self._text(comparison, Kind.COLUMN, _PROFILE_BY_NAME[name])
-        if name in ("email", "email.domain", "tags"):
-            kind = {"email": Kind.EMAIL, "email.domain": Kind.DOMAIN, "tags": Kind.TAG}[name]
-            return self._text(comparison, kind)
+        if name == "email.domain":
+            return self._text(comparison, Kind.DOMAIN, "email_key")
+        if name in ("email", "tags"):
+            return self._text(comparison, {"email": Kind.EMAIL, "tags": Kind.TAG}[name])
         key = custom_key(name)
         if not key or key not in self._types:
             raise fault("UNKNOWN_FIELD", f"names an unknown field: {name}", comparison.column)

@@ -7,7 +7,7 @@ an address, a scan of all subscribers takes less time than lookups of the candid
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,8 +17,8 @@ from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
 from ..rules import search_text
 from .expression import LAST_CHARACTER, Condition, FilterExpression, Kind
-from .store_conditions import is_address_prefix, select_candidates
-from .tree import Or, comparisons, mapped
+from .store_conditions import is_address_prefix, select_candidates, select_with_domain
+from .tree import And, Or, comparisons, mapped
 
 # The most candidates to look up, a fraction of the subscribers that a scan reads in that time
 # (`make bench-scale`).
@@ -27,24 +27,28 @@ MAX_CANDIDATES = 20_000
 MAX_COUNTED = 3
 
 
-def _count(column: str, dialect: Dialect) -> Select:
-    candidates = select_candidates(column, "key", "key_end", dialect).limit(param("limit"))
+def _count(select: Callable[[Dialect], Any], dialect: Dialect) -> Select:
+    candidates = select(dialect).limit(param("limit"))
     return Select([candidates.alias("candidates")], [fn.COUNT(SQL("*"))])
 
 
-_COUNT_FIRST_NAMES = Statement(partial(_count, "first_name"))
-_COUNT_LAST_NAMES = Statement(partial(_count, "last_name"))
-_COUNT_ADDRESSES = Statement(partial(_count, "email_key"))
-_COUNT_DOMAINS = Statement(partial(_count, "domain"))
-_COUNTS = {
-    "first_name": _COUNT_FIRST_NAMES,
-    "last_name": _COUNT_LAST_NAMES,
-    "email_key": _COUNT_ADDRESSES,
-    "domain": _COUNT_DOMAINS,
-}
-_COLUMNS = {Kind.EMAIL: "email_key", Kind.DOMAIN: "domain"}
-# The kinds of conditions that few subscribers can match, and need no search key.
-_RARE = {Kind.COLUMN: Kind.ADDRESS, Kind.DOMAIN: Kind.RARE_DOMAIN}
+def _candidates(column: str, _dialect: Dialect) -> Any:
+    return select_candidates(column, "key", "key_end")
+
+
+_COUNT_FIRST_NAMES, _COUNT_LAST_NAMES, _COUNT_ADDRESSES = [
+    Statement(partial(_count, partial(_candidates, column)))
+    for column in ("first_name", "last_name", "email_key")
+]
+_COUNT_DOMAIN, _COUNT_DOMAINS, _COUNT_DOMAINS_IN_UNICODE = [
+    Statement(partial(_count, partial(select_with_domain, condition)))
+    for condition in (
+        Condition(Kind.DOMAIN, "=", ("key",), "email_key"),
+        Condition(Kind.DOMAIN, "prefix", ("key", "key_end"), "email_key"),
+        Condition(Kind.DOMAIN, "prefix", ("key", "key_end"), "email_unicode_key"),
+    )
+]
+_OF_NAMES = {"first_name": _COUNT_FIRST_NAMES, "last_name": _COUNT_LAST_NAMES}
 
 
 def with_candidates(
@@ -59,10 +63,12 @@ def with_candidates(
     """
     replaced: dict[Condition, Condition | Or] = {}
     values = dict(expression.values)
-    counted = {each: key for each in comparisons(expression.tree) if (key := _key(each, values))}
-    for number, (condition, key) in enumerate([*counted.items()][:MAX_COUNTED]):
+    counted = {
+        each: count for each in _ordered(expression.tree) if (count := _count_of(each, values))
+    }
+    for number, (condition, (statement, key)) in enumerate([*counted.items()][:MAX_COUNTED]):
         keys = {"key": key, "key_end": f"{key}{LAST_CHARACTER}"}
-        statement, limit = _COUNTS[_column(condition)], MAX_CANDIDATES + 1
+        limit = MAX_CANDIDATES + 1
         has_many = tx.scalar(statement, account_id=account_id, limit=limit, **keys) == limit
         if condition.kind is Kind.EMAIL:
             if has_many:
@@ -70,42 +76,46 @@ def with_candidates(
                 replaced[condition] = Or(
                     tuple(condition._replace(kind=Kind.COLUMN, column=form) for form in forms)
                 )
+        elif has_many:
             continue
-        if has_many:
-            continue
-        if _has_exact_index(condition):
-            replaced[condition] = condition._replace(kind=_RARE[condition.kind])
-            continue
-        names = {name: f"filter_{name}{number}" for name in keys}
-        values |= {names[name]: value for name, value in keys.items()}
-        parameters = (*names.values(), *condition.parameters)
-        replaced[condition] = condition._replace(kind=Kind.NAME, parameters=parameters)
+        elif condition.kind is Kind.DOMAIN:
+            replaced[condition] = condition._replace(kind=Kind.RARE_DOMAIN)
+        elif is_address_prefix(condition):
+            replaced[condition] = condition._replace(kind=Kind.ADDRESS)
+        else:
+            names = {name: f"filter_{name}{number}" for name in keys}
+            values |= {names[name]: value for name, value in keys.items()}
+            parameters = (*names.values(), *condition.parameters)
+            replaced[condition] = condition._replace(kind=Kind.NAME, parameters=parameters)
     tree = mapped(expression.tree, lambda condition: replaced.get(condition, condition))
     return expression._replace(tree=tree, values=values)
 
 
-def _column(condition: Condition) -> str:
-    return condition.column or _COLUMNS.get(condition.kind, "")
+def _ordered(tree: Any) -> list[Condition]:
+    """Returns the conditions of a tree, first those that every match fulfills."""
+    required = tree.conditions if isinstance(tree, And) else ()
+    return [*(each for each in required if isinstance(each, Condition)), *comparisons(tree)]
 
 
-def _has_exact_index(condition: Condition) -> bool:
-    """Whether an index contains what is compared, instead of search keys."""
-    return condition.kind is Kind.DOMAIN or is_address_prefix(condition)
-
-
-def _key(condition: Condition, values: Mapping[str, Any]) -> str:
-    """Returns a prefix of the keys of the candidates in their index, or "" if there is none."""
+def _count_of(condition: Condition, values: Mapping[str, Any]) -> tuple[Statement, str] | None:
+    """Returns the statement that counts the candidates, and the key or prefix of their keys."""
     first = values[condition.parameters[0]] if condition.parameters else ""
-    if condition.kind is Kind.EMAIL:
-        return str(first) if condition.operator == "prefix" else ""
-    if _column(condition) not in _COUNTS:
-        return ""
-    match condition.operator:
-        case "=" | "prefix" if _has_exact_index(condition):
-            return str(first)
-        case "=":
-            return search_text(first)
-        case "prefix" if first.isascii():
+    match condition.kind, condition.operator:
+        case Kind.EMAIL, "prefix":
+            statement, key = _COUNT_ADDRESSES, first
+        case Kind.DOMAIN, "=":
+            statement, key = _COUNT_DOMAIN, first
+        case Kind.DOMAIN, "prefix":
+            in_unicode = condition.column == "email_unicode_key"
+            statement = _COUNT_DOMAINS_IN_UNICODE if in_unicode else _COUNT_DOMAINS
+            key = first
+        case Kind.COLUMN, "prefix" if is_address_prefix(condition):
+            statement, key = _COUNT_ADDRESSES, first
+        case Kind.COLUMN, "=" if condition.column in _OF_NAMES:
+            statement, key = _OF_NAMES[condition.column], search_text(first)
+        case Kind.COLUMN, "prefix" if condition.column in _OF_NAMES and first.isascii():
             # A character after the prefix can be combined with its last one.
-            return search_text(first[:-1])
-    return ""
+            statement, key = _OF_NAMES[condition.column], search_text(first[:-1])
+        case _:
+            return None
+    return (statement, key) if key else None

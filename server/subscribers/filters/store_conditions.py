@@ -58,15 +58,15 @@ def condition_of(
     match condition.kind:
         case Kind.EMAIL:
             return _email(condition, one, id_, is_required=is_required)
-        case Kind.DOMAIN:
-            key = getattr(one, condition.column or "email_key")
-            return _in_scan(_compared(dialect.domain_of(key), condition))
-        case Kind.RARE_DOMAIN:
-            return _domain(condition, one, id_, dialect, is_required=is_required)
+        case Kind.RARE_DOMAIN if is_required:
+            return _within(id_, select_with_domain(condition, dialect))
+        case Kind.DOMAIN | Kind.RARE_DOMAIN:
+            domain = dialect.domain_of(getattr(one, condition.column))
+            return _in_scan(_compared(domain, condition))
         case Kind.COLUMN | Kind.ADDRESS:
             return _column(condition, one, id_, is_required=is_required)
         case Kind.NAME:
-            return _named(condition, one, id_, dialect, is_required=is_required)
+            return _named(condition, one, id_, is_required=is_required)
         case Kind.TAG:
             # The first required tag selects the candidates, see `with_expression`.
             is_required = is_required and condition.operator != "="
@@ -125,15 +125,19 @@ def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
     return _within(id_, keys + unicode_keys)
 
 
-def _domain(
-    condition: Condition, one: Any, id_: Field, dialect: Dialect, *, is_required: bool
-) -> Any:
-    if not is_required:
-        return _in_scan(_compared(dialect.domain_of(one.email_key), condition))
+def select_with_domain(condition: Condition, dialect: Dialect) -> Any:
+    """Selects the IDs of subscribers by a domain or a prefix of domains.
+
+    A prefix in Unicode is compared with all addresses that have an international domain.
+    """
     other = Subscriber.alias()
-    compared = _compared(dialect.domain_of(other.email_key), condition)
-    query = other.select(other.id).where((other.account_id == param("account_id")) & compared)
-    return _within(id_, query)
+    key = getattr(other, condition.column)
+    return other.select(other.id).where(
+        (other.account_id == param("account_id"))
+        # Lets SQLite use the index of addresses with an international domain.
+        & key.is_null(False)
+        & _compared(dialect.domain_of(key), condition)
+    )
 
 
 def _column(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
@@ -157,24 +161,21 @@ def _in_scan(compared: Any) -> Expression:
     return Expression(compared, "IS", SQL("TRUE"))
 
 
-def _named(
-    condition: Condition, one: Any, id_: Field, dialect: Dialect, *, is_required: bool
-) -> Any:
+def _named(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
     key, key_end, *parameters = condition.parameters
     compared = _compared(
         getattr(one, condition.column), condition._replace(parameters=tuple(parameters))
     )
     if not is_required:
         return compared
-    return _within(id_, select_candidates(condition.column, key, key_end, dialect)) & compared
+    return _within(id_, select_candidates(condition.column, key, key_end)) & compared
 
 
-def select_candidates(column: str, key: str, key_end: str, dialect: Dialect) -> Any:
-    """Selects the IDs of subscribers by a range of addresses, domains, or search keys of names."""
+def select_candidates(column: str, key: str, key_end: str) -> Any:
+    """Selects the IDs of subscribers by a range of addresses, or of search keys of names."""
     other = Subscriber.alias()
     keys = {
         "email_key": [other.email_key],
-        "domain": [dialect.domain_of(other.email_key)],
         "first_name": [other.name_key],
         # Without a first name, the key of the last name is that of the whole name.
         "last_name": [other.last_name_key, other.name_key],
