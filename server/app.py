@@ -67,6 +67,7 @@ from .observability.observability import Observability, disabled_observability
 from .operations import store as operations
 from .operations.runner import OperationRunner
 from .operations.service import OperationService
+from .operations.store_filters import OperationFilters
 from .operations.store_steps import Steps
 from .reflection import service as reflection
 from .segments.service import SegmentService
@@ -186,7 +187,8 @@ class App:
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
         segments = SegmentFilters()
         filters = FilterExpressions(idempotent, segments)
-        self._custom_fields = CustomFieldService(idempotent, segments)
+        named = (segments, OperationFilters())
+        self._custom_fields = CustomFieldService(idempotent, named)
         self.links = links = Links(encryption, public_url)
         link_store = LinkStore(links, suppressions)
         self._links = LinkService(idempotent, links, link_store, clock)
@@ -206,7 +208,7 @@ class App:
         self._suppressions = SuppressionService(
             idempotent, suppressions, SuppressedSubscriberStore()
         )
-        self._tags = TagService(idempotent, segments)
+        self._tags = TagService(idempotent, named)
         self._webhooks = WebhookService(
             idempotent, Secrets(encryption), client, egress_policy, clock
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from roster.v1 import custom_fields_pb2 as pb
@@ -29,7 +30,7 @@ class NamedCustomFields(Protocol):
 class CustomFieldService(CustomFieldServiceServicer):
     """Manages the custom fields of the caller's account."""
 
-    def __init__(self, database: Database, filters: NamedCustomFields) -> None:
+    def __init__(self, database: Database, filters: Sequence[NamedCustomFields]) -> None:
         self._database = database
         self._filters = filters
 
@@ -80,7 +81,8 @@ class CustomFieldService(CustomFieldServiceServicer):
 
         def delete(tx: Transaction) -> None:
             key = store.find(account, field_id, tx).key
-            self._filters.release_custom_field(account, key, tx, force=request.force)
+            for filters in self._filters:
+                filters.release_custom_field(account, key, tx, force=request.force)
             store.delete(account, field_id, tx)
 
         await self._database.write(delete)

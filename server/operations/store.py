@@ -90,11 +90,11 @@ class OperationRow(NamedTuple):
 
 _COLUMNS = tuple(getattr(Operation, name) for name in OperationRow._fields)
 _IN_ACCOUNT = Operation.account_id == param("account_id")
-_ONE = _IN_ACCOUNT & (Operation.id == param("id"))
+ONE = _IN_ACCOUNT & (Operation.id == param("id"))
 _RUNNING = Operation.state == SQL(str(int(State.RUNNING)))
 
-_FIND = Statement(lambda _: Operation.select(*_COLUMNS).where(_ONE), has_one_plan=True)
-_IDS = Statement(lambda _: Operation.select(Operation.ids).where(_ONE), has_one_plan=True)
+_FIND = Statement(lambda _: Operation.select(*_COLUMNS).where(ONE), has_one_plan=True)
+_IDS = Statement(lambda _: Operation.select(Operation.ids).where(ONE), has_one_plan=True)
 _COUNT = Statement(lambda _: Operation.select(fn.COUNT(Operation.id)).where(_IN_ACCOUNT))
 _COUNT_RUNNING = Statement(
     lambda _: Operation.select(fn.COUNT(Operation.id)).where(_IN_ACCOUNT & _RUNNING)
@@ -108,12 +108,12 @@ _PAGE = Statement(
         .offset(param("offset"))
     )
 )
-_OLDEST_RUNNING = Statement(
+_ALL_RUNNING = Statement(
     lambda _: (
         Operation.select(*_COLUMNS)
         .where(_IN_ACCOUNT & _RUNNING)
         .order_by(Operation.account_id, Operation.id)
-        .limit(SQL("1"))
+        .limit(param("limit"))
     )
 )
 _INSERT = Statement(
@@ -130,7 +130,7 @@ _UPDATE = Statement(
             Operation.updated_at,
             Operation.ended_at,
         )
-    ).where(_ONE),
+    ).where(ONE),
     has_one_plan=True,
 )
 _OLD = _IN_ACCOUNT & (Operation.ended_at < param("before"))
@@ -195,10 +195,10 @@ def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[OperationRo
     return [OperationRow._make(row) for row in rows], count
 
 
-def oldest_running(account_id: str, tx: Transaction) -> OperationRow | None:
-    """Returns the operation of an account that runs next, or None."""
-    row = tx.one(_OLDEST_RUNNING, account_id=account_id)
-    return None if row is None else OperationRow._make(row)
+def running(account_id: str, tx: Transaction, limit: int = MAX_RUNNING) -> list[OperationRow]:
+    """Returns the operations of an account that have not ended, in the order in which they run."""
+    rows = tx.all(_ALL_RUNNING, account_id=account_id, limit=limit)
+    return [OperationRow._make(row) for row in rows]
 
 
 def put(account_id: str, row: OperationRow, tx: Transaction) -> None:

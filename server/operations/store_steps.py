@@ -63,9 +63,10 @@ def select_next(account_id: str, runner: str, limit: int, tx: Transaction) -> Se
 
     Returns None if no operation is running, or if another process runs it.
     """
-    row = store.oldest_running(account_id, tx)
-    if row is None or _is_taken(row, runner, tx):
+    oldest = store.running(account_id, tx, limit=1)
+    if not oldest or _is_taken(oldest[0], runner, tx):
         return None
+    (row,) = oldest
     ids = store.selected_ids(account_id, row.id, tx)
     if ids is not None:
         return Selection(row.id, [each for each in ids if each > row.after_id], is_last=True)
@@ -97,7 +98,6 @@ class Steps:
         if _is_taken(row, runner, tx):
             return StepResult.TAKEN
         try:
-            # A custom field may have been deleted since the selection.
             expression = _expression(account_id, row, tx) if row.batch.texts else None
         except ValidationError:
             store.end(account_id, row, State.FAILED, tx)

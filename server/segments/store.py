@@ -19,9 +19,9 @@ from ..paging import Page
 from ..storage.statements import Statement, param, params
 from ..storage.transaction import Transaction
 from ..subscribers.filters.expression import parsed
+from ..subscribers.filters.references import Uses, uses_of, with_renamed_tag
 from ..texts import caseless_key
 from .models import Segment
-from .references import Uses, uses_of, with_renamed_tag
 
 MAX_SEGMENTS = 500
 
@@ -186,12 +186,8 @@ def _release(account_id: str, named: Uses, tx: Transaction, *, force: bool) -> N
 
 def _naming(account_id: str, named: Uses, tx: Transaction) -> list[SegmentRow]:
     """Returns the segments whose filter names one of these tags or custom fields."""
-    segments = []
-    for segment in map(SegmentRow._make, tx.all(_ALL, account_id=account_id)):
-        pairs = zip(orjson.loads(segment.uses), named, strict=True)
-        if any(not set(used).isdisjoint(keys) for used, keys in pairs):
-            segments.append(segment)
-    return segments
+    segments = map(SegmentRow._make, tx.all(_ALL, account_id=account_id))
+    return [each for each in segments if Uses(*orjson.loads(each.uses)).names_any(named)]
 
 
 def _store_filter(account_id: str, segment: SegmentRow, text: str, tx: Transaction) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from roster.v1 import tags_pb2 as pb
@@ -27,7 +28,7 @@ class NamedTags(Protocol):
 class TagService(TagServiceServicer):
     """Manages the tags of the caller's account."""
 
-    def __init__(self, database: Database, filters: NamedTags) -> None:
+    def __init__(self, database: Database, filters: Sequence[NamedTags]) -> None:
         self._database = database
         self._filters = filters
 
@@ -65,7 +66,8 @@ class TagService(TagServiceServicer):
             before = store.find(account, tag_id, tx)
             row = store.update(account, tag_id, changes, tx)
             if row.name != before.name:
-                self._filters.rename_tag(account, before.name, row.name, tx)
+                for filters in self._filters:
+                    filters.rename_tag(account, before.name, row.name, tx)
             return pb.UpdateTagResponse(tag=_tag(row))
 
         return await self._database.write(update)
@@ -77,7 +79,8 @@ class TagService(TagServiceServicer):
 
         def delete(tx: Transaction) -> None:
             name = store.find(account, tag_id, tx).name
-            self._filters.release_tag(account, name, tx, force=request.force)
+            for filters in self._filters:
+                filters.release_tag(account, name, tx, force=request.force)
             store.delete(account, tag_id, tx)
 
         await self._database.write(delete)

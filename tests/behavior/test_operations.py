@@ -39,7 +39,10 @@ def start(account: Account, **request: Any) -> dict[str, Any]:
 
 def run(account: Account, **request: Any) -> dict[str, Any]:
     """Starts an operation and returns it when it has ended."""
-    operation = start(account, **request)
+    return ended(account, start(account, **request))
+
+
+def ended(account: Account, operation: dict[str, Any]) -> dict[str, Any]:
     while not operation["done"]:
         time.sleep(0.01)
         operation = account.ok("GetOperation", id=operation["id"])["operation"]
@@ -195,6 +198,20 @@ def test_a_deleted_custom_field_ends_an_operation(account: Account) -> None:
         operation = account.ok("GetOperation", id=operation["id"])["operation"]
 
     assert operation["state"] in ("FAILED", "SUCCEEDED")
+
+
+def test_waiting_operation_follows_a_renamed_tag(account: Account) -> None:
+    tag = account.ok("CreateTag", name="customer")["tag"]
+    people = [{"email": f"p{number}@example.com", "tags": ["customer"]} for number in range(900)]
+    for first in range(0, 900, 100):
+        account.ok("BulkCreateSubscribers", subscribers=people[first : first + 100])
+    start(account, filter=ALL, action={"addTags": ["vip"]})
+    operation = start(account, filter="NOT tags:Customer", action={"delete": True})
+
+    account.ok("UpdateTag", id=tag["id"], name='"client"')
+
+    assert ended(account, operation)["processed"] == 0
+    assert account.ok("ListSubscribers", tag='"client"')["total"] == 900
 
 
 VIP = {"addTags": ["vip"]}

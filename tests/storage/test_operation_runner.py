@@ -67,7 +67,7 @@ async def opened(folder: Path) -> AsyncIterator[SqliteDatabase]:
 
 
 async def until_ended(database: SqliteDatabase, account: str) -> store.OperationRow:
-    while await database.read(partial(store.oldest_running, account)):  # noqa: ASYNC110
+    while await database.read(partial(store.running, account)):  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     ((row,), _) = await database.read(partial(store.page, account, Page(1, 1)))
     return row
@@ -126,7 +126,7 @@ def test_pauses_are_longer_beside_calls(
                     return
                 pauses.append(seconds > 0)
                 if has_calls:
-                    await database.read(partial(store.oldest_running, THEIRS))
+                    await database.read(partial(store.running, THEIRS))
 
             steps = Steps(SUPPRESSIONS)
             operations = OperationRunner(database, steps, others_serve=others_serve)

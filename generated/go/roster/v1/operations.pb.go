@@ -39,8 +39,8 @@ const (
 	Operation_SUCCEEDED Operation_State = 2
 	// The operation was canceled.
 	Operation_CANCELLED Operation_State = 3
-	// The filter became invalid, because a custom field was deleted. Changes that were made
-	// are kept.
+	// A tag or custom field that the filter names was deleted. Changes that were made are
+	// kept.
 	Operation_FAILED Operation_State = 4
 )
 
@@ -195,7 +195,8 @@ type Operation struct {
 	Processed int32 `protobuf:"varint,9,opt,name=processed,proto3" json:"processed,omitempty"`
 	// Subscribers that were not changed, by reason.
 	Failed []*Operation_Failure `protobuf:"bytes,10,rep,name=failed,proto3" json:"failed,omitempty"`
-	// Subscribers processed per second, on average since the first one. 0 before it.
+	// Subscribers processed per second, on average since created_at. This includes the time that
+	// the operation waits for others.
 	Rate int32 `protobuf:"varint,11,opt,name=rate,proto3" json:"rate,omitempty"`
 	// Time of the start.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
@@ -334,7 +335,7 @@ type BatchChangeSubscribersRequest struct {
 	// Selects the subscribers of the segment with this identifier.
 	Segment string `protobuf:"bytes,2,opt,name=segment,proto3" json:"segment,omitempty"`
 	// Selects the subscribers with these identifiers: at most 10,000. Those that do not exist
-	// are counted as SUBSCRIBER_NOT_FOUND.
+	// count as failed.
 	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
 	// What is done to each selected subscriber.
 	Action *BatchAction `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`

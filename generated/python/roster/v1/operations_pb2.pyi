@@ -94,8 +94,8 @@ class Operation(_message.Message):
         CANCELLED: Operation._State.ValueType  # 3
         """The operation was canceled."""
         FAILED: Operation._State.ValueType  # 4
-        """The filter became invalid, because a custom field was deleted. Changes that were made
-        are kept.
+        """A tag or custom field that the filter names was deleted. Changes that were made are
+        kept.
         """
 
     class State(_State, metaclass=_StateEnumTypeWrapper):
@@ -110,8 +110,8 @@ class Operation(_message.Message):
     CANCELLED: Operation.State.ValueType  # 3
     """The operation was canceled."""
     FAILED: Operation.State.ValueType  # 4
-    """The filter became invalid, because a custom field was deleted. Changes that were made
-    are kept.
+    """A tag or custom field that the filter names was deleted. Changes that were made are
+    kept.
     """
 
     @_typing.final
@@ -219,7 +219,9 @@ class Operation(_message.Message):
     deleted meanwhile.
     """
     rate: _builtins.int
-    """Subscribers processed per second, on average since the first one. 0 before it."""
+    """Subscribers processed per second, on average since created_at. This includes the time that
+    the operation waits for others.
+    """
     @_builtins.property
     def action(self) -> Global___Operation.Action:
         """What is done to each subscriber."""
@@ -281,7 +283,7 @@ class BatchChangeSubscribersRequest(_message.Message):
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Selects the subscribers with these identifiers: at most 10,000. Those that do not exist
-        are counted as SUBSCRIBER_NOT_FOUND.
+        count as failed.
         """
 
     @_builtins.property

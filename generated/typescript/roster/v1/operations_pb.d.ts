@@ -140,7 +140,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   failed: Operation_Failure[];
 
   /**
-   * Subscribers processed per second, on average since the first one. 0 before it.
+   * Subscribers processed per second, on average since created_at. This includes the time that
+   * the operation waits for others.
    *
    * @generated from field: int32 rate = 11;
    */
@@ -277,8 +278,8 @@ export enum Operation_State {
   CANCELLED = 3,
 
   /**
-   * The filter became invalid, because a custom field was deleted. Changes that were made
-   * are kept.
+   * A tag or custom field that the filter names was deleted. Changes that were made are
+   * kept.
    *
    * @generated from enum value: FAILED = 4;
    */
@@ -312,7 +313,7 @@ export declare type BatchChangeSubscribersRequest = Message<"roster.v1.BatchChan
 
   /**
    * Selects the subscribers with these identifiers: at most 10,000. Those that do not exist
-   * are counted as SUBSCRIBER_NOT_FOUND.
+   * count as failed.
    *
    * @generated from field: repeated string ids = 3;
    */

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..subscribers.filters.expression import custom_key, parsed
-from ..subscribers.filters.tree import Comparison, comparisons
-from ..texts import caseless_key
+from ...texts import caseless_key
+from .expression import custom_key, parsed
+from .tree import Comparison, comparisons
 
 
 class Uses(NamedTuple):
@@ -14,6 +14,10 @@ class Uses(NamedTuple):
 
     tags: list[str]
     custom_fields: list[str]
+
+    def names_any(self, others: Uses) -> bool:
+        """Whether one of the other tags or custom fields is among these."""
+        return any(not set(own).isdisjoint(other) for own, other in zip(self, others, strict=True))
 
 
 def uses_of(tree: Any) -> Uses:
