@@ -30,8 +30,9 @@ from .routing.methods import METHODS
 
 log = logging.getLogger(__name__)
 
-# The longest request line and header field, in bytes, and the most fields.
-HEAD_LIMITS: dict[str, Any] = {"max_line_size": 8_190, "max_field_size": 8_190, "max_headers": 128}
+# The longest request line and header field, in bytes, and the most fields. A line can have a query
+# of 4,000 characters, with up to 12 bytes each.
+HEAD_LIMITS: dict[str, Any] = {"max_line_size": 65_536, "max_field_size": 8_190, "max_headers": 128}
 # A request line in an error message of aiohttp's parser, which quotes it with `repr`.
 _REQUEST_LINE = re.compile(
     r"""^ *b(['"])(?P<method>[-!#$%&'*+.^_`|~0-9A-Za-z]+) \S+ HTTP/1\.[01]\1$""", re.MULTILINE

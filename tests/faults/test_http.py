@@ -93,7 +93,7 @@ MALFORMED = {
     "two Hosts": f"{GET}Host: y\r\n\r\n",
     "129 headers": GET + "A: b\r\n" * 128 + "\r\n",
     "9 k header": f"{GET}A: {'b' * 9_216}\r\n\r\n",
-    "9 k line": "GET /healthz?" + "b" * 9_216 + " HTTP/1.1\r\nHost: x\r\n\r\n",
+    "66 k line": "GET /healthz?" + "b" * 66_000 + " HTTP/1.1\r\nHost: x\r\n\r\n",
     "not HTTP": "hello\r\n\r\n",
     "three words": "hello you there\r\n\r\n",
     "TLS": "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from ...custom_fields.rules import DataType
-from ...emails import comparison_key, key_prefix, parse_email
+from ...emails import key_prefix, parse_email
 from ...ids import first_id_at
 from ...texts import caseless_key, json_name
 from ...timestamps import parse_timestamp
@@ -284,6 +284,12 @@ def _number(comparison: Comparison) -> float:
     return number
 
 
+def _email(text: str) -> str:
+    """Returns an address, or another text, as it is compared with the keys of addresses."""
+    email = parse_email(text)
+    return key_prefix(text) if email is None else email.key
+
+
 def _domain_prefix(text: str) -> str:
     return key_prefix(f"@{text}")[1:]
 
@@ -294,5 +300,5 @@ def _domain(text: str) -> str:
     return text.lower() if email is None else email.key.partition("@")[2]
 
 
-_EXACT = {Kind.EMAIL: comparison_key, Kind.DOMAIN: _domain, Kind.TAG: caseless_key}
+_EXACT = {Kind.EMAIL: _email, Kind.DOMAIN: _domain, Kind.TAG: caseless_key}
 _PREFIXES = {Kind.EMAIL: key_prefix, Kind.DOMAIN: _domain_prefix, Kind.TAG: caseless_key}
