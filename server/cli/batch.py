@@ -41,7 +41,8 @@ def batch(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Set this custom field to a number, true, false, null or a text. Repeatable.",
+            help="Set this custom field to a number, true, false, null or a text."
+            " A text such as 7 or true is quoted: KEY='\"7\"'. Repeatable.",
         ),
     ] = None,
     status: Annotated[
@@ -99,7 +100,17 @@ async def _run(client: ServiceClient, request: dict[str, Any]) -> dict[str, Any]
                 processed = operation["processed"]
                 progress.show(processed, processed, operation["total"])
                 await asyncio.sleep(POLL_SECONDS)
-                operation = (await client.get(f"/api/operations/{operation['id']}"))["operation"]
+                operation = await _progress_of(client, operation["id"])
+    return operation
+
+
+async def _progress_of(client: ServiceClient, operation_id: str) -> dict[str, Any]:
+    path = f"/api/operations/{operation_id}"
+    try:
+        operation: dict[str, Any] = (await client.get(path))["operation"]
+    except CommandError as error:
+        hint = f"The operation continues in the service. GET {path} returns its progress."
+        raise error.with_hint(hint) from error
     return operation
 
 

@@ -9,6 +9,7 @@ from roster.v1 import subscribers_pb2 as pb
 
 from ..errors import Detail, ValidationError
 from ..messages import JsonResponse, check_page, timestamp
+from ..texts import json_name
 from .fields import FIELDS, SubscriberRow, basic_json
 from .linked import SubscriberUrls
 from .row_writer import Result
@@ -57,7 +58,7 @@ def selected_fields(
     unknown = sorted(paths - _NAMES)
     if unknown:
         details = [
-            Detail("readMask", "INVALID_VALUE", f"{path} is not a field of a subscriber")
+            Detail("readMask", "INVALID_VALUE", f"{json_name(path)} is not a field of a subscriber")
             for path in unknown
         ]
         raise ValidationError(details)

@@ -25,6 +25,7 @@ from .store_filter import Filter, with_expression
 from .store_paging import count_matches
 
 _EPOCH = date(1970, 1, 1)
+_FIRST_DAY = (date.min - _EPOCH).days
 # Without the other forms of ISO 8601, which Python also parses.
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 # The days of the net growth, and of a list of days by default.
@@ -76,7 +77,7 @@ class StatisticService(StatisticServiceServicer):
 
         def read(tx: Transaction) -> pb.GetDailyStatisticsResponse:
             end = day_of(tx.now) if last is None else last
-            start = end - PERIOD + 1 if first is None else first
+            start = max(end - PERIOD + 1, _FIRST_DAY) if first is None else first
             if not start <= end < start + MAX_DAYS:
                 message = f"must be at most {MAX_DAYS} days before to, and not after it"
                 raise invalid("from", "OUT_OF_RANGE", message)

@@ -106,6 +106,12 @@ def test_a_period_has_every_day(account: Account) -> None:
     assert len(account.ok("GetDailyStatistics", **{"from": first.isoformat()})["days"]) == 3
 
 
+def test_first_days_of_the_calendar_are_listed(account: Account) -> None:
+    days = account.ok("GetDailyStatistics", to="0001-01-02")["days"]
+
+    assert [day["date"] for day in days] == ["0001-01-01", "0001-01-02"]
+
+
 @each(
     ("period", "field", "code"),
     {

@@ -9,6 +9,7 @@ import pytest
 from server.console import ExitCode
 
 from ..conftest import Account
+from .interruption import interrupting
 from .transfers import transfer
 
 
@@ -62,6 +63,18 @@ def test_subscribers_that_cannot_be_changed_are_printed(http_account: Account) -
     assert done.returncode == ExitCode.ROWS_FAILED
     assert done.stderr.endswith("\nroster: 1 subscriber not changed: INVALID_STATUS_TRANSITION.\n")
     assert done.stdout == "Succeeded: 2 subscribers processed.\n"
+
+
+def test_operation_is_named_if_the_connection_is_lost(http_account: Account) -> None:
+    # The first response has 450 bytes. The headers of the second arrive, so it is not repeated.
+    with interrupting(http_account.service.http, after=800, then=lambda: None) as proxy:
+        lost = transfer(
+            http_account, "batch", "--filter", "email:*", "--add-tag", "vip", url=proxy.url
+        )
+
+    (operation,) = http_account.ok("ListOperations")["operations"]
+    assert lost.returncode == ExitCode.INCOMPLETE
+    assert f"GET /api/operations/{operation['id']} returns its progress." in lost.stderr
 
 
 @pytest.mark.parametrize(
