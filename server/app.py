@@ -187,8 +187,8 @@ class App:
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
         segments = SegmentFilters()
         filters = FilterExpressions(idempotent, segments)
-        named = (segments, OperationFilters())
-        self._custom_fields = CustomFieldService(idempotent, named)
+        stored_filters = (segments, OperationFilters())
+        self._custom_fields = CustomFieldService(idempotent, stored_filters)
         self.links = links = Links(encryption, public_url)
         link_store = LinkStore(links, suppressions)
         self._links = LinkService(idempotent, links, link_store, clock)
@@ -208,7 +208,7 @@ class App:
         self._suppressions = SuppressionService(
             idempotent, suppressions, SuppressedSubscriberStore()
         )
-        self._tags = TagService(idempotent, named)
+        self._tags = TagService(idempotent, stored_filters)
         self._webhooks = WebhookService(
             idempotent, Secrets(encryption), client, egress_policy, clock
         )

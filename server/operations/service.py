@@ -84,7 +84,12 @@ class OperationService(OperationServiceServicer):
         def create(tx: Transaction) -> pb.BatchChangeSubscribersResponse:
             if action is ActionKind.SET_CUSTOM_FIELDS:
                 _check_values(value, custom_field_types(account, tx))
-            row = store.create(account, batch, ids, total, tx)
+            stored = batch
+            if request.segment:
+                # A tag that it names may have been renamed since the count.
+                text = self._filters.filter_of(account, request.segment, tx)
+                stored = batch._replace(texts=[text])
+            row = store.create(account, stored, ids, total, tx)
             return pb.BatchChangeSubscribersResponse(operation=_operation(row))
 
         reply = await self._database.write(create)

@@ -26,7 +26,7 @@ _PUT_REQUEST = Statement(
 
 
 class OperationFilters:
-    """The filters of running operations, for the services of what they name."""
+    """Changes or ends running operations when what their filters name is renamed or deleted."""
 
     def rename_tag(self, account_id: str, before: str, name: str, tx: Transaction) -> None:
         """Writes the new name of a tag into the filters and actions that name it."""
@@ -37,7 +37,9 @@ class OperationFilters:
             value: Any = batch.value
             if batch.action in (ActionKind.ADD_TAGS, ActionKind.REMOVE_TAGS):
                 value = [name if caseless_key(tag) == key else tag for tag in value]
-            changed = batch._replace(texts=texts, value=value)
+            changed = batch._replace(
+                texts=texts, filter=texts[0] if batch.filter else "", value=value
+            )
             if changed != batch:
                 request = orjson.dumps([*changed]).decode()
                 tx.run(_PUT_REQUEST, account_id=account_id, id=row.id, request=request)

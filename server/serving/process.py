@@ -70,7 +70,7 @@ class Lifecycle:
         if self.is_stopping:
             return
         self._stopping.set()
-        log.info("stopping: running calls have %d seconds to end", STOP_SECONDS)
+        log.info("stopping: the process ends within %d seconds", STOP_SECONDS)
         if self._starting is not None:
             self._starting.cancel()
         loop = asyncio.get_running_loop()

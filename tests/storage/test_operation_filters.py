@@ -6,7 +6,6 @@ from server.operations import store
 from server.operations.rules import ActionKind, BatchRequest, State
 from server.operations.store_filters import OperationFilters
 from server.operations.store_steps import select_next
-from server.paging import Page
 from server.storage.transaction import Transaction
 
 from ..cases import each
@@ -34,7 +33,8 @@ def test_filter_and_action_follow_a_renamed_tag(tx: Transaction) -> None:
     selection = select_next(OURS, "", 10, tx)
     assert selection is not None
     assert (selection.operation_id, selection.ids) == (ours.id, [])
-    assert store.find(OURS, ours.id, tx).batch.value == ["client"]
+    batch = store.find(OURS, ours.id, tx).batch
+    assert (batch.filter, batch.value) == ('NOT tags:"client"', ["client"])
     assert store.find(THEIRS, theirs.id, tx) == theirs
 
 
@@ -45,6 +45,6 @@ def test_operation_ends_if_its_filter_names_what_is_deleted(tx: Transaction, tex
     FILTERS.release_tag(OURS, "customer", tx, force=False)
     FILTERS.release_custom_field(OURS, "plan", tx, force=False)
 
-    rows, _ = store.page(OURS, Page(1, 10), tx)
-    states = {row.id: row.state for row in rows}
-    assert (states[named.id], states[other.id]) == (State.FAILED, State.RUNNING)
+    ended, running = store.find(OURS, named.id, tx), store.find(OURS, other.id, tx)
+    assert (ended.state, ended.ended_at) == (State.FAILED, tx.now)
+    assert running == other

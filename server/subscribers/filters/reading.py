@@ -41,10 +41,12 @@ class FilterExpressions:
         """Returns the filter and that of the segment, without empty ones."""
         texts = [text] if text else []
         if segment:
-            segment_id = checked_id(segment, SegmentNotFound)
-            find_filter = partial(self._segments.filter_of, account_id(), segment_id)
-            texts.append(await self._database.read(find_filter))
+            texts.append(await self._database.read(partial(self.filter_of, account_id(), segment)))
         return texts
+
+    def filter_of(self, account_id: str, segment: str, tx: Transaction) -> str:
+        """Returns the filter of a segment. Raises SegmentNotFound or SegmentWithoutFilter."""
+        return self._segments.filter_of(account_id, checked_id(segment, SegmentNotFound), tx)
 
     async def expression(self, texts: Sequence[str]) -> FilterExpression:
         """Returns the conditions of filters that must all match. Raises ValidationError."""

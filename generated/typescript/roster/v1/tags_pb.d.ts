@@ -367,7 +367,8 @@ export declare const TagService: GenService<{
   },
   /**
    * Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
-   * USED_BY_SEGMENTS if segments name it.
+   * USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
+   * FAILED.
    *
    * @generated from rpc roster.v1.TagService.DeleteTag
    */
