@@ -26,7 +26,7 @@ _PUT_REQUEST = Statement(
 
 
 class OperationFilters:
-    """Changes or ends running operations when what their filters name is renamed or deleted."""
+    """Updates running operations after a rename, and ends them after a deletion."""
 
     def rename_tag(self, account_id: str, before: str, name: str, tx: Transaction) -> None:
         """Writes the new name of a tag into the filters and actions that name it."""
@@ -45,7 +45,7 @@ class OperationFilters:
                 tx.run(_PUT_REQUEST, account_id=account_id, id=row.id, request=request)
 
     def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None:  # noqa: ARG002
-        """Ends the operations whose filter names a tag."""
+        """Ends the operations that filter by a tag."""
         _release(account_id, Uses([caseless_key(name)], []), tx)
 
     def release_custom_field(
@@ -56,7 +56,7 @@ class OperationFilters:
         *,
         force: bool,  # noqa: ARG002
     ) -> None:
-        """Ends the operations whose filter names a custom field."""
+        """Ends the operations that filter by a custom field."""
         _release(account_id, Uses([], [key]), tx)
 
 

@@ -1,4 +1,4 @@
-"""Running operations whose filters name a tag or custom field that changes."""
+"""Running operations that filter by a tag or custom field, when it is renamed or deleted."""
 
 from __future__ import annotations
 

@@ -48,8 +48,7 @@ type CustomFieldServiceClient interface {
 	// another field has the label.
 	UpdateCustomField(ctx context.Context, in *UpdateCustomFieldRequest, opts ...grpc.CallOption) (*UpdateCustomFieldResponse, error)
 	// Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
-	// USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-	// FAILED.
+	// USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
 	DeleteCustomField(ctx context.Context, in *DeleteCustomFieldRequest, opts ...grpc.CallOption) (*DeleteCustomFieldResponse, error)
 }
 
@@ -131,8 +130,7 @@ type CustomFieldServiceServer interface {
 	// another field has the label.
 	UpdateCustomField(context.Context, *UpdateCustomFieldRequest) (*UpdateCustomFieldResponse, error)
 	// Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
-	// USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-	// FAILED.
+	// USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
 	DeleteCustomField(context.Context, *DeleteCustomFieldRequest) (*DeleteCustomFieldResponse, error)
 	mustEmbedUnimplementedCustomFieldServiceServer()
 }

@@ -46,8 +46,7 @@ type TagServiceClient interface {
 	// with TAG_ALREADY_EXISTS if another tag has the new name.
 	UpdateTag(ctx context.Context, in *UpdateTagRequest, opts ...grpc.CallOption) (*UpdateTagResponse, error)
 	// Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
-	// USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-	// FAILED.
+	// USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
 	DeleteTag(ctx context.Context, in *DeleteTagRequest, opts ...grpc.CallOption) (*DeleteTagResponse, error)
 }
 
@@ -127,8 +126,7 @@ type TagServiceServer interface {
 	// with TAG_ALREADY_EXISTS if another tag has the new name.
 	UpdateTag(context.Context, *UpdateTagRequest) (*UpdateTagResponse, error)
 	// Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
-	// USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-	// FAILED.
+	// USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
 	DeleteTag(context.Context, *DeleteTagRequest) (*DeleteTagResponse, error)
 	mustEmbedUnimplementedTagServiceServer()
 }

@@ -102,8 +102,7 @@ class CustomFieldServiceServicer:
 
     def DeleteCustomField(self, request, context):
         """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
-        USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-        FAILED.
+        USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

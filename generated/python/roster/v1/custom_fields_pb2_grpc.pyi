@@ -51,8 +51,7 @@ class CustomFieldServiceStub:
     """
     DeleteCustomField: _grpc.UnaryUnaryMultiCallable[_custom_fields_pb2.DeleteCustomFieldRequest, _custom_fields_pb2.DeleteCustomFieldResponse]
     """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
-    USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-    FAILED.
+    USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
     """
 
 @_typing.type_check_only
@@ -78,8 +77,7 @@ class CustomFieldServiceAsyncStub(CustomFieldServiceStub):
     """
     DeleteCustomField: _aio.UnaryUnaryMultiCallable[_custom_fields_pb2.DeleteCustomFieldRequest, _custom_fields_pb2.DeleteCustomFieldResponse]  # type: ignore[assignment]
     """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
-    USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-    FAILED.
+    USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
     """
 
 class CustomFieldServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -132,8 +130,7 @@ class CustomFieldServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_custom_fields_pb2.DeleteCustomFieldResponse, _abc.Awaitable[_custom_fields_pb2.DeleteCustomFieldResponse]]:
         """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
-        USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-        FAILED.
+        USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
         """
 
 def add_CustomFieldServiceServicer_to_server(servicer: CustomFieldServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -99,8 +99,7 @@ class TagServiceServicer:
 
     def DeleteTag(self, request, context):
         """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
-        USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-        FAILED.
+        USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

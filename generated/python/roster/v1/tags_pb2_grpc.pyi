@@ -48,8 +48,7 @@ class TagServiceStub:
     """
     DeleteTag: _grpc.UnaryUnaryMultiCallable[_tags_pb2.DeleteTagRequest, _tags_pb2.DeleteTagResponse]
     """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
-    USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-    FAILED.
+    USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
     """
 
 @_typing.type_check_only
@@ -72,8 +71,7 @@ class TagServiceAsyncStub(TagServiceStub):
     """
     DeleteTag: _aio.UnaryUnaryMultiCallable[_tags_pb2.DeleteTagRequest, _tags_pb2.DeleteTagResponse]  # type: ignore[assignment]
     """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
-    USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-    FAILED.
+    USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
     """
 
 class TagServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -123,8 +121,7 @@ class TagServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_tags_pb2.DeleteTagResponse, _abc.Awaitable[_tags_pb2.DeleteTagResponse]]:
         """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
-        USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-        FAILED.
+        USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
         """
 
 def add_TagServiceServicer_to_server(servicer: TagServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -459,8 +459,7 @@ export declare const CustomFieldService: GenService<{
   },
   /**
    * Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
-   * USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-   * FAILED.
+   * USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
    *
    * @generated from rpc roster.v1.CustomFieldService.DeleteCustomField
    */

@@ -367,8 +367,7 @@ export declare const TagService: GenService<{
   },
   /**
    * Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND, or with
-   * USED_BY_SEGMENTS if segments name it. Running operations whose filter names it end as
-   * FAILED.
+   * USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
    *
    * @generated from rpc roster.v1.TagService.DeleteTag
    */
