@@ -73,9 +73,11 @@ def test_what_a_test_process_started_ends_with_it_and_leaves_no_memory(
         assert process.stdout is not None
         ids, folders = json.loads(process.stdout.readline())
         segment = shared_memory(folders[0])
-        backends = [child.pid for child in psutil.Process(ids[0]).children()]
+        # The backend of a closed connection may just end.
+        backends = list(filter(is_alive, (each.pid for each in psutil.Process(ids[0]).children())))
         assert segment in segments()
-        assert all(map(is_alive, [*ids, *backends]))
+        assert backends
+        assert all(map(is_alive, ids))
 
         process.send_signal(number)
 
