@@ -12,10 +12,10 @@ from ..custom_fields.rules import check_size, merged
 from ..storage.transaction import Transaction
 from ..tags.rules import distinct
 from . import rules
-from .fields import Status
-from .history import Actor
+from .fields import Status, SubscriberRow
+from .history import Actor, Source
 from .rules import Failure, NewSubscriber, RowError, Validated
-from .store import Changes, SubscriberStore, row_error_for
+from .store import Changes, SubscriberStore, row_error_for, without_values
 from .store_changes import change_status
 from .store_reading import find, ids_by_address
 
@@ -52,18 +52,20 @@ class Outcome(IntEnum):
 class Result(NamedTuple):
     """The result of a row: its subscriber, or its error.
 
-    `status_kept` is whether the subscriber did not take the status of the row.
+    `status_kept` is whether the subscriber did not take the status of the row. `dropped` are the
+    fields of an opt-out that were not stored.
     """
 
     outcome: Outcome
     subscriber_id: str = ""
     row_error: RowError | None = None
     status_kept: bool = False
+    dropped: Sequence[str] = ()
 
 
 def _created(ids: Iterable[str]) -> list[Result]:
     # Without the constructor, which takes longer than the rest of a row's result.
-    values = zip(repeat(Outcome.CREATED), ids, repeat(None), repeat(False))
+    values = zip(repeat(Outcome.CREATED), ids, repeat(None), repeat(False), repeat(()))
     return list(map(partial(tuple.__new__, Result), values))
 
 
@@ -75,7 +77,8 @@ class RowWriter:
     """Stores rows for one account.
 
     A row is a duplicate if an earlier one of the same transaction has its address. Without
-    `reports_duplicates`, it fails like a row for an existing subscriber.
+    `reports_duplicates`, it fails like a row for an existing subscriber. Of the rows of one
+    import with the same address, the strictest status is stored, whatever `on_conflict` says.
     """
 
     def __init__(
@@ -86,9 +89,13 @@ class RowWriter:
         by: Actor,
         *,
         reports_duplicates: bool = False,
+        is_resumed: bool = False,
     ) -> None:
         self._account_id = account_id
         self._by = by
+        # The revision from which a subscriber may have been created by this import. An
+        # interrupted import may have created any.
+        self._since = 0 if is_resumed else None
         self._on_conflict = on_conflict
         self._store = store
         self._reports_duplicates = reports_duplicates
@@ -115,15 +122,24 @@ class RowWriter:
         rows = {
             number: row for number, row in enumerate(validated) if isinstance(row, NewSubscriber)
         }
+        if self._since is None:
+            self._since = tx.now * 1000
         stored = self._store.create_many(self._account_id, rows, tx, self._by)
+        rows |= stored.reduced
         if len(stored.ids) == len(validated):
-            return _created(stored.ids[number] for number in rows)
-        row_errors = stored.row_errors | {
-            number: row for number, row in enumerate(validated) if isinstance(row, RowError)
-        }
-        results = self._resolve_conflicts(rows, row_errors, tx)
-        results |= zip(stored.ids, _created(stored.ids.values()), strict=True)
-        return [results[number] for number in range(len(validated))]
+            results = _created(stored.ids[number] for number in rows)
+        else:
+            row_errors = stored.row_errors | {
+                number: row for number, row in enumerate(validated) if isinstance(row, RowError)
+            }
+            by_number = self._resolve_conflicts(rows, row_errors, tx)
+            by_number |= zip(stored.ids, _created(stored.ids.values()), strict=True)
+            results = [by_number[number] for number in range(len(validated))]
+        for number, row in rows.items():
+            result = results[number]
+            if row.dropped and not result.dropped and result.row_error is None:
+                results[number] = result._replace(dropped=row.dropped)
+        return results
 
     def _resolve_conflicts(
         self, rows: Mapping[int, NewSubscriber], row_errors: Mapping[int, RowError], tx: Transaction
@@ -144,7 +160,8 @@ class RowWriter:
         if not self._reports_duplicates or self._on_conflict is not OnConflict.FAIL:
             results |= dict.fromkeys(conflicts, CONFLICT)
         if self._on_conflict is OnConflict.FAIL:
-            return results
+            conflicts = [number for number in conflicts if rows[number].is_opt_out]
+            return results | self._tightened(rows, conflicts, tx)
         # A suppressed address can have a subscriber, who opted out.
         conflicts += [
             number for number, error in row_errors.items() if error.failure is Failure.SUPPRESSED
@@ -161,34 +178,71 @@ class RowWriter:
                 results[number] = self._update(subscriber_id, rows[number], tx)
             else:
                 results[number] = Result(Outcome.SKIPPED, subscriber_id)
+        if self._on_conflict is OnConflict.SKIP:
+            opt_outs = [number for number in conflicts if rows[number].is_opt_out]
+            results |= self._tightened(rows, opt_outs, tx)
         return results
+
+    def _tightened(
+        self, rows: Mapping[int, NewSubscriber], conflicts: Sequence[int], tx: Transaction
+    ) -> dict[int, Result]:
+        """Applies opt-outs to subscribers that other rows of this import created.
+
+        Returns the results of the rows that changed a status.
+        """
+        results: dict[int, Result] = {}
+        if self._by.source is not Source.IMPORT or not conflicts:
+            return results
+        keys = {rows[number].email.key for number in conflicts}
+        ids = ids_by_address(self._account_id, keys, tx)
+        for number in conflicts:
+            new, subscriber_id = rows[number], ids.get(rows[number].email.key)
+            if subscriber_id is None:
+                continue
+            before = find(self._account_id, subscriber_id, tx)
+            is_of_import = before.revision >= (self._since or 0)
+            if is_of_import and self._takes_status(before, new, tx):
+                results[number] = Result(Outcome.UPDATED, before.id)
+        return results
+
+    def _takes_status(self, before: SubscriberRow, new: NewSubscriber, tx: Transaction) -> bool:
+        """Changes the status of a subscriber to that of a row if it is stricter."""
+        if not rules.is_stricter(new.status, Status(before.status)):
+            return False
+        change_status(
+            self._account_id,
+            before.id,
+            new.status,
+            tx,
+            self._by,
+            by_admin=False,
+            consent_record=new.consent_record,
+        )
+        return True
 
     def _update(self, subscriber_id: str, new: NewSubscriber, tx: Transaction) -> Result:
         """Updates a subscriber with the fields that the row has, and with a stricter status."""
         before = find(self._account_id, subscriber_id, tx)
         tags = {**distinct(list(before.tags)), **new.tags}
+        dropped = list(new.dropped)
         if len(tags) > rules.MAX_TAGS:
-            return Result(Outcome.FAILED, row_error=RowError(Failure.INVALID_TAG, "tags"))
+            if not new.is_opt_out:
+                return Result(Outcome.FAILED, row_error=RowError(Failure.INVALID_TAG, "tags"))
+            dropped.append("tags")
+            tags = {}
         faults = check_size(merged(before.values, new.values), before.values)
         if new.values and faults:
-            return Result(Outcome.FAILED, row_error=row_error_for(faults[0]))
+            if not new.is_opt_out:
+                return Result(Outcome.FAILED, row_error=row_error_for(faults[0]))
+            new = without_values(new, faults)
+            dropped = [*dropped, *new.dropped]
         changes = Changes(
             profile={name: text for name, text in new.profile.items() if text},
-            tags=tags if new.tags else None,
+            tags=tags if new.tags and tags else None,
             values=new.values or None,
         )
         self._store.change(self._account_id, before, changes, tx, self._by)
-        if not new.has_status or new.status == before.status:
-            return Result(Outcome.UPDATED, subscriber_id)
-        takes_status = rules.is_stricter(new.status, Status(before.status))
-        if takes_status:
-            change_status(
-                self._account_id,
-                subscriber_id,
-                new.status,
-                tx,
-                self._by,
-                by_admin=False,
-                consent_record=new.consent_record,
-            )
-        return Result(Outcome.UPDATED, subscriber_id, status_kept=not takes_status)
+        kept = False
+        if new.has_status and new.status != before.status:
+            kept = not self._takes_status(before, new, tx)
+        return Result(Outcome.UPDATED, subscriber_id, status_kept=kept, dropped=dropped)

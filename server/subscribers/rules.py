@@ -75,6 +75,13 @@ class NewSubscriber(NamedTuple):
     consent_record: ConsentRecord = NO_CONSENT_RECORD
     # Whether the row of an import states the status. Otherwise it is the initial one.
     has_status: bool = False
+    # The fields of an opt-out that could not be stored, see `validate_row`.
+    dropped: Sequence[str] = ()
+
+    @property
+    def is_opt_out(self) -> bool:
+        """Whether the row states an opt-out, which is stored even if other cells cannot be."""
+        return self.has_status and self.status in OPTED_OUT
 
 
 class Fault(Protocol):
@@ -172,9 +179,19 @@ def check_transition(
         raise InvalidStatusTransition(before.name, after.name, exception=exception)
 
 
+# A status that is not contained is less strict than each of these.
+_STRICTNESS = {Status.BOUNCED: 1, Status.UNSUBSCRIBED: 2, Status.COMPLAINED: 3}
+
+
 def is_stricter(status: Status, than: Status) -> bool:
-    """Whether a status ends the consent that another one may have."""
-    return status in OPTED_OUT and than not in OPTED_OUT
+    return _STRICTNESS.get(status, 0) > _STRICTNESS.get(than, 0)
+
+
+def strictest(first: Status | None, second: Status | None) -> Status | None:
+    """Returns the stricter status, or the first one if they are equally strict."""
+    if first is None or second is None:
+        return first if second is None else second
+    return second if is_stricter(second, first) else first
 
 
 def status_at_new_address(before: Status) -> Status:
@@ -289,13 +306,18 @@ def validate_row(
 ) -> Validated:
     """Returns the subscriber of a row, or its first error.
 
-    `status` and `consent_record` are those that the row of an import states.
+    `status` and `consent_record` are those that the row of an import states. An opt-out is not
+    lost to another field: the fields of such a row that cannot be stored are dropped.
     """
+    # None if the row fails with its first error.
+    dropped: list[str] | None = [] if status in OPTED_OUT else None
     if row.faults:
         fields = [fault.field for fault in row.faults]
         if "" in fields:
             return RowError(Failure.INVALID_ROW)
-        return RowError(Failure.INVALID_FIELD, fields[0])
+        if dropped is None:
+            return RowError(Failure.INVALID_FIELD, fields[0])
+        dropped += fields
     email = parse_email(row.email)
     if email is None:
         failure = Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
@@ -306,19 +328,27 @@ def validate_row(
         if len(text) > max_length or (
             not text.isprintable() and has_control_characters(text, multiline=True)
         ):
-            return RowError(Failure.INVALID_FIELD, json_name(name))
+            if dropped is None:
+                return RowError(Failure.INVALID_FIELD, json_name(name))
+            profile[name] = ""
+            dropped.append(json_name(name))
     tags = tag_sets[tuple(row.tags[:])]
     if tags is None:
-        return RowError(Failure.INVALID_TAG, "tags")
+        if dropped is None:
+            return RowError(Failure.INVALID_TAG, "tags")
+        dropped.append("tags")
+        tags = tag_sets[()] or {}
     try:
         values = dict(row.custom_fields) if len(row.custom_fields) else NO_VALUES
     except ValueError:  # A member has no value, not even null.
-        return RowError(Failure.INVALID_FIELD, "customFields")
-    if status is None and not row.is_confirmed and consent_record.unsubscribed_at is not None:
-        # Nothing says that the person has subscribed again since.
-        status = Status.UNSUBSCRIBED
+        if dropped is None:
+            return RowError(Failure.INVALID_FIELD, "customFields")
+        values = NO_VALUES
+        dropped.append("customFields")
     initial = initial_status(is_confirmed=row.is_confirmed) if status is None else status
-    return NewSubscriber(email, profile, initial, tags, values, consent_record, status is not None)
+    return NewSubscriber(
+        email, profile, initial, tags, values, consent_record, status is not None, dropped or ()
+    )
 
 
 def _tags(texts: Sequence[str]) -> dict[str, str] | None:

@@ -67,6 +67,8 @@ _COMMON_NAMES = (
     "confirmed_at",
 )
 _profile_values = itemgetter(*PROFILE)
+# The field whose members are values of custom fields.
+_VALUES = "customFields"
 
 _BY_EMAIL_KEY = Statement(
     lambda _: Subscriber.select(Subscriber.id).where(
@@ -117,10 +119,14 @@ class Changes(NamedTuple):
 
 
 class CreateManyResult(NamedTuple):
-    """The IDs of the stored rows and the errors of the others, by row index."""
+    """The IDs of the stored rows and the errors of the others, by row index.
+
+    `reduced` are opt-outs without the values that no custom field accepts.
+    """
 
     ids: dict[int, str]
     row_errors: dict[int, RowError]
+    reduced: Mapping[int, NewSubscriber]
 
 
 class Upserted(NamedTuple):
@@ -192,7 +198,9 @@ class SubscriberStore:
         Runs at most twelve statements for any number of rows, one more on SQLite if some of them
         exist, a few more if a counter bucket is full, and those that record events.
         """
-        row_errors = self._invalid_rows(account_id, rows, tx)
+        row_errors, reduced = self._invalid_rows(account_id, rows, tx)
+        if reduced:
+            rows = {**rows, **reduced}
         valid = {index: new for index, new in rows.items() if index not in row_errors}
         first: dict[str, int] = {}
         for index, new in valid.items():
@@ -200,7 +208,7 @@ class SubscriberStore:
         candidates = {index: rows[index] for index in first.values()}
         created = self._insert(account_id, candidates, tx, by).ids
         if len(created) == len(rows):
-            return CreateManyResult(created, row_errors)
+            return CreateManyResult(created, row_errors, reduced)
         existing = RowError(Failure.ALREADY_EXISTS, "email")
         row_errors |= {index: existing for index in candidates if index not in created}
         duplicate = RowError(Failure.DUPLICATE_IN_REQUEST, "email")
@@ -208,24 +216,26 @@ class SubscriberStore:
             if index not in row_errors and index not in created:
                 # If the address of the first row already existed, so does that of this row.
                 row_errors[index] = row_errors.get(first[new.email.key], duplicate)
-        return CreateManyResult(created, row_errors)
+        return CreateManyResult(created, row_errors, reduced)
 
     def _invalid_rows(
         self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
-    ) -> dict[int, RowError]:
-        """Returns the errors of rows that depend on custom fields and suppressions."""
-        row_errors = {
-            index: row_error_for(faults[0])
-            for index, faults in _invalid_values(account_id, rows.items(), tx)
-        }
+    ) -> tuple[dict[int, RowError], dict[int, NewSubscriber]]:
+        """Returns the errors of rows that depend on custom fields and suppressions.
+
+        Also returns opt-outs without the values that would reject them.
+        """
+        row_errors, reduced = {}, {}
+        for index, faults in _invalid_values(account_id, rows.items(), tx):
+            if rows[index].is_opt_out:
+                reduced[index] = without_values(rows[index], faults)
+            else:
+                row_errors[index] = row_error_for(faults[0])
         keys = {index: new.email.key for index, new in rows.items() if index not in row_errors}
         suppressed = self._suppressions.suppressed_among(account_id, set(keys.values()), tx)
-        if not suppressed:
-            return row_errors
         suppressed_row = RowError(Failure.SUPPRESSED, "email")
-        return row_errors | {
-            index: suppressed_row for index, key in keys.items() if key in suppressed
-        }
+        row_errors |= {index: suppressed_row for index, key in keys.items() if key in suppressed}
+        return row_errors, reduced
 
     def update(
         self,
@@ -424,6 +434,15 @@ def _invalid_values(
         faults: Sequence[Detail] = check_values(values, types) or check_size(values)
         if faults:
             yield index, faults
+
+
+def without_values(new: NewSubscriber, faults: Sequence[Detail]) -> NewSubscriber:
+    """Returns a row without the values that have faults, and with their fields as dropped."""
+    fields = [fault.field for fault in faults]
+    values = {key: value for key, value in new.values.items() if f"{_VALUES}.{key}" not in fields}
+    if _VALUES in fields or check_size(values):
+        fields, values = [_VALUES], {}
+    return new._replace(values=values, dropped=(*new.dropped, *fields))
 
 
 def row_error_for(fault: Detail) -> RowError:

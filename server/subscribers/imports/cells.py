@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import orjson
@@ -15,18 +15,34 @@ from ...texts import cached_if_short, column_key, json_name
 from ...timestamps import is_valid_time, parse_timestamp
 from ..csv_format import TAG_SEPARATORS
 from ..fields import PROFILE, Status
-from ..rules import ConsentRecord
+from ..rules import OPTED_OUT, ConsentRecord, strictest
 from .consent_record import is_valid_ip, is_valid_source
 from .csv_row import CsvRow
+from .status_words import COMMON_WORDS, OPT_OUT_WORDS
 
 # Parses a cell into a row. Raises CellError.
 Parse = Callable[[CsvRow, str], None]
 
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+# The words of other services for flags, by column key.
+_FLAG_WORDS = {
+    True: "y t on x checked optedin optin subscribed active enabled granted allow allowed",
+    False: "n f off unchecked disabled inactive revoked denied declined optedout optout"
+    " unsubscribed neversubscribed notsubscribed",
+}
+_FLAGS = _BOOLEANS | {word: flag for flag, words in _FLAG_WORDS.items() for word in words.split()}
+_MAILABLE = (Status.CONFIRMED, Status.UNCONFIRMED)
+# The words of a list, such as HARD_BOUNCE.
+_REASONS = re.compile(r"[\w ]+")
+# Cells of the column of an opt-out date that state no opt-out, by column key.
+_NO_DATES = frozenset(
+    ("0", "false", "no", "never", "none", "null", "nil", "n/a", "na", "nan", "", "\\n", "undefined")
+)
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 REVERSED_NAME = "lastName+firstName"
+# Targets of columnMap for flags of other services.
+OPTED_IN, OPTED_OUT_FLAG = "optedIn", "optedOut"
 _TIMES = [name for name in ConsentRecord._fields if name.endswith("_at")]
-STATUSES = {status.name.lower(): status for status in Status}
 
 
 class CellError(Exception):
@@ -71,6 +87,53 @@ def parse_status(words: Mapping[str, Status], row: CsvRow, cell: str) -> None:
     if status is None:
         raise CellError
     row.status = status
+    if status in OPTED_OUT:
+        # Of several columns, another one can follow.
+        row.opt_out = strictest(row.opt_out, status)
+
+
+def parse_opted_in(row: CsvRow, cell: str) -> None:
+    flag = _flag(cell)
+    if flag is None:
+        raise CellError
+    if flag:
+        row.is_confirmed = True
+    else:
+        row.opt_out = strictest(row.opt_out, Status.UNSUBSCRIBED)
+
+
+def parse_opted_out(row: CsvRow, cell: str) -> None:
+    """Parses a flag, or the reasons of an opt-out. Any text but a word for no is one."""
+    key = column_key(cell)
+    if key in ("allow", "allowed") or COMMON_WORDS.get(key) in _MAILABLE:
+        return
+    words = [OPT_OUT_WORDS.get(column_key(word)) for word in _REASONS.findall(cell)]
+    status = reduce(strictest, words, None)
+    if status is not None or _flag(cell) is not False:
+        row.opt_out = strictest(row.opt_out, status or Status.UNSUBSCRIBED)
+
+
+def is_mark(cell: str) -> bool:
+    """Whether a cell has a value, and not a word for no."""
+    return not cell.isspace() and cell != "" and _flag(cell) is not False
+
+
+def is_clear_flag(cell: str) -> bool:
+    """Whether a cell is a flag, and not another text."""
+    return _flag(cell) is not None
+
+
+def _flag(cell: str) -> bool | None:
+    """Returns the value of a flag, or None if it is not known. A date means true.
+
+    A list of channels is true if it contains mail.
+    """
+    key = column_key(cell)
+    if "emailmarketing" in key or "smsmarketing" in key:
+        return "emailmarketing" in key
+    if key in _NO_DATES:
+        return False
+    return _FLAGS.get(key, True if parse_timestamp(cell) is not None else None)
 
 
 def parse_tags(row: CsvRow, cell: str) -> None:
@@ -106,6 +169,18 @@ def parse_time(name: str, now: int, row: CsvRow, cell: str) -> None:
     if time is None or not is_valid_time(time, now):
         raise CellError
     row.consent_record[name] = time
+
+
+def parse_opt_out_time(now: int, row: CsvRow, cell: str) -> None:
+    """Parses the time of an opt-out. Any text but a word for none states an opt-out."""
+    key = column_key(cell)
+    if key in _NO_DATES or not key.strip("0:./tz+"):
+        return
+    try:
+        parse_time("unsubscribed_at", now, row, cell)
+    except CellError:
+        row.opt_out = strictest(row.opt_out, Status.UNSUBSCRIBED)
+        raise
 
 
 def parse_consent_source(row: CsvRow, cell: str) -> None:
@@ -167,7 +242,10 @@ def field_parsers(
         "isConfirmed": parse_confirmed,
         "status": partial(parse_status, words),
         "tags": parse_quoted_tags if tags_are_quoted else parse_tags,
+        OPTED_IN: parse_opted_in,
+        OPTED_OUT_FLAG: parse_opted_out,
         **{json_name(name): partial(parse_time, name, now) for name in _TIMES},
+        "unsubscribedAt": partial(parse_opt_out_time, now),
         "consentSource": parse_consent_source,
         "consentIp": parse_consent_ip,
     }
@@ -175,5 +253,7 @@ def field_parsers(
 
 # The fields that a column with their name sets.
 FIELD_NAMES = [
-    name for name in field_parsers({}, 0, tags_are_quoted=False) if name != REVERSED_NAME
+    name
+    for name in field_parsers({}, 0, tags_are_quoted=False)
+    if name not in (REVERSED_NAME, OPTED_IN, OPTED_OUT_FLAG)
 ]

@@ -7,7 +7,7 @@ a label.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -15,7 +15,8 @@ from ...custom_fields.store import ColumnField
 from ...errors import Detail, ValidationError, invalid
 from ...texts import column_key
 from ..csv_format import CUSTOM_FIELDS
-from .cells import FIELD_NAMES, REVERSED_NAME
+from .cells import FIELD_NAMES, OPTED_IN, OPTED_OUT_FLAG, REVERSED_NAME
+from .consent_columns import states_consent
 from .presets import Preset, detect
 
 # The maximum length of the list of unknown columns in an error. The size of gRPC metadata is
@@ -35,7 +36,24 @@ _FULL_NAMES = {
     "lastname+firstname": REVERSED_NAME,
     "last+first": REVERSED_NAME,
 }
-_TAGS = "tags"
+# Fields that several columns can set.
+_COMBINED = ("tags", OPTED_IN, OPTED_OUT_FLAG)
+_FLAGS = {column_key(name): name for name in (OPTED_IN, OPTED_OUT_FLAG)}
+# Fields that keep what a column states about consent.
+_CONSENT = frozenset(
+    {"status", OPTED_IN, OPTED_OUT_FLAG, "createdAt", "statusChangedAt", "confirmedAt"}
+    | {"unsubscribedAt", "consentSource", "consentIp", "consentAt"}
+)
+
+
+_CONSENT_TEXT = (
+    "looks like consent; map it to status, optedIn or optedOut with columnMap, or list it in"
+    " ignoreColumns"
+)
+_CONSENT_HINT = (
+    "Map each to status, optedIn or optedOut with columnMap, such as columnMap=COLUMN=optedOut,"
+    " or list it in ignoreColumns if it says nothing about permission to send mail."
+)
 
 
 class UnknownColumns(IntEnum):
@@ -52,6 +70,8 @@ class ColumnOptions(NamedTuple):
     preset: Preset | None = None
     column_map: Sequence[str] = ()
     unknown: UnknownColumns | None = None
+    status_map: Sequence[str] = ()
+    ignored: Sequence[str] = ()
 
 
 class Column(NamedTuple):
@@ -84,12 +104,15 @@ class Columns:
         )
         by_name = _names(fields)
         mapped = _mapped(cells, names, by_name, options.column_map)
+        ignored = _ignored(cells, names, options.ignored)
         from_preset = list(self.preset.columns) if self.preset else []
         for index, (cell, name) in enumerate(zip(cells, names, strict=True)):
             if index in mapped:
                 column = Column(index, cell, mapped[index], 0)
+            elif index in ignored:
+                column = Column(index, cell, (), 0)
             elif self.preset and name in self.preset.columns:
-                targets = tuple(self.preset.columns[name].split("+"))
+                targets = tuple(filter(None, self.preset.columns[name].split("+")))
                 column = Column(index, cell, targets, 1 + from_preset.index(name))
             elif (target := by_name.get(cell, by_name.get(name))) is not None:
                 column = Column(index, cell, (target,) if target else (), 1 + len(from_preset))
@@ -97,7 +120,47 @@ class Columns:
                 self.unknown.append(cell)
                 continue
             self.known.append(column)
+        if self.preset is None or self.preset.is_lenient:
+            read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
+            self._check_consent(cells, names, mapped, ignored | read_only)
+        if self.preset and self.preset.email_is_first and not self._has_email():
+            self._use_first_as_email(cells)
         self._check(cells, names, mapped)
+
+    def _has_email(self) -> bool:
+        return any("email" in column.fields for column in self.known)
+
+    def _use_first_as_email(self, cells: Sequence[str]) -> None:
+        self.known = [column for column in self.known if column.position != 0]
+        self.known.append(Column(0, cells[0], ("email",), 0))
+        if cells[0] in self.unknown:
+            self.unknown.remove(cells[0])
+
+    def _check_consent(
+        self,
+        cells: Sequence[str],
+        names: Sequence[str],
+        mapped: Mapping[int, tuple[str, ...]],
+        ignored: Collection[int],
+    ) -> None:
+        """Raises ValidationError for columns that look like consent, but do not set it.
+
+        The opt-outs in them would be lost.
+        """
+        fields = {column.position: column.fields for column in self.known}
+        faults = [
+            Detail(cell, "CONSENT_COLUMN", _CONSENT_TEXT)
+            for index, (cell, name) in enumerate(zip(cells, names, strict=True))
+            if states_consent(name)
+            and index not in ignored
+            and _CONSENT.isdisjoint(own := fields.get(index, ()))
+            and not (index in mapped and not own)
+            and not (self.preset and name in {**self.preset.columns, **self.preset.marks})
+            and not cell.lower().startswith(CUSTOM_FIELDS.lower())
+        ]
+        if faults:
+            listed = ", ".join(fault.field for fault in faults)[:MAX_LISTED]
+            raise ValidationError(faults, f"Columns look like consent: {listed}. {_CONSENT_HINT}")
 
     def _check(
         self, cells: Sequence[str], names: Sequence[str], mapped: Mapping[int, tuple[str, ...]]
@@ -115,7 +178,7 @@ class Columns:
             reported = {fault.field for fault in faults}
             unknown = [name for name in unknown if name not in reported]
         faults += [Detail(name, "UNKNOWN_FIELD", "is not a known column") for name in unknown]
-        if all("email" not in column.fields for column in self.known):
+        if not self._has_email():
             faults.append(Detail("email", "REQUIRED", "is a required column"))
         if faults:
             # The number of details is limited, but every unknown column is named.
@@ -131,7 +194,7 @@ class Columns:
         fields = {column.position: column.fields for column in self.known}
         for index, name in enumerate(names):
             if index in mapped:
-                own = [field for field in mapped[index] if field != _TAGS]
+                own = [field for field in mapped[index] if field not in _COMBINED]
             else:
                 own = list(fields.get(index, ())) or [f"?{name}"]
             for field in own:
@@ -170,16 +233,32 @@ def _mapped(
         column, equals, target = entry.rpartition("=")
         if not equals or not column:
             raise invalid(path, "INVALID_FORMAT", "must be COLUMN=FIELD")
-        indexes = [i for i, cell in enumerate(cells) if cell == column] or [
-            i for i, name in enumerate(names) if name == column_key(column)
-        ]
+        indexes = _indexes(cells, names, column)
         if not indexes:
             raise invalid(path, "INVALID_VALUE", f"names a column that is missing: {column}")
-        fields = _fields_of(target.strip(), by_name)
+        fields = _fields_of(target.strip(), {**by_name, **_FLAGS})
         if fields is None:
             raise invalid(path, "INVALID_VALUE", f"names an unknown field: {target}")
         mapped |= dict.fromkeys(indexes, fields)
     return mapped
+
+
+def _ignored(cells: Sequence[str], names: Sequence[str], columns: Iterable[str]) -> set[int]:
+    """Returns the indexes of the columns of ignoreColumns. Raises ValidationError."""
+    ignored: set[int] = set()
+    for number, column in enumerate(columns):
+        indexes = _indexes(cells, names, column)
+        if not indexes:
+            text = f"names a column that is missing: {column}"
+            raise invalid(f"ignoreColumns[{number}]", "INVALID_VALUE", text)
+        ignored.update(indexes)
+    return ignored
+
+
+def _indexes(cells: Sequence[str], names: Sequence[str], column: str) -> list[int]:
+    return [i for i, cell in enumerate(cells) if cell == column] or [
+        i for i, name in enumerate(names) if name == column_key(column)
+    ]
 
 
 def _fields_of(target: str, by_name: Mapping[str, str]) -> tuple[str, ...] | None:

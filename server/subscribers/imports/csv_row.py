@@ -33,6 +33,8 @@ class CsvRow:
     custom_fields: dict[str, Any] = field(default_factory=dict)
     faults: list[RowFault] = field(default_factory=list)
     status: Status | None = None
+    # The strictest status that flags and marks state, see `evidence.py`.
+    opt_out: Status | None = None
     consent_record: dict[str, Any] = field(default_factory=dict)
     # The full name, from its column, and the display name of the address.
     name: str = ""

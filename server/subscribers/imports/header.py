@@ -7,25 +7,35 @@ from typing import NamedTuple
 
 from ...clock import system_clock
 from ...custom_fields.store import ColumnField
+from ...emails import parse_email
 from ...texts import column_key
 from ...unrecognized import UnrecognizedCells
 from ..csv_format import CUSTOM_FIELDS
 from ..fields import Status
 from ..formulas import unescape_formula
-from .cells import STATUSES, CellError, Parse, field_parsers, value_parser
+from ..rules import NO_CONSENT_RECORD, OPTED_OUT, ConsentRecord, strictest
+from .cells import (
+    OPTED_IN,
+    OPTED_OUT_FLAG,
+    CellError,
+    Parse,
+    field_parsers,
+    is_clear_flag,
+    is_mark,
+    value_parser,
+)
 from .columns import Column, ColumnOptions, Columns
 from .csv_row import CsvRow, RowFault
+from .evidence import stated_status
 from .presets import Preset
+from .rows import ImportRow
+from .status_words import COMMON_WORDS, OPT_OUT_WORDS, STATUSES, parse_status_map
 
 _DEFAULTS = ColumnOptions()
-# From the most mailable to the strictest.
-_BY_STRICTNESS = (
-    Status.CONFIRMED,
-    Status.UNCONFIRMED,
-    Status.UNSUBSCRIBED,
-    Status.BOUNCED,
-    Status.COMPLAINED,
-)
+_FLAGS = frozenset({OPTED_IN, OPTED_OUT_FLAG})
+_CONSENT = _FLAGS | {"status"}
+# What is stored of an opt-out in a line with too many or too few cells.
+_OF_OPT_OUTS = _CONSENT | {"email", "unsubscribedAt"}
 
 
 class Parser(NamedTuple):
@@ -48,13 +58,19 @@ class Header:
     ) -> None:
         """Raises ValidationError if a column is unknown, a duplicate, or missing."""
         fields = list(fields)
-        self._cells = cells
+        self.cells = cells
         self.columns = Columns(cells, fields, options)
         self.unrecognized = UnrecognizedCells()
         self._rejected: tuple[CsvRow | None, int] = (None, 0)
         preset = self.preset = self.columns.preset
+        self._is_own_export = preset is not None and not preset.is_lenient
+        words = STATUSES if self._is_own_export else COMMON_WORDS
         parsers = field_parsers(
-            STATUSES | dict(preset.statuses if preset else {}),
+            {
+                **words,
+                **(preset.statuses if preset else {}),
+                **parse_status_map(options.status_map),
+            },
             system_clock() if now is None else now,
             tags_are_quoted=preset is not None and preset.tags_are_quoted,
         ) | {
@@ -71,15 +87,21 @@ class Header:
         self._is_lenient = preset is not None and preset.is_lenient
         self._marks = _marks(self.columns.known, cells, preset)
 
-    def row(self, cells: Sequence[str]) -> CsvRow:
-        """Returns a parsed line, with its faults."""
+    def row(self, line: int, cells: Sequence[str]) -> ImportRow:
+        """Returns a parsed line, with its faults.
+
+        The cells of a line with more or fewer than the header may be in wrong columns. Only an
+        opt-out is read from it.
+        """
+        if len(cells) != len(self.cells):
+            return self._of_wrong_length(line, cells)
+        row = self._parsed(cells)
+        return ImportRow(line, row, self._status(row), _record(row))
+
+    def _parsed(self, cells: Sequence[str]) -> CsvRow:
         row = CsvRow()
-        count = len(cells)
-        if count > len(self._cells):
-            row.faults.append(RowFault())
-            return row
         for index, field, parse in self._parsers:
-            if index >= count or not (cell := cells[index]) or cell.isspace():
+            if not (cell := cells[index]) or cell.isspace():
                 continue
             try:
                 parse(row, unescape_formula(cell) if cell[0] == "'" else cell)
@@ -91,8 +113,46 @@ class Header:
             self._derive_status(row, cells)
         return row
 
+    def _status(self, row: CsvRow) -> Status | None:
+        if row.opt_out is None and not row.consent_record:
+            return row.status
+        return stated_status(
+            row.status,
+            row.opt_out,
+            _record(row),
+            is_own_export=self._is_own_export,
+            dates_status=not self._is_lenient,
+        )
+
+    def _of_wrong_length(self, line: int, cells: Sequence[str]) -> ImportRow:
+        """Returns a row with a fault, or only its address and status if these are an opt-out.
+
+        The cells before a missing or additional one are in their columns from the left, the
+        others from the right.
+        """
+        count = len(self.cells)
+        padding = [""] * (count - len(cells))
+        row, status = CsvRow(faults=[RowFault()]), None
+        for aligned in ([*cells, *padding][:count], [*padding, *cells][-count:]):
+            for index, field, parse in self._parsers:
+                if field in _OF_OPT_OUTS and aligned[index].strip():
+                    status = strictest(status, _clear_opt_out(row, field, parse, aligned[index]))
+        if any(parser.field == "status" for parser in self._parsers):
+            for word in map(column_key, cells):
+                status = strictest(status, OPT_OUT_WORDS.get(word))
+        if not parse_email(row.email):
+            addresses = [cell for cell in cells if parse_email(cell)]
+            row.email = addresses[0] if len(addresses) == 1 else ""
+        if status in OPTED_OUT and row.email:
+            fields = dict.fromkeys(parser.field for parser in self._parsers)
+            row.faults = [RowFault(field) for field in fields if field not in _OF_OPT_OUTS]
+        return ImportRow(line, row, status)
+
     def _reject(self, row: CsvRow, index: int, field: str, cell: str) -> None:
-        """Handles a cell that could not be parsed. A lenient preset reports and ignores it."""
+        """Handles a cell that could not be parsed.
+
+        A lenient preset reports and ignores it, unless it can state an opt-out.
+        """
         if not self._is_lenient:
             row.faults.append(RowFault(field))
             return
@@ -100,26 +160,47 @@ class Header:
         rejected, column = self._rejected
         if rejected is not row or column != index:
             self._rejected = row, index
-            self.unrecognized.add(self._cells[index], cell)
-        if field == "status":
-            row.status = Status.UNCONFIRMED
+            self.unrecognized.add(self.cells[index], cell)
+        if field in _CONSENT:
+            row.faults.append(RowFault(field))
 
     def _derive_status(self, row: CsvRow, cells: Sequence[str]) -> None:
-        """Sets the strictest status that the cells of a row of another service state."""
-        if row.status is None:
+        """Sets the status that the columns of another service imply."""
+        flags = self._marks.flags
+        if row.status is None and (not flags or any(cells[index].strip() for index in flags)):
             row.status = self._marks.default
             # Contacts who never subscribed are exported with the same columns.
-            if self._marks.has_confirmations and "confirmed_at" not in row.consent_record:
-                row.status = _stricter(row.status, Status.UNCONFIRMED)
-        # A person who is CONFIRMED by a status word may have subscribed again since.
-        is_stated = self._marks.has_statuses and row.status is Status.CONFIRMED
-        if "unsubscribed_at" in row.consent_record and not is_stated:
-            row.status = _stricter(row.status, Status.UNSUBSCRIBED)
+            if (
+                self._marks.has_confirmations
+                and row.status is Status.CONFIRMED
+                and "confirmed_at" not in row.consent_record
+            ):
+                row.status = Status.UNCONFIRMED
         for index, status in self._marks.columns:
-            if index < len(cells) and cells[index].strip():
-                row.status = _stricter(row.status, status)
+            if is_mark(cells[index]):
+                row.opt_out = strictest(row.opt_out, status)
         if row.status is None and not row.is_confirmed:
             row.status = Status.UNCONFIRMED
+
+
+def _clear_opt_out(row: CsvRow, field: str, parse: Parse, cell: str) -> Status | None:
+    """Returns the opt-out in a cell that can be of another column, or sets the address."""
+    if field == OPTED_OUT_FLAG and not is_clear_flag(cell):
+        return None
+    read = CsvRow()
+    try:
+        parse(read, cell)
+    except CellError:
+        return None
+    if parse_email(read.email) and not parse_email(row.email):
+        row.email = read.email
+    if "unsubscribed_at" in read.consent_record:
+        return Status.UNSUBSCRIBED
+    return read.opt_out
+
+
+def _record(row: CsvRow) -> ConsentRecord:
+    return ConsentRecord(**row.consent_record) if row.consent_record else NO_CONSENT_RECORD
 
 
 class _Marks(NamedTuple):
@@ -127,8 +208,9 @@ class _Marks(NamedTuple):
 
     columns: Sequence[tuple[int, Status]] = ()
     default: Status | None = None
-    has_statuses: bool = False
     has_confirmations: bool = False
+    # The positions of flags. A row without any of them has no default.
+    flags: Sequence[int] = ()
 
 
 def _marks(columns: Sequence[Column], cells: Sequence[str], preset: Preset | None) -> _Marks:
@@ -144,9 +226,10 @@ def _marks(columns: Sequence[Column], cells: Sequence[str], preset: Preset | Non
     # A file with one of the columns has only such people.
     if len(marks) == 1 and not has_statuses:
         return _Marks(default=marks[0][1])
-    default = None if has_statuses else preset.status
-    return _Marks(marks, default, has_statuses, has_confirmations)
-
-
-def _stricter(first: Status | None, second: Status) -> Status:
-    return second if first is None else max(first, second, key=_BY_STRICTNESS.index)
+    # A column of opt-out dates is compared with the other dates of the row.
+    dates = [column.position for column in columns if "unsubscribedAt" in column.fields]
+    marks = [(index, status) for index, status in marks if index not in dates]
+    flags = [column.position for column in columns if not _FLAGS.isdisjoint(column.fields)]
+    can_have_flags = any(target in _FLAGS for target in preset.columns.values())
+    is_known = not has_statuses and (bool(flags) or not can_have_flags)
+    return _Marks(marks, preset.status if is_known else None, has_confirmations, flags)

@@ -11,15 +11,17 @@ from roster.v1 import subscribers_pb2 as pb
 from ...errors import invalid
 from ...messages import milliseconds
 from ...tags.rules import distinct, parse_name
-from ...texts import json_name
+from ...texts import column_key, json_name
 from ...timestamps import is_valid_time
 from ..fields import Status
 from ..row_writer import OnConflict, Result
-from ..rules import MAX_REPEATED, NO_CONSENT_RECORD, ConsentRecord
+from ..rules import MAX_REPEATED, ConsentRecord
 from .columns import ColumnOptions, UnknownColumns
 from .consent_record import is_valid_ip, is_valid_source
-from .presets import BY_NUMBER
+from .evidence import stated_status
+from .presets import BY_NUMBER, ROSTER
 from .rows import ImportRow
+from .status_words import COMMON_WORDS, parse_status_map
 from .summary import Summary
 
 _TIMES = [name for name in ConsentRecord._fields if name.endswith("_at")]
@@ -37,7 +39,11 @@ class Options:
             preset=BY_NUMBER.get(request.preset),
             column_map=tuple(request.column_map),
             unknown=UnknownColumns(request.unknown_columns) if request.unknown_columns else None,
+            status_map=tuple(request.status_map),
+            ignored=tuple(request.ignore_columns),
         )
+        self.status_words: dict[str, Status] = COMMON_WORDS | parse_status_map(request.status_map)
+        self.is_own_export = self.columns.preset is ROSTER
         names = [parse_name(name) for name in request.add_tags]
         for number, name in enumerate(names):
             if name is None:
@@ -49,14 +55,9 @@ class Options:
         self.added_tags = distinct([name for name in names if name is not None])
 
 
-def import_row(line: int, row: pb.ImportSubscriber, now: int) -> ImportRow:
+def import_row(line: int, row: pb.ImportSubscriber, now: int, options: Options) -> ImportRow:
     """Returns a row. Adds a fault to the message for a status, time or consent that is invalid."""
-    status = None
-    if row.status:
-        try:
-            status = Status(row.status)
-        except ValueError:
-            row.faults.add(field="status")
+    status = _status(row, options)
     if row.HasField("consent"):
         _copy_consent(row)
     stated: dict[str, Any] = {}
@@ -74,7 +75,31 @@ def import_row(line: int, row: pb.ImportSubscriber, now: int) -> ImportRow:
         stated["consent_ip"] = row.consent_ip
         if not is_valid_ip(row.consent_ip):
             row.faults.add(field="consentIp")
-    return ImportRow(line, row, status, ConsentRecord(**stated) if stated else NO_CONSENT_RECORD)
+    opt_out = None
+    if any(fault.field == "unsubscribedAt" for fault in row.faults):
+        # The date of an opt-out that cannot be read is still an opt-out.
+        opt_out = Status.UNSUBSCRIBED
+    if not stated and opt_out is None:
+        return ImportRow(line, row, status)
+    record = ConsentRecord(**stated)
+    is_own_export = options.is_own_export
+    status = stated_status(status, opt_out, record, is_own_export=is_own_export, dates_status=True)
+    return ImportRow(line, row, status, record)
+
+
+def _status(row: pb.ImportSubscriber, options: Options) -> Status | None:
+    """Returns the status of a row, whose word the gateway passes on in a fault."""
+    if row.status:
+        try:
+            return Status(row.status)
+        except ValueError:
+            row.faults.add(field="status")
+    for index, fault in enumerate(row.faults):
+        word = options.status_words.get(column_key(fault.value))
+        if fault.field == "status" and word is not None:
+            del row.faults[index]
+            return word
+    return None
 
 
 def _copy_consent(row: pb.ImportSubscriber) -> None:
@@ -88,7 +113,7 @@ def _copy_consent(row: pb.ImportSubscriber) -> None:
 def reply_of(rows: Sequence[ImportRow], results: Sequence[Result]) -> pb.ImportSubscribersResponse:
     reply = pb.ImportSubscribersResponse()
     add, to_proto = reply.results.add, pb.ImportResult.Outcome.ValueType
-    for (line, row, _, _), (outcome, subscriber_id, row_error, status_kept) in zip(
+    for (line, row, _, _), (outcome, subscriber_id, row_error, status_kept, dropped) in zip(
         rows, results, strict=True
     ):
         # Keyword arguments of `add` take nearly twice as long (`import` in `make bench`).
@@ -98,6 +123,8 @@ def reply_of(rows: Sequence[ImportRow], results: Sequence[Result]) -> pb.ImportS
         result.outcome = to_proto(outcome)
         if status_kept:
             result.status_kept = True
+        if dropped:
+            result.dropped_cells.extend([field[:MAX_REPEATED] for field in dropped])
         if row_error is not None:
             result.reason = pb.BulkFailure.Reason.ValueType(row_error.failure)
             if row_error.field is not None:
@@ -106,7 +133,9 @@ def reply_of(rows: Sequence[ImportRow], results: Sequence[Result]) -> pb.ImportS
 
 
 def summary_message(summary: Summary) -> pb.ImportSummary:
-    message = pb.ImportSummary(statuses_kept=summary.statuses_kept)
+    message = pb.ImportSummary(
+        statuses_kept=summary.statuses_kept, rows_with_dropped_cells=summary.rows_with_dropped_cells
+    )
     for name, count in summary.outcomes().items():
         setattr(message, name, count)
     message.reasons.update(summary.reasons())

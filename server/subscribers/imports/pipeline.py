@@ -22,7 +22,7 @@ from ..filters.expression import FilterExpression
 from ..filters.reading import FilterExpressions
 from ..history import Actor, Source
 from ..row_writer import Result, RowWriter
-from ..rules import NO_CONSENT_RECORD, ConsentRecord, Validated
+from ..rules import Validated
 from ..store import SubscriberStore
 from .dry_run import DryRun
 from .header import Header
@@ -115,7 +115,10 @@ class ImportPipeline:
     def _start(self, options: Options) -> None:
         self._options = options
         account, by = account_id(), Actor(Source.IMPORT, current().key_id)
-        self._writer = RowWriter(account, options.on_conflict, self._store, by)
+        is_resumed = options.after_line > 0
+        self._writer = RowWriter(
+            account, options.on_conflict, self._store, by, is_resumed=is_resumed
+        )
         if options.is_dry_run:
             self._dry_run = DryRun(
                 self._database, self._writer, options.on_conflict, self._create_fields
@@ -180,11 +183,7 @@ class ImportPipeline:
             number = self._last_line = number or self._last_line + 1
             if number > after_line:
                 assert self._header is not None
-                row = self._header.row(line.cells[:])
-                consent_record = (
-                    ConsentRecord(**row.consent_record) if row.consent_record else NO_CONSENT_RECORD
-                )
-                yield ImportRow(number, row, row.status, consent_record)
+                yield self._header.row(number, line.cells[:])
         for bulk_row in request.rows:
             self._last_line += 1
             if self._last_line > after_line:
@@ -192,7 +191,7 @@ class ImportPipeline:
         for subscriber in request.subscribers:
             self._last_line += 1
             if self._last_line > after_line:
-                yield import_row(self._last_line, subscriber, now)
+                yield import_row(self._last_line, subscriber, now, self._options)
 
     def _summary_message(self) -> pb.ImportSummary:
         message = summary_message(self._summary)

@@ -33,6 +33,8 @@ class Preset:
     marks: Mapping[str, Status] = field(default_factory=dict)
     status: Status | None = None
     tags_are_quoted: bool = False
+    # Whether the first column is the address if no other column is.
+    email_is_first: bool = False
     # Whether cells that cannot be parsed are reported and ignored, instead of failing the row.
     is_lenient: bool = True
 
@@ -41,19 +43,38 @@ def _signatures(*signatures: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(names.split()) for names in signatures)
 
 
+def _ignored(names: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), "")
+
+
 ROSTER = Preset(
     number=1,
     signatures=_signatures("id email firstname lastname status tags createdat"),
     columns={},
     is_lenient=False,
 )
+_FIRST_NAMES = ("fname", "firstname", "vorname", "prénom", "nombre", "nome", "voornaam")
+_LAST_NAMES = (
+    *("lname", "lastname", "nachname", "nom", "apellido", "apellidos"),
+    *("cognome", "sobrenome", "achternaam"),
+)
 MAILCHIMP = Preset(
     number=2,
-    signatures=_signatures("emailaddress leid euid", "emailaddress memberrating optintime"),
+    # The other names are in the language of the account.
+    signatures=_signatures(
+        "leid euid",
+        "memberrating optintime",
+        "memberrating leid",
+        "unsubtime leid",
+        "unsubtime optintime",
+        "cleantime leid",
+        "cleantime optintime",
+    ),
+    email_is_first=True,
     columns={
         "emailaddress": "email",
-        "fname": "firstName",
-        "lname": "lastName",
+        **dict.fromkeys(_FIRST_NAMES, "firstName"),
+        **dict.fromkeys(_LAST_NAMES, "lastName"),
         "tags": "tags",
         "status": "status",
         "optintime": "createdAt",
@@ -63,6 +84,11 @@ MAILCHIMP = Preset(
         "confirmip": "consentIp",
         "optinip": "consentIp",
         "source": "consentSource",
+        # Details of opt-outs, and permissions for other purposes.
+        **_ignored(
+            "unsubcampaigntitle unsubcampaignid unsubreason unsubreasonother cleancampaigntitle"
+            " cleancampaignid marketingpermissions"
+        ),
     },
     statuses={
         "subscribed": CONFIRMED,
@@ -117,6 +143,7 @@ BUTTONDOWN = Preset(
         "subscriptiondate": "createdAt",
         "unsubscriptiondate": "unsubscribedAt+statusChangedAt",
         "undeliverabilitydate": "statusChangedAt",
+        **_ignored("unsubscriptionreason undeliverabilityreason bouncedate bouncereason"),
         "ipaddress": "consentIp",
         "source": "consentSource",
         "tags": "tags",
@@ -135,6 +162,7 @@ BUTTONDOWN = Preset(
         "upcoming": UNCONFIRMED,
         "blocked": UNSUBSCRIBED,
         "removed": UNSUBSCRIBED,
+        "spammy": UNSUBSCRIBED,
         "unsubscribed": UNSUBSCRIBED,
         "undeliverable": BOUNCED,
         "complained": COMPLAINED,
@@ -142,13 +170,16 @@ BUTTONDOWN = Preset(
 )
 EMAILOCTOPUS = Preset(
     number=5,
-    signatures=_signatures("emailaddress status tags lastupdatedat"),
+    signatures=_signatures(
+        "emailaddress status tags lastupdatedat", "identifier emailaddress lastchanged"
+    ),
     columns={
         "emailaddress": "email",
         "firstname": "firstName",
         "lastname": "lastName",
         "status": "status",
         "tags": "tags",
+        "created": "createdAt",
         "createdat": "createdAt",
         "subscribedat": "createdAt",
         "datesubscribed": "createdAt",
@@ -165,19 +196,24 @@ EMAILOCTOPUS = Preset(
 )
 SUBSTACK = Preset(
     number=6,
-    signatures=_signatures("email activesubscription emaildisabled"),
+    # The lists of all and of paying subscribers.
+    signatures=_signatures("email emaildisabled"),
     columns={
         "email": "email",
         "name": "name",
         # True if the person receives no mail. The paid subscription is independent of that.
-        "emaildisabled": "status",
+        "emaildisabled": "optedOut",
         "createdat": "createdAt",
     },
-    statuses={"true": UNSUBSCRIBED, "false": CONFIRMED},
+    status=CONFIRMED,
 )
 BEEHIIV = Preset(
     number=7,
-    signatures=_signatures("email status subscriptiontier", "email status subscriptionid"),
+    signatures=_signatures(
+        "email status subscriptiontier",
+        "email status subscriptionid",
+        "email status tier createdat",
+    ),
     columns={
         "email": "email",
         "firstname": "firstName",
@@ -217,7 +253,129 @@ LISTMONK = Preset(
         "blocklisted": UNSUBSCRIBED,
     },
 )
-PRESETS = (ROSTER, MAILCHIMP, KIT, BUTTONDOWN, EMAILOCTOPUS, SUBSTACK, BEEHIIV, LISTMONK)
+GHOST = Preset(
+    number=9,
+    signatures=_signatures("email subscribedtoemails"),
+    columns={
+        "email": "email",
+        "name": "name",
+        "subscribedtoemails": "optedIn",
+        "createdat": "createdAt",
+        "labels": "tags",
+    },
+    marks={"deletedat": UNSUBSCRIBED},
+)
+MAILERLITE = Preset(
+    number=10,
+    # One file per status. Only a column that was chosen for the export says which.
+    signatures=_signatures("subscriber sent opens clicks", "subscriber subscribed location"),
+    columns={
+        "subscriber": "email",
+        "email": "email",
+        "name": "firstName",
+        "firstname": "firstName",
+        "lastname": "lastName",
+        "status": "status",
+        "groups": "tags",
+        "subscribed": "createdAt",
+        "subscribedat": "createdAt",
+        "optedinat": "confirmedAt+consentAt",
+        "optindate": "confirmedAt+consentAt",
+        "unsubscribed": "unsubscribedAt+statusChangedAt",
+        "unsubscribedat": "unsubscribedAt+statusChangedAt",
+        "optinip": "consentIp",
+    },
+    statuses={"junk": COMPLAINED},
+)
+BREVO = Preset(
+    number=11,
+    signatures=_signatures(
+        "email blocklisted", "email emailblacklisted", "email addedtime modifiedtime"
+    ),
+    columns={
+        "email": "email",
+        **dict.fromkeys(_FIRST_NAMES, "firstName"),
+        **dict.fromkeys(_LAST_NAMES, "lastName"),
+        "addedtime": "createdAt",
+        # Names of channels, such as email_marketing.
+        "subscribed": "optedIn",
+        "blocklisted": "optedOut",
+        "emailblacklisted": "optedOut",
+        "blacklisted": "optedOut",
+        **_ignored("smsblacklisted"),
+    },
+    status=CONFIRMED,
+)
+HUBSPOT = Preset(
+    number=12,
+    # The columns of single subscriptions must be mapped: their names contain these.
+    signatures=_signatures(
+        "email unsubscribedfromallemail",
+        "email hsemailoptout",
+        "recordid email marketingcontactstatus",
+        "recordidcontact email",
+    ),
+    columns={
+        "email": "email",
+        "firstname": "firstName",
+        "lastname": "lastName",
+        "createdate": "createdAt",
+        "unsubscribedfromallemail": "optedOut",
+        "hsemailoptout": "optedOut",
+        "marketingemailconfirmationstatus": "status",
+        # What is billed, and counts.
+        **_ignored("marketingcontactstatus hsmarketablestatus marketingemailsbounced"),
+    },
+    marks={
+        "emailhardbouncereason": BOUNCED,
+        "hsemailhardbouncereason": BOUNCED,
+        "hsemailhardbouncereasonenum": BOUNCED,
+        "invalidemailaddress": BOUNCED,
+        "hsemailbadaddress": BOUNCED,
+        "emailaddressquarantined": BOUNCED,
+        "hsemailquarantined": BOUNCED,
+    },
+)
+KLAVIYO = Preset(
+    number=13,
+    signatures=_signatures("email klaviyoid", "email emailmarketingconsent"),
+    columns={
+        "email": "email",
+        "firstname": "firstName",
+        "lastname": "lastName",
+        "source": "consentSource",
+        "ipaddress": "consentIp",
+        "profilecreatedon": "createdAt",
+        "dateadded": "createdAt",
+        "emailmarketingconsent": "status",
+        "emailmarketingconsenttimestamp": "statusChangedAt",
+        "emailsuppressions": "optedOut",
+        **_ignored("emailsuppressionstimestamp"),
+    },
+)
+ACTIVECAMPAIGN = Preset(
+    number=14,
+    signatures=_signatures(
+        "contactid email status datesubscribed",
+        "email firstname lastname phone tags datecreated ip status",
+    ),
+    columns={
+        "email": "email",
+        "firstname": "firstName",
+        "lastname": "lastName",
+        "status": "status",
+        "tags": "tags",
+        "datecreated": "createdAt",
+        "datesubscribed": "createdAt",
+        "dateunsubscribed": "unsubscribedAt+statusChangedAt",
+        "ip": "consentIp",
+    },
+    statuses={"0": UNCONFIRMED, "1": CONFIRMED, "2": UNSUBSCRIBED, "3": BOUNCED},
+)
+PRESETS = (
+    *(ROSTER, MAILCHIMP, KIT, BUTTONDOWN, EMAILOCTOPUS, SUBSTACK, BEEHIIV, LISTMONK),
+    *(GHOST, MAILERLITE, BREVO, HUBSPOT, KLAVIYO, ACTIVECAMPAIGN),
+)
 BY_NUMBER = {preset.number: preset for preset in PRESETS}
 
 

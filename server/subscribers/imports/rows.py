@@ -23,7 +23,7 @@ _FILTERED = RowError(Failure.FILTERED)
 
 
 class ImportRow(NamedTuple):
-    """A row as it was sent, with its line, status, times and consent."""
+    """A row as it was sent, with its line, the status that it states, times and consent."""
 
     line: int
     row: Row

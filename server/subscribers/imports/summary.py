@@ -18,10 +18,12 @@ class Summary:
         self._reasons = [0] * (max(Failure) + 1)
         self._statuses = [0] * (max(Status) + 1)
         self.statuses_kept = 0
+        self.rows_with_dropped_cells = 0
 
     def add(self, rows: Sequence[Validated], results: Sequence[Result]) -> None:
-        for row, (outcome, _, row_error, status_kept) in zip(rows, results, strict=True):
+        for row, (outcome, _, row_error, status_kept, dropped) in zip(rows, results, strict=True):
             self._outcomes[outcome] += 1
+            self.rows_with_dropped_cells += bool(dropped)
             if row_error is not None:
                 self._reasons[row_error.failure] += 1
             elif status_kept:

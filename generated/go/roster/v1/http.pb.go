@@ -192,7 +192,9 @@ func (*Row) Descriptor() ([]byte, []int) {
 type Row_Fault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// JSON key of the part within the row. Empty for the whole row.
-	Field         string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	// The value of the part if it is text, truncated to 320 characters. Otherwise empty.
+	Value         string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -230,6 +232,13 @@ func (*Row_Fault) Descriptor() ([]byte, []int) {
 func (x *Row_Fault) GetField() string {
 	if x != nil {
 		return x.Field
+	}
+	return ""
+}
+
+func (x *Row_Fault) GetValue() string {
+	if x != nil {
+		return x.Value
 	}
 	return ""
 }
@@ -595,10 +604,11 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x06public\x18\x03 \x01(\bR\x06public\"7\n" +
 	"\aCsvLine\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
-	"\x05cells\x18\x02 \x03(\tR\x05cells\"$\n" +
-	"\x03Row\x1a\x1d\n" +
+	"\x05cells\x18\x02 \x03(\tR\x05cells\":\n" +
+	"\x03Row\x1a3\n" +
 	"\x05Fault\x12\x14\n" +
-	"\x05field\x18\x01 \x01(\tR\x05field:R\n" +
+	"\x05field\x18\x01 \x01(\tR\x05field\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:R\n" +
 	"\x15no_control_characters\x12\x1c.google.protobuf.FileOptions\x18ц\x03 \x01(\bR\x13noControlCharacters:G\n" +
 	"\x0esuccess_status\x12\x1e.google.protobuf.MethodOptions\x18ц\x03 \x01(\x05R\rsuccessStatus:K\n" +
 	"\x06access\x12\x1e.google.protobuf.MethodOptions\x18҆\x03 \x01(\v2\x11.roster.v1.AccessR\x06access:X\n" +

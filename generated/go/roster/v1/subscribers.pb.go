@@ -506,20 +506,39 @@ const (
 	ImportSubscribersRequest_BEEHIIV ImportSubscribersRequest_Preset = 7
 	// listmonk.
 	ImportSubscribersRequest_LISTMONK ImportSubscribersRequest_Preset = 8
+	// Ghost.
+	ImportSubscribersRequest_GHOST ImportSubscribersRequest_Preset = 9
+	// MailerLite. Its exports have no column of statuses unless one was chosen; without it, rows
+	// are UNCONFIRMED.
+	ImportSubscribersRequest_MAILERLITE ImportSubscribersRequest_Preset = 10
+	// Brevo, formerly Sendinblue.
+	ImportSubscribersRequest_BREVO ImportSubscribersRequest_Preset = 11
+	// HubSpot. The columns of single subscriptions, "Opted out of email: ...", must be mapped.
+	ImportSubscribersRequest_HUBSPOT ImportSubscribersRequest_Preset = 12
+	// Klaviyo.
+	ImportSubscribersRequest_KLAVIYO ImportSubscribersRequest_Preset = 13
+	// ActiveCampaign.
+	ImportSubscribersRequest_ACTIVECAMPAIGN ImportSubscribersRequest_Preset = 14
 )
 
 // Enum value maps for ImportSubscribersRequest_Preset.
 var (
 	ImportSubscribersRequest_Preset_name = map[int32]string{
-		0: "PRESET_UNSPECIFIED",
-		1: "ROSTER",
-		2: "MAILCHIMP",
-		3: "KIT",
-		4: "BUTTONDOWN",
-		5: "EMAILOCTOPUS",
-		6: "SUBSTACK",
-		7: "BEEHIIV",
-		8: "LISTMONK",
+		0:  "PRESET_UNSPECIFIED",
+		1:  "ROSTER",
+		2:  "MAILCHIMP",
+		3:  "KIT",
+		4:  "BUTTONDOWN",
+		5:  "EMAILOCTOPUS",
+		6:  "SUBSTACK",
+		7:  "BEEHIIV",
+		8:  "LISTMONK",
+		9:  "GHOST",
+		10: "MAILERLITE",
+		11: "BREVO",
+		12: "HUBSPOT",
+		13: "KLAVIYO",
+		14: "ACTIVECAMPAIGN",
 	}
 	ImportSubscribersRequest_Preset_value = map[string]int32{
 		"PRESET_UNSPECIFIED": 0,
@@ -531,6 +550,12 @@ var (
 		"SUBSTACK":           6,
 		"BEEHIIV":            7,
 		"LISTMONK":           8,
+		"GHOST":              9,
+		"MAILERLITE":         10,
+		"BREVO":              11,
+		"HUBSPOT":            12,
+		"KLAVIYO":            13,
+		"ACTIVECAMPAIGN":     14,
 	}
 )
 
@@ -3216,7 +3241,14 @@ type ImportSubscribersRequest struct {
 	// with a time are false. Custom fields in the expression must exist before the import.
 	Filter string `protobuf:"bytes,12,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Imports only rows that match the filter of the segment with this identifier.
-	Segment       string `protobuf:"bytes,13,opt,name=segment,proto3" json:"segment,omitempty"`
+	Segment string `protobuf:"bytes,13,opt,name=segment,proto3" json:"segment,omitempty"`
+	// Statuses of the words in the file, each as WORD=STATUS, such as active=CONFIRMED. Words
+	// ignore case, whitespace, hyphens and underscores. They take precedence over those of the
+	// preset, and these over common words such as subscribed, unsubscribed, cleaned, bounced
+	// and inactive. A row with any other word fails. At most 200.
+	StatusMap []string `protobuf:"bytes,15,rep,name=status_map,json=statusMap,proto3" json:"status_map,omitempty"`
+	// Columns of the CSV file to ignore, even if their names look like consent. At most 200.
+	IgnoreColumns []string `protobuf:"bytes,16,rep,name=ignore_columns,json=ignoreColumns,proto3" json:"ignore_columns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3342,6 +3374,20 @@ func (x *ImportSubscribersRequest) GetSegment() string {
 	return ""
 }
 
+func (x *ImportSubscribersRequest) GetStatusMap() []string {
+	if x != nil {
+		return x.StatusMap
+	}
+	return nil
+}
+
+func (x *ImportSubscribersRequest) GetIgnoreColumns() []string {
+	if x != nil {
+		return x.IgnoreColumns
+	}
+	return nil
+}
+
 // The result of one row.
 type ImportResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3363,7 +3409,10 @@ type ImportResult struct {
 	Field *string `protobuf:"bytes,6,opt,name=field,proto3,oneof" json:"field,omitempty"`
 	// True if the existing subscriber kept its status, because the status of the row is
 	// different but not stricter. Otherwise absent.
-	StatusKept    *bool `protobuf:"varint,7,opt,name=status_kept,json=statusKept,proto3,oneof" json:"status_kept,omitempty"`
+	StatusKept *bool `protobuf:"varint,7,opt,name=status_kept,json=statusKept,proto3,oneof" json:"status_kept,omitempty"`
+	// Fields of the row that could not be stored. Only in the result of an opt-out, which is
+	// stored without them: UNSUBSCRIBED, BOUNCED or COMPLAINED. Otherwise absent.
+	DroppedCells  []string `protobuf:"bytes,8,rep,name=dropped_cells,json=droppedCells,proto3" json:"dropped_cells,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3447,6 +3496,13 @@ func (x *ImportResult) GetStatusKept() bool {
 	return false
 }
 
+func (x *ImportResult) GetDroppedCells() []string {
+	if x != nil {
+		return x.DroppedCells
+	}
+	return nil
+}
+
 // Summary of an import.
 type ImportSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3474,9 +3530,11 @@ type ImportSummary struct {
 	// subscriber with such a status is UNCONFIRMED.
 	UnrecognizedCells []*ImportSummary_UnrecognizedCells `protobuf:"bytes,11,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
 	// Whether this was a dry run, which stores nothing.
-	DryRun        bool `protobuf:"varint,12,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	DryRun bool `protobuf:"varint,12,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Number of rows with droppedCells.
+	RowsWithDroppedCells int32 `protobuf:"varint,13,opt,name=rows_with_dropped_cells,json=rowsWithDroppedCells,proto3" json:"rows_with_dropped_cells,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *ImportSummary) Reset() {
@@ -3591,6 +3649,13 @@ func (x *ImportSummary) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
+}
+
+func (x *ImportSummary) GetRowsWithDroppedCells() int32 {
+	if x != nil {
+		return x.RowsWithDroppedCells
+	}
+	return 0
 }
 
 // Results of rows, in the order of the rows.
@@ -4470,7 +4535,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04FAIL\x10\x01\x12\n" +
 	"\n" +
 	"\x06IGNORE\x10\x02\x12\x11\n" +
-	"\rCREATE_FIELDS\x10\x03\"\xc5\t\n" +
+	"\rCREATE_FIELDS\x10\x03\"\xb5\v\n" +
 	"\x18ImportSubscribersRequest\x12a\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2..roster.v1.ImportSubscribersRequest.OnConflictB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIPR\n" +
 	"onConflict\x12=\n" +
@@ -4489,14 +4554,19 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	" \x03(\tB\x1e\xbaH\x05\x92\x01\x02\x10d\xaa\xb5\x18\x12[\"from Mailchimp\"]R\aaddTags\x12!\n" +
 	"\adry_run\x18\v \x01(\bB\b\xaa\xb5\x18\x04trueR\x06dryRun\x12I\n" +
 	"\x06filter\x18\f \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\x128\n" +
-	"\asegment\x18\r \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\"I\n" +
+	"\asegment\x18\r \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12N\n" +
+	"\n" +
+	"status_map\x18\x0f \x03(\tB/\xbaH\r\x92\x01\n" +
+	"\x10\xc8\x01\"\x05r\x03\x18\xc8\x01\xaa\xb5\x18\x1b[\"abgemeldet=UNSUBSCRIBED\"]R\tstatusMap\x12J\n" +
+	"\x0eignore_columns\x18\x10 \x03(\tB#\xbaH\r\x92\x01\n" +
+	"\x10\xc8\x01\"\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x0f[\"SMS consent\"]R\rignoreColumns\"I\n" +
 	"\n" +
 	"OnConflict\x12\x1b\n" +
 	"\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04FAIL\x10\x01\x12\b\n" +
 	"\x04SKIP\x10\x02\x12\n" +
 	"\n" +
-	"\x06UPDATE\x10\x03\"\x8f\x01\n" +
+	"\x06UPDATE\x10\x03\"\xe3\x01\n" +
 	"\x06Preset\x12\x16\n" +
 	"\x12PRESET_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
@@ -4508,7 +4578,15 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\fEMAILOCTOPUS\x10\x05\x12\f\n" +
 	"\bSUBSTACK\x10\x06\x12\v\n" +
 	"\aBEEHIIV\x10\a\x12\f\n" +
-	"\bLISTMONK\x10\b\"\xc5\x03\n" +
+	"\bLISTMONK\x10\b\x12\t\n" +
+	"\x05GHOST\x10\t\x12\x0e\n" +
+	"\n" +
+	"MAILERLITE\x10\n" +
+	"\x12\t\n" +
+	"\x05BREVO\x10\v\x12\v\n" +
+	"\aHUBSPOT\x10\f\x12\v\n" +
+	"\aKLAVIYO\x10\r\x12\x12\n" +
+	"\x0eACTIVECAMPAIGN\x10\x0e\"\x81\x04\n" +
 	"\fImportResult\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12F\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1f.roster.v1.ImportResult.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x12.\n" +
@@ -4517,7 +4595,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\x0e2\x1d.roster.v1.BulkFailure.ReasonH\x00R\x06reason\x88\x01\x01\x12\x19\n" +
 	"\x05field\x18\x06 \x01(\tH\x01R\x05field\x88\x01\x01\x12$\n" +
 	"\vstatus_kept\x18\a \x01(\bH\x02R\n" +
-	"statusKept\x88\x01\x01\"U\n" +
+	"statusKept\x88\x01\x01\x12:\n" +
+	"\rdropped_cells\x18\b \x03(\tB\x15\xaa\xb5\x18\r[\"firstName\"]\x80\xb6\x18\x01R\fdroppedCells\"U\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCREATED\x10\x01\x12\v\n" +
@@ -4527,7 +4606,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x06FAILED\x10\x04B\t\n" +
 	"\a_reasonB\b\n" +
 	"\x06_fieldB\x0e\n" +
-	"\f_status_kept\"\xe3\a\n" +
+	"\f_status_kept\"\xa1\b\n" +
 	"\rImportSummary\x12\"\n" +
 	"\acreated\x18\x01 \x01(\x05B\b\xaa\xb5\x18\x041200R\acreated\x12\x1f\n" +
 	"\aupdated\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x010R\aupdated\x12\x1f\n" +
@@ -4541,7 +4620,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x0ecreated_fields\x18\n" +
 	" \x03(\tB\f\xaa\xb5\x18\b[\"town\"]R\rcreatedFields\x12Y\n" +
 	"\x12unrecognized_cells\x18\v \x03(\v2*.roster.v1.ImportSummary.UnrecognizedCellsR\x11unrecognizedCells\x12\"\n" +
-	"\adry_run\x18\f \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x1ax\n" +
+	"\adry_run\x18\f \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12<\n" +
+	"\x17rows_with_dropped_cells\x18\r \x01(\x05B\x05\xaa\xb5\x18\x010R\x14rowsWithDroppedCells\x1ax\n" +
 	"\x11UnrecognizedCells\x12\"\n" +
 	"\x06column\x18\x01 \x01(\tB\n" +
 	"\xaa\xb5\x18\x06StatusR\x06column\x12\x19\n" +

@@ -104,16 +104,20 @@ class Row(_message.Message):
         DESCRIPTOR: _descriptor.Descriptor
 
         FIELD_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
         field: _builtins.str
         """JSON key of the part within the row. Empty for the whole row."""
+        value: _builtins.str
+        """The value of the part if it is text, truncated to 320 characters. Otherwise empty."""
         def __init__(
             self,
             *,
             field: _builtins.str = ...,
+            value: _builtins.str = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "value", b"value"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 

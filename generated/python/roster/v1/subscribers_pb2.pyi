@@ -1770,6 +1770,20 @@ class ImportSubscribersRequest(_message.Message):
         """beehiiv."""
         LISTMONK: ImportSubscribersRequest._Preset.ValueType  # 8
         """listmonk."""
+        GHOST: ImportSubscribersRequest._Preset.ValueType  # 9
+        """Ghost."""
+        MAILERLITE: ImportSubscribersRequest._Preset.ValueType  # 10
+        """MailerLite. Its exports have no column of statuses unless one was chosen; without it, rows
+        are UNCONFIRMED.
+        """
+        BREVO: ImportSubscribersRequest._Preset.ValueType  # 11
+        """Brevo, formerly Sendinblue."""
+        HUBSPOT: ImportSubscribersRequest._Preset.ValueType  # 12
+        """HubSpot. The columns of single subscriptions, "Opted out of email: ...", must be mapped."""
+        KLAVIYO: ImportSubscribersRequest._Preset.ValueType  # 13
+        """Klaviyo."""
+        ACTIVECAMPAIGN: ImportSubscribersRequest._Preset.ValueType  # 14
+        """ActiveCampaign."""
 
     class Preset(_Preset, metaclass=_PresetEnumTypeWrapper):
         """The service that exported a CSV file. A preset defines its column names, status words,
@@ -1796,6 +1810,20 @@ class ImportSubscribersRequest(_message.Message):
     """beehiiv."""
     LISTMONK: ImportSubscribersRequest.Preset.ValueType  # 8
     """listmonk."""
+    GHOST: ImportSubscribersRequest.Preset.ValueType  # 9
+    """Ghost."""
+    MAILERLITE: ImportSubscribersRequest.Preset.ValueType  # 10
+    """MailerLite. Its exports have no column of statuses unless one was chosen; without it, rows
+    are UNCONFIRMED.
+    """
+    BREVO: ImportSubscribersRequest.Preset.ValueType  # 11
+    """Brevo, formerly Sendinblue."""
+    HUBSPOT: ImportSubscribersRequest.Preset.ValueType  # 12
+    """HubSpot. The columns of single subscriptions, "Opted out of email: ...", must be mapped."""
+    KLAVIYO: ImportSubscribersRequest.Preset.ValueType  # 13
+    """Klaviyo."""
+    ACTIVECAMPAIGN: ImportSubscribersRequest.Preset.ValueType  # 14
+    """ActiveCampaign."""
 
     ON_CONFLICT_FIELD_NUMBER: _builtins.int
     ROWS_FIELD_NUMBER: _builtins.int
@@ -1810,6 +1838,8 @@ class ImportSubscribersRequest(_message.Message):
     DRY_RUN_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
     SEGMENT_FIELD_NUMBER: _builtins.int
+    STATUS_MAP_FIELD_NUMBER: _builtins.int
+    IGNORE_COLUMNS_FIELD_NUMBER: _builtins.int
     on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
     """Action for a row if a subscriber already has its email address. Default: FAIL."""
     after_line: _builtins.int
@@ -1890,6 +1920,18 @@ class ImportSubscribersRequest(_message.Message):
     def add_tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Tags to add to every subscriber that is created or updated. At most 100."""
 
+    @_builtins.property
+    def status_map(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Statuses of the words in the file, each as WORD=STATUS, such as active=CONFIRMED. Words
+        ignore case, whitespace, hyphens and underscores. They take precedence over those of the
+        preset, and these over common words such as subscribed, unsubscribed, cleaned, bounced
+        and inactive. A row with any other word fails. At most 200.
+        """
+
+    @_builtins.property
+    def ignore_columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Columns of the CSV file to ignore, even if their names look like consent. At most 200."""
+
     def __init__(
         self,
         *,
@@ -1906,10 +1948,12 @@ class ImportSubscribersRequest(_message.Message):
         dry_run: _builtins.bool = ...,
         filter: _builtins.str = ...,
         segment: _builtins.str = ...,
+        status_map: _abc.Iterable[_builtins.str] | None = ...,
+        ignore_columns: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "dry_run", b"dry_run", "filter", b"filter", "lines", b"lines", "on_conflict", b"on_conflict", "preset", b"preset", "rows", b"rows", "segment", b"segment", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "on_conflict", b"on_conflict", "preset", b"preset", "rows", b"rows", "segment", b"segment", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1965,6 +2009,7 @@ class ImportResult(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     FIELD_FIELD_NUMBER: _builtins.int
     STATUS_KEPT_FIELD_NUMBER: _builtins.int
+    DROPPED_CELLS_FIELD_NUMBER: _builtins.int
     line: _builtins.int
     """Line number of the row, starting at 1. For NDJSON it is the number of the row; empty
     lines are not counted.
@@ -1989,6 +2034,12 @@ class ImportResult(_message.Message):
     """True if the existing subscriber kept its status, because the status of the row is
     different but not stricter. Otherwise absent.
     """
+    @_builtins.property
+    def dropped_cells(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Fields of the row that could not be stored. Only in the result of an opt-out, which is
+        stored without them: UNSUBSCRIBED, BOUNCED or COMPLAINED. Otherwise absent.
+        """
+
     def __init__(
         self,
         *,
@@ -1999,10 +2050,11 @@ class ImportResult(_message.Message):
         reason: Global___BulkFailure.Reason.ValueType | None = ...,
         field: _builtins.str | None = ...,
         status_kept: _builtins.bool | None = ...,
+        dropped_cells: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "_status_kept", b"_status_kept", "field", b"field", "reason", b"reason", "status_kept", b"status_kept"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "_status_kept", b"_status_kept", "email", b"email", "field", b"field", "id", b"id", "line", b"line", "outcome", b"outcome", "reason", b"reason", "status_kept", b"status_kept"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "_status_kept", b"_status_kept", "dropped_cells", b"dropped_cells", "email", b"email", "field", b"field", "id", b"id", "line", b"line", "outcome", b"outcome", "reason", b"reason", "status_kept", b"status_kept"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__field: _TypeAlias = _typing.Literal["field"]  # noqa: Y015
     _WhichOneofArgType__field: _TypeAlias = _typing.Literal["_field", b"_field"]  # noqa: Y015
@@ -2105,6 +2157,7 @@ class ImportSummary(_message.Message):
     CREATED_FIELDS_FIELD_NUMBER: _builtins.int
     UNRECOGNIZED_CELLS_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
+    ROWS_WITH_DROPPED_CELLS_FIELD_NUMBER: _builtins.int
     created: _builtins.int
     """Number of rows that created a subscriber."""
     updated: _builtins.int
@@ -2119,6 +2172,8 @@ class ImportSummary(_message.Message):
     """The preset that was applied. Absent without one."""
     dry_run: _builtins.bool
     """Whether this was a dry run, which stores nothing."""
+    rows_with_dropped_cells: _builtins.int
+    """Number of rows with droppedCells."""
     @_builtins.property
     def reasons(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """Number of rows by reason: of those that failed, and FILTERED."""
@@ -2156,10 +2211,11 @@ class ImportSummary(_message.Message):
         created_fields: _abc.Iterable[_builtins.str] | None = ...,
         unrecognized_cells: _abc.Iterable[Global___ImportSummary.UnrecognizedCells] | None = ...,
         dry_run: _builtins.bool = ...,
+        rows_with_dropped_cells: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "preset", b"preset"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "created", b"created", "created_fields", b"created_fields", "dry_run", b"dry_run", "failed", b"failed", "ignored_columns", b"ignored_columns", "preset", b"preset", "reasons", b"reasons", "skipped", b"skipped", "statuses", b"statuses", "statuses_kept", b"statuses_kept", "unrecognized_cells", b"unrecognized_cells", "updated", b"updated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "created", b"created", "created_fields", b"created_fields", "dry_run", b"dry_run", "failed", b"failed", "ignored_columns", b"ignored_columns", "preset", b"preset", "reasons", b"reasons", "rows_with_dropped_cells", b"rows_with_dropped_cells", "skipped", b"skipped", "statuses", b"statuses", "statuses_kept", b"statuses_kept", "unrecognized_cells", b"unrecognized_cells", "updated", b"updated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__preset: _TypeAlias = _typing.Literal["preset"]  # noqa: Y015
     _WhichOneofArgType__preset: _TypeAlias = _typing.Literal["_preset", b"_preset"]  # noqa: Y015

@@ -109,6 +109,13 @@ export declare type Row_Fault = Message<"roster.v1.Row.Fault"> & {
    * @generated from field: string field = 1;
    */
   field: string;
+
+  /**
+   * The value of the part if it is text, truncated to 320 characters. Otherwise empty.
+   *
+   * @generated from field: string value = 2;
+   */
+  value: string;
 };
 
 /**

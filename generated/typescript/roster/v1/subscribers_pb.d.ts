@@ -1998,6 +1998,23 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * @generated from field: string segment = 13;
    */
   segment: string;
+
+  /**
+   * Statuses of the words in the file, each as WORD=STATUS, such as active=CONFIRMED. Words
+   * ignore case, whitespace, hyphens and underscores. They take precedence over those of the
+   * preset, and these over common words such as subscribed, unsubscribed, cleaned, bounced
+   * and inactive. A row with any other word fails. At most 200.
+   *
+   * @generated from field: repeated string status_map = 15;
+   */
+  statusMap: string[];
+
+  /**
+   * Columns of the CSV file to ignore, even if their names look like consent. At most 200.
+   *
+   * @generated from field: repeated string ignore_columns = 16;
+   */
+  ignoreColumns: string[];
 };
 
 /**
@@ -2117,6 +2134,49 @@ export enum ImportSubscribersRequest_Preset {
    * @generated from enum value: LISTMONK = 8;
    */
   LISTMONK = 8,
+
+  /**
+   * Ghost.
+   *
+   * @generated from enum value: GHOST = 9;
+   */
+  GHOST = 9,
+
+  /**
+   * MailerLite. Its exports have no column of statuses unless one was chosen; without it, rows
+   * are UNCONFIRMED.
+   *
+   * @generated from enum value: MAILERLITE = 10;
+   */
+  MAILERLITE = 10,
+
+  /**
+   * Brevo, formerly Sendinblue.
+   *
+   * @generated from enum value: BREVO = 11;
+   */
+  BREVO = 11,
+
+  /**
+   * HubSpot. The columns of single subscriptions, "Opted out of email: ...", must be mapped.
+   *
+   * @generated from enum value: HUBSPOT = 12;
+   */
+  HUBSPOT = 12,
+
+  /**
+   * Klaviyo.
+   *
+   * @generated from enum value: KLAVIYO = 13;
+   */
+  KLAVIYO = 13,
+
+  /**
+   * ActiveCampaign.
+   *
+   * @generated from enum value: ACTIVECAMPAIGN = 14;
+   */
+  ACTIVECAMPAIGN = 14,
 }
 
 /**
@@ -2183,6 +2243,14 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
    * @generated from field: optional bool status_kept = 7;
    */
   statusKept?: boolean | undefined;
+
+  /**
+   * Fields of the row that could not be stored. Only in the result of an opt-out, which is
+   * stored without them: UNSUBSCRIBED, BOUNCED or COMPLAINED. Otherwise absent.
+   *
+   * @generated from field: repeated string dropped_cells = 8;
+   */
+  droppedCells: string[];
 };
 
 /**
@@ -2330,6 +2398,13 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
    * @generated from field: bool dry_run = 12;
    */
   dryRun: boolean;
+
+  /**
+   * Number of rows with droppedCells.
+   *
+   * @generated from field: int32 rows_with_dropped_cells = 13;
+   */
+  rowsWithDroppedCells: number;
 };
 
 /**

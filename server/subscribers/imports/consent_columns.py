@@ -1,0 +1,47 @@
+"""Recognizes columns that state consent by their names.
+
+A column of another service that says who opted out must not be ignored, or stored as a custom
+field that nothing reads. The names are those that shops, CRMs and mail services document, and the
+words that such names contain.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Compared with column keys, which have no case, whitespace, hyphens or underscores.
+_WORDS = re.compile(
+    r"unsub|resubscri|(?<!lapt)(?<!deskt)opt(?:ed)?(?:in|out)|consent|permission|gdpr|dsgvo"
+    r"|(?<!date)(?<!time)(?<!last)subscribed(?!at|on|date|time|since)"
+    r"|do(?:not|nt)(?:e?mail|bulke?mail|contact|market|send|allow)"
+    r"|suppress|blacklist|blocklist|bounce|spam|complain|undeliverable"
+    r"|(?:accept|receive|allow|want|agree)s?(?:to)?(?:e?mail|sms|marketing|news|promo|offers)"
+    # German, French, Spanish, Italian, Dutch and Portuguese.
+    r"|einwilligung|werbeerlaubnis|abgemeldet|abmeld|austrag|d[eé]sabonn|d[eé]sinscri|suscri"
+    r"|iscritt|disiscri|afgemeld|uitgeschreven|descadastr|inscrit"
+)
+# Words that also occur in questions and other long names.
+_SHORT_NAME = 40
+_WORDS_OF_SHORT_NAMES = re.compile(
+    r"newsletter(?!name|source|id|title)|mailinglist|blocked|cleaned|mailable|contactable"
+    r"|(?:e?mail|contact|member|mailing|marketing|newsletter|subscri(?:ber|ption)|list|global)"
+    r"(?:marketing|subscription|subscriber)?(?:status|preferences?)"
+    r"|subscri(?:ber|ption)state|emailmarketing|excluded"
+)
+# Permissions for another channel than mail.
+_OTHER_CHANNELS = re.compile(r"sms|whatsapp|push|phone|directmail|post(?:al)?mail")
+_NAMES = re.compile(
+    r"(?:is)?(?:active|inactive|enabled|disabled)|emaildisabled|marketing"
+    r"|deletedat|removedat|stopstatus|stoptime|inactivedate"
+)
+
+
+def states_consent(column_key: str) -> bool:
+    """Whether a column, given by its `column_key`, looks as if it stated consent."""
+    if _OTHER_CHANNELS.search(column_key) and not re.search(r"e-?mail", column_key):
+        return False
+    return (
+        _NAMES.fullmatch(column_key) is not None
+        or _WORDS.search(column_key) is not None
+        or (len(column_key) <= _SHORT_NAME and _WORDS_OF_SHORT_NAMES.search(column_key) is not None)
+    )

@@ -1,0 +1,248 @@
+"""Opt-outs in imported files: evidence, foreign columns, and rows with other defects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import create_field, create_subscriber
+from .streams import Row, send_rows, send_table, written_table
+from .test_import import Import, by_address, each_form, outcomes, rejections
+
+OLD, NEW = "2023-02-03T04:05:06.000Z", "2024-02-03T04:05:06.000Z"
+# The cells of a row, and the status of its subscriber.
+EVIDENCE: dict[str, tuple[Row, str]] = {
+    "date": ({"unsubscribedAt": OLD}, "UNSUBSCRIBED"),
+    "date and flag": ({"unsubscribedAt": OLD, "isConfirmed": True}, "UNSUBSCRIBED"),
+    "date and word": ({"unsubscribedAt": OLD, "status": "CONFIRMED"}, "UNSUBSCRIBED"),
+    "date and bounce": ({"unsubscribedAt": OLD, "status": "BOUNCED"}, "UNSUBSCRIBED"),
+    "date and complaint": ({"unsubscribedAt": OLD, "status": "COMPLAINED"}, "COMPLAINED"),
+    "later creation": (
+        {"unsubscribedAt": OLD, "createdAt": NEW, "status": "CONFIRMED"},
+        "UNSUBSCRIBED",
+    ),
+    "earlier confirmation": (
+        {"unsubscribedAt": NEW, "confirmedAt": OLD, "status": "CONFIRMED"},
+        "UNSUBSCRIBED",
+    ),
+    "later confirmation": (
+        {"unsubscribedAt": OLD, "confirmedAt": NEW, "status": "CONFIRMED"},
+        "CONFIRMED",
+    ),
+    "later change of the status": (
+        {"unsubscribedAt": OLD, "statusChangedAt": NEW, "status": "UNCONFIRMED"},
+        "UNCONFIRMED",
+    ),
+    "time in the future": ({"unsubscribedAt": "2999-01-01T00:00:00Z"}, "UNSUBSCRIBED"),
+}
+
+
+@each_form
+@pytest.mark.parametrize(("row", "status"), EVIDENCE.values(), ids=EVIDENCE)
+def test_evidence_of_an_opt_out_wins_over_the_status(
+    account: Account, import_: Import, row: Row, status: str
+) -> None:
+    import_(account, [{"email": "a@b.io", **row}])
+
+    assert by_address(account, "a@b.io")["status"] == status
+
+
+def imported_statuses(account: Account, table: str, **options: Any) -> dict[str, str]:
+    """Imports a table and returns the statuses of the stored subscribers by address."""
+    streamed = send_table(account, table, **options)
+    assert streamed.error is None, streamed.error
+    rows = account.ok("ListSubscribers", limit=100)["subscribers"]
+    return {row["email"]: row["status"] for row in rows}
+
+
+def test_flags_of_another_service_are_mapped(account: Account) -> None:
+    table = (
+        "email,Accepts Marketing,Blocked\n"
+        "a@b.io,yes,no\nb@b.io,no,\nc@b.io,yes,yes\nd@b.io,,\ne@b.io,maybe,\nf@b.io,,2024-01-01\n"
+    )
+
+    stored = imported_statuses(
+        account, table, columnMap=["Accepts Marketing=optedIn", "Blocked=optedOut"]
+    )
+
+    assert stored == {
+        "a@b.io": "CONFIRMED",
+        "b@b.io": "UNSUBSCRIBED",
+        "c@b.io": "UNSUBSCRIBED",
+        "d@b.io": "UNCONFIRMED",
+        "f@b.io": "UNSUBSCRIBED",
+    }
+
+
+def test_status_words_are_known_or_mapped(account: Account) -> None:
+    table = (
+        "email,status\na@b.io,Subscribed\nb@b.io,cleaned\nc@b.io,Inactive\nd@b.io,gone\n"
+        "e@b.io,paused\nf@b.io,marked-as-spam\n"
+    )
+
+    stored = imported_statuses(account, table, statusMap=["gone=COMPLAINED", "inactive=BOUNCED"])
+
+    assert stored == {
+        "a@b.io": "CONFIRMED",
+        "b@b.io": "BOUNCED",
+        "c@b.io": "BOUNCED",
+        "d@b.io": "COMPLAINED",
+        "f@b.io": "COMPLAINED",
+    }
+
+
+def test_status_words_are_known_in_json_rows(account: Account) -> None:
+    rows = [
+        {"email": "a@b.io", "status": "cleaned"},
+        {"email": "b@b.io", "status": "abbestellt"},
+        {"email": "c@b.io", "status": "odd"},
+    ]
+    if account.front.name == "grpc":
+        pytest.skip("statuses are numbers on gRPC")
+
+    results = send_rows(account, rows, statusMap=["Abbestellt=UNSUBSCRIBED"]).records
+
+    assert rejections(results)[2] == ("INVALID_FIELD", "status")
+    assert by_address(account, "a@b.io")["status"] == "BOUNCED"
+    assert by_address(account, "b@b.io")["status"] == "UNSUBSCRIBED"
+
+
+def test_invalid_status_map_fails_the_import(account: Account) -> None:
+    for entry, code in (("gone", "INVALID_FORMAT"), ("gone=AWAY", "INVALID_VALUE")):
+        error = send_table(account, "email,status\n", statusMap=["a=BOUNCED", entry]).error
+        assert error is not None
+        assert error.violations == [("statusMap[1]", code)]
+
+
+CONSENT_COLUMNS = (
+    *(
+        "subscribed",
+        "opted_out",
+        "Email Opt Out",
+        "Accepts Email Marketing",
+        "newsletter",
+    ),
+    *("Portal Unsubscribe", "Is this subscriber blacklisted", "Email subscriber status"),
+    *("Einwilligung", "désabonné", "Do not allow Bulk Emails", "is_active", "GDPR consent"),
+)
+
+
+@pytest.mark.one_front_per_case
+@pytest.mark.parametrize("name", CONSENT_COLUMNS)
+def test_column_that_looks_like_consent_is_not_ignored(account: Account, name: str) -> None:
+    table = f"email,{name}\na@b.io,\n"
+    for options in (
+        {"unknownColumns": "IGNORE"},
+        {"unknownColumns": "CREATE_FIELDS"},
+        {"columnMap": [f"{name}=isConfirmed"]},
+    ):
+        error = send_table(account, table, **options).error
+        assert error is not None
+        assert error.violations == [(name, "CONSENT_COLUMN")]
+        assert "optedIn or optedOut" in str(error.body)
+
+    assert send_table(account, table, ignoreColumns=[name]).error is None
+
+
+@pytest.mark.one_front_per_case
+@pytest.mark.parametrize(
+    "name",
+    [
+        "subscription_tier",
+        "SMS Marketing Consent",
+        "laptop info",
+        "date subscribed",
+        "What would you most like to read about in the newsletter over the coming year?",
+    ],
+)
+def test_other_columns_do_not_look_like_consent(account: Account, name: str) -> None:
+    assert send_table(account, f'email,"{name}"\n', unknownColumns="IGNORE").error is None
+
+
+def test_cells_of_an_opt_out_that_cannot_be_stored_are_dropped(account: Account) -> None:
+    create_field(account, "Age", "NUMBER")
+    names = ["email", "status", "firstName", "lastName", "tags", "createdAt", "age", "consentIp"]
+    cells = ["UNSUBSCRIBED", "x" * 101, "Lee", "y" * 101, "someday", "old", "home"]
+
+    (opt_out, other), summary = _records_and_summary(
+        account, [names, ["a@b.io", *cells], ["b@b.io", "CONFIRMED", *cells[1:]]]
+    )
+
+    assert (opt_out["outcome"], other["outcome"]) == ("CREATED", "FAILED")
+    assert sorted(opt_out["droppedCells"]) == [
+        *("consentIp", "createdAt", "customFields.age", "firstName", "tags")
+    ]
+    assert summary["rowsWithDroppedCells"] == 1
+    stored = by_address(account, "a@b.io")
+    assert (stored["status"], stored["firstName"], stored["lastName"]) == (
+        *("UNSUBSCRIBED", "", "Lee"),
+    )
+
+
+def test_opt_out_of_an_existing_subscriber_is_not_lost_to_its_tags(account: Account) -> None:
+    tags = [f"t{n}" for n in range(100)]
+    create_subscriber(account, email="a@b.io", isConfirmed=True, tags=tags)
+    row = {"email": "a@b.io", "status": "UNSUBSCRIBED", "tags": ["more"], "firstName": "Ada"}
+
+    (result,) = send_rows(account, [row], onConflict="UPDATE").records
+
+    assert (result["outcome"], result["droppedCells"]) == ("UPDATED", ["tags"])
+    stored = by_address(account, "a@b.io")
+    assert (stored["status"], stored["firstName"]) == ("UNSUBSCRIBED", "Ada")
+
+
+def test_opt_out_is_read_from_a_line_with_the_wrong_number_of_cells(account: Account) -> None:
+    table = (
+        "email,firstName,lastName,status,unsubscribedAt\n"
+        "a@b.io,AdaLee,unsubscribed,2024-01-01\nb@b.io,Bob,J,r,cleaned,\nc@b.io,Cy,Lee\n"
+        "d@b.io,DanLee,2024-01-01\ne@b.io,Eve,Lee,active,\n"
+    )
+
+    results, summary = _records_and_summary(account, table)
+
+    assert outcomes(results) == ["CREATED", "CREATED", "FAILED", "CREATED", "CREATED"]
+    assert rejections(results)[2] == ("INVALID_ROW", None)
+    stored = {row["email"]: row for row in account.ok("ListSubscribers")["subscribers"]}
+    assert {email: row["status"] for email, row in stored.items()} == {
+        "a@b.io": "UNSUBSCRIBED",
+        "b@b.io": "BOUNCED",
+        "d@b.io": "UNSUBSCRIBED",
+        "e@b.io": "CONFIRMED",
+    }
+    assert all(not stored[f"{name}@b.io"]["firstName"] for name in "abd")
+    assert summary["rowsWithDroppedCells"] == 3
+
+
+@each_form
+@pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
+def test_strictest_status_of_the_rows_of_an_address_holds(
+    account: Account, import_: Import, conflict: str
+) -> None:
+    statuses = ["CONFIRMED", "BOUNCED", "COMPLAINED", "UNSUBSCRIBED", "CONFIRMED"]
+    rows = [{"email": f"a{n}@b.io", "status": "CONFIRMED"} for n in range(2_100)]
+    rows += [{"email": "A0@b.io", "status": status} for status in statuses]
+    rows += [{"email": "b@b.io", "status": status} for status in statuses]
+    create_subscriber(account, email="old@b.io", isConfirmed=True)
+    rows += [{"email": "old@b.io", "status": "UNSUBSCRIBED"}]
+
+    import_(account, rows, onConflict=conflict)
+
+    assert by_address(account, "a0@b.io")["status"] == "COMPLAINED"
+    assert by_address(account, "b@b.io")["status"] == "COMPLAINED"
+    # Only an update changes subscribers that are not of this file.
+    old = "UNSUBSCRIBED" if conflict == "UPDATE" else "CONFIRMED"
+    assert by_address(account, "old@b.io")["status"] == old
+
+
+def test_status_of_an_own_export_counts_and_its_dates_do_not(account: Account) -> None:
+    table = f"email,status,unsubscribedAt\na@b.io,UNCONFIRMED,{OLD}\n"
+
+    assert imported_statuses(account, table, preset="ROSTER") == {"a@b.io": "UNCONFIRMED"}
+
+
+def _records_and_summary(account: Account, table: Any) -> tuple[list[Row], Row]:
+    streamed = send_table(account, table if isinstance(table, str) else written_table(table))
+    assert streamed.summary is not None, streamed.error
+    return streamed.records, streamed.summary
