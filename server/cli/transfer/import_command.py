@@ -56,7 +56,25 @@ def import_(
             "--map",
             metavar="COLUMN=FIELD",
             help="Field that a column of a CSV file sets, such as 'E-mail contact=email' or"
-            " 'Name=firstName+lastName'. Can be repeated. Without a field, the column is ignored.",
+            " 'Name=firstName+lastName', or one of the flags optedIn and optedOut. Can be repeated."
+            " Without a field, the column is ignored.",
+        ),
+    ] = None,
+    status_map: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--status-map",
+            metavar="WORD=STATUS",
+            help="Status of a word in the file, such as 'abgemeldet=UNSUBSCRIBED'. Can be"
+            " repeated.",
+        ),
+    ] = None,
+    ignore_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of a CSV file to ignore, even if its name looks like consent. Can be"
+            " repeated.",
         ),
     ] = None,
     unknown_columns: Annotated[
@@ -135,6 +153,8 @@ def import_(
             query=_query(
                 preset=preset.upper() if preset else "",
                 columnMap=column_map or [],
+                statusMap=status_map or [],
+                ignoreColumns=ignore_column or [],
                 unknownColumns=unknown_columns.upper().replace("-", "_") if unknown_columns else "",
                 addTags=add_tag or [],
                 filter=filter_expression,

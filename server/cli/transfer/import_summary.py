@@ -18,6 +18,12 @@ class Preset(StrEnum):
     SUBSTACK = "substack"
     BEEHIIV = "beehiiv"
     LISTMONK = "listmonk"
+    GHOST = "ghost"
+    MAILERLITE = "mailerlite"
+    BREVO = "brevo"
+    HUBSPOT = "hubspot"
+    KLAVIYO = "klaviyo"
+    ACTIVECAMPAIGN = "activecampaign"
 
 
 class UnknownColumns(StrEnum):

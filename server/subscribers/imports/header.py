@@ -223,8 +223,7 @@ def _marks(columns: Sequence[Column], cells: Sequence[str], preset: Preset | Non
         for index, name in enumerate(map(column_key, cells))
         if name in preset.marks
     ]
-    # A file with one of the columns has only such people.
-    if len(marks) == 1 and not has_statuses:
+    if preset.lists_by_mark and len(marks) == 1 and not has_statuses:
         return _Marks(default=marks[0][1])
     # A column of opt-out dates is compared with the other dates of the row.
     dates = [column.position for column in columns if "unsubscribedAt" in column.fields]

@@ -19,11 +19,12 @@ class Preset:
     """The columns of the exports of a service, and their fields.
 
     `number` is that of the proto. The preset is detected if a header has all columns of one of
-    its `signatures`. `columns` are the fields that a column sets, joined by plus signs. Of
-    several columns for one field, the first one with a value is used. `statuses`
-    are status words. A column of `marks` gives its status to each row with a value, and to all
-    rows if it is the only one of them in the file. `status` is that of rows without a column of
-    statuses. If `tags_are_quoted`, tags are cells of CSV.
+    its `signatures`. `columns` are the fields that a column sets, joined by plus signs, or "" for
+    a column to ignore. Of several columns for one field, the first one with a value is used.
+    `statuses` are status words. A column of `marks` gives at least its status to each row with a
+    value. With `lists_by_mark`, a file with one of these columns has only such people. `status`
+    is that of rows without a column of statuses; if the preset has columns of flags, only that of
+    rows with a flag. If `tags_are_quoted`, tags are cells of CSV.
     """
 
     number: int
@@ -33,6 +34,7 @@ class Preset:
     marks: Mapping[str, Status] = field(default_factory=dict)
     status: Status | None = None
     tags_are_quoted: bool = False
+    lists_by_mark: bool = False
     # Whether the first column is the address if no other column is.
     email_is_first: bool = False
     # Whether cells that cannot be parsed are reported and ignored, instead of failing the row.
@@ -71,6 +73,7 @@ MAILCHIMP = Preset(
         "cleantime optintime",
     ),
     email_is_first=True,
+    lists_by_mark=True,
     columns={
         "emailaddress": "email",
         **dict.fromkeys(_FIRST_NAMES, "firstName"),

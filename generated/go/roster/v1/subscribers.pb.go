@@ -2949,8 +2949,10 @@ func (x *GetSubscriberPersonalDataResponse) GetNextPageToken() string {
 // one fails with a reason and does not fail the import.
 //
 // The status and the times are those of the previous service, and apply to a new
-// subscriber. For an existing subscriber, onConflict UPDATE changes the status only to a
-// stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED. The
+// subscriber. Of the rows of an import with one address, the strictest status is stored:
+// COMPLAINED, then UNSUBSCRIBED, then BOUNCED. An opt-out, which is one of these, is stored
+// without the fields that cannot be, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE changes the status only to a
+// stricter one. The
 // time of the change and of the opt-out are then those of the row. For UNSUBSCRIBED, each
 // of statusChangedAt and unsubscribedAt is the default of the other. All other times and
 // the consent of an existing subscriber stay.
@@ -2969,8 +2971,10 @@ type ImportSubscriber struct {
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Custom field values by key.
 	CustomFields *structpb.Struct `protobuf:"bytes,6,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
-	// Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNSUBSCRIBED if the
-	// row has unsubscribedAt, otherwise UNCONFIRMED.
+	// Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED. Over
+	// HTTP, also one of the words that status_map describes. The row is at least UNSUBSCRIBED
+	// if it has unsubscribedAt and no later confirmedAt, and no later statusChangedAt with a
+	// status that is no opt-out.
 	Status Subscriber_Status `protobuf:"varint,7,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
 	// Time of creation, with millisecond precision: since 1970, and at most a
 	// day in the future. Default: the time of the import.
@@ -3216,12 +3220,15 @@ type ImportSubscribersRequest struct {
 	// Rows, at most 2,000.
 	Subscribers []*ImportSubscriber `protobuf:"bytes,6,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
 	// The service that exported the CSV file. Default: detected from the header. Like
-	// column_map and unknown_columns, ignored if the rows are not lines of CSV.
+	// column_map and unknown_columns, ignored if the rows are not lines of CSV, except ROSTER: the
+	// status of a row counts, and its dates do not.
 	Preset ImportSubscribersRequest_Preset `protobuf:"varint,7,opt,name=preset,proto3,enum=roster.v1.ImportSubscribersRequest_Preset" json:"preset,omitempty"`
 	// Fields of columns of the CSV file, each as COLUMN=FIELD. They take precedence over those
 	// of the preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
-	// statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt, or
-	// customFields.KEY. "firstName+lastName" is a full name, as name; "lastName+firstName" is
+	// statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt,
+	// customFields.KEY, or a flag: optedIn is CONFIRMED if true and UNSUBSCRIBED if false, and
+	// optedOut is UNSUBSCRIBED unless it is false. A column whose name looks like consent can
+	// set one of the flags, the status or one of the times, or is listed in ignore_columns. "firstName+lastName" is a full name, as name; "lastName+firstName" is
 	// one that begins with the last name. Other fields can be combined with a plus sign too:
 	// the cell sets all of them. An empty FIELD ignores the column. Several columns can be
 	// mapped to tags. At most 200.
@@ -3526,8 +3533,8 @@ type ImportSummary struct {
 	IgnoredColumns []string `protobuf:"bytes,9,rep,name=ignored_columns,json=ignoredColumns,proto3" json:"ignored_columns,omitempty"`
 	// Keys of the custom fields that were created.
 	CreatedFields []string `protobuf:"bytes,10,rep,name=created_fields,json=createdFields,proto3" json:"created_fields,omitempty"`
-	// Cells with a value that the preset does not define. Such a date is not stored. A
-	// subscriber with such a status is UNCONFIRMED.
+	// Cells with a value that the preset does not define. Such a date is not stored. A row with
+	// such a status or flag fails.
 	UnrecognizedCells []*ImportSummary_UnrecognizedCells `protobuf:"bytes,11,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
 	// Whether this was a dry run, which stores nothing.
 	DryRun bool `protobuf:"varint,12,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`

@@ -1677,8 +1677,10 @@ export declare const GetSubscriberPersonalDataResponseSchema: GenMessage<GetSubs
  * one fails with a reason and does not fail the import.
  *
  * The status and the times are those of the previous service, and apply to a new
- * subscriber. For an existing subscriber, onConflict UPDATE changes the status only to a
- * stricter one: UNCONFIRMED and CONFIRMED become UNSUBSCRIBED, BOUNCED or COMPLAINED. The
+ * subscriber. Of the rows of an import with one address, the strictest status is stored:
+ * COMPLAINED, then UNSUBSCRIBED, then BOUNCED. An opt-out, which is one of these, is stored
+ * without the fields that cannot be, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE changes the status only to a
+ * stricter one. The
  * time of the change and of the opt-out are then those of the row. For UNSUBSCRIBED, each
  * of statusChangedAt and unsubscribedAt is the default of the other. All other times and
  * the consent of an existing subscriber stay.
@@ -1730,8 +1732,10 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
   customFields?: JsonObject | undefined;
 
   /**
-   * Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNSUBSCRIBED if the
-   * row has unsubscribedAt, otherwise UNCONFIRMED.
+   * Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED. Over
+   * HTTP, also one of the words that status_map describes. The row is at least UNSUBSCRIBED
+   * if it has unsubscribedAt and no later confirmedAt, and no later statusChangedAt with a
+   * status that is no opt-out.
    *
    * @generated from field: roster.v1.Subscriber.Status status = 7;
    */
@@ -1939,7 +1943,8 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 
   /**
    * The service that exported the CSV file. Default: detected from the header. Like
-   * column_map and unknown_columns, ignored if the rows are not lines of CSV.
+   * column_map and unknown_columns, ignored if the rows are not lines of CSV, except ROSTER: the
+   * status of a row counts, and its dates do not.
    *
    * @generated from field: roster.v1.ImportSubscribersRequest.Preset preset = 7;
    */
@@ -1948,8 +1953,10 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
   /**
    * Fields of columns of the CSV file, each as COLUMN=FIELD. They take precedence over those
    * of the preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
-   * statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt, or
-   * customFields.KEY. "firstName+lastName" is a full name, as name; "lastName+firstName" is
+   * statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt,
+   * customFields.KEY, or a flag: optedIn is CONFIRMED if true and UNSUBSCRIBED if false, and
+   * optedOut is UNSUBSCRIBED unless it is false. A column whose name looks like consent can
+   * set one of the flags, the status or one of the times, or is listed in ignore_columns. "firstName+lastName" is a full name, as name; "lastName+firstName" is
    * one that begins with the last name. Other fields can be combined with a plus sign too:
    * the cell sets all of them. An empty FIELD ignores the column. Several columns can be
    * mapped to tags. At most 200.
@@ -2385,8 +2392,8 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
   createdFields: string[];
 
   /**
-   * Cells with a value that the preset does not define. Such a date is not stored. A
-   * subscriber with such a status is UNCONFIRMED.
+   * Cells with a value that the preset does not define. Such a date is not stored. A row with
+   * such a status or flag fails.
    *
    * @generated from field: repeated roster.v1.ImportSummary.UnrecognizedCells unrecognized_cells = 11;
    */
