@@ -192,7 +192,9 @@ class App:
         self.links = links = Links(encryption, public_url)
         link_store = LinkStore(links, suppressions)
         self._links = LinkService(idempotent, links, link_store, clock)
-        self._link_pages = LinkPageService(idempotent, link_store, AddressBuckets(INVALID_LINKS))
+        self._link_pages = LinkPageService(
+            idempotent, links, link_store, AddressBuckets(INVALID_LINKS)
+        )
         subscriber_store = SubscriberStore(suppressions, links)
         self._signups = SignupService(
             idempotent, SignupStore(subscriber_store, suppressions, links)

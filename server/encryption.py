@@ -1,7 +1,8 @@
 """Encrypts and hashes data with the secret key of an installation.
 
 Data that is only compared is stored as a keyed hash (HMAC-SHA256). Confidential data is
-stored encrypted (AES-256-GCM). Each purpose has its own key, derived from the secret key.
+stored encrypted (AES-256-GCM). Short data that is not stored, such as the token of a link, is
+encrypted without a nonce (AES-SIV). Each purpose has its own key, derived from the secret key.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 from collections.abc import Iterable
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
 
 KEY_BYTES = 32
 _NONCE_BYTES = 12
@@ -46,6 +47,7 @@ class Encryption:
     def __init__(self, key: bytes | None = None) -> None:
         self._key = key
         self._derived: dict[str, bytes] = {}
+        self._siv_by_purpose: dict[str, AESSIV] = {}
 
     def set_key(self, key: bytes) -> None:
         assert self._key is None
@@ -74,6 +76,24 @@ class Encryption:
             return AESGCM(self._derive(purpose)).decrypt(nonce, data, _join(context))
         except (InvalidTag, ValueError):
             raise DecryptionError from None
+
+    def encrypt_siv(self, purpose: str, data: bytes) -> bytes:
+        """Encrypts data with AES-SIV: equal data has an equal result, 16 bytes longer."""
+        return self._siv(purpose).encrypt(data, None)
+
+    def open_siv(self, purpose: str, encrypted: bytes) -> bytes:
+        """Decrypts data of `encrypt_siv`. Raises DecryptionError."""
+        try:
+            return self._siv(purpose).decrypt(encrypted, None)
+        except (InvalidTag, ValueError):
+            raise DecryptionError from None
+
+    def _siv(self, purpose: str) -> AESSIV:
+        if purpose not in self._siv_by_purpose:
+            assert self._key is not None
+            key = hmac.digest(self._key, purpose.encode(), "sha512")
+            self._siv_by_purpose[purpose] = AESSIV(key)
+        return self._siv_by_purpose[purpose]
 
     def _derive(self, purpose: str) -> bytes:
         if purpose not in self._derived:

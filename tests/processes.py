@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from server.database_url import PostgresUrl, parse_database_url
+from server.encryption import parse_key
 from server.storage.postgres.connection import connect, transaction
 from server.storage.sqlite import file
 from server.storage.transaction import Transaction
@@ -55,6 +56,8 @@ class Service:
     http: str = ""
     grpc: str = ""
     first_key: str = ""
+    # The setting; empty if the key is in a file.
+    secret_key: str = ""
     printed: list[str] = field(default_factory=list)
     link: Any = None
 
@@ -79,6 +82,12 @@ class Service:
     def database(self) -> Path:
         """The database file of a service on SQLite."""
         return Path(self.database_url.removeprefix("sqlite:///"))
+
+    def secret_key_bytes(self) -> bytes:
+        text = self.secret_key or Path(f"{self.database}.key").read_text()
+        key = parse_key(text)
+        assert key is not None
+        return key
 
     def traces(self) -> list[str]:
         """Returns the lines of its log with unexpected errors."""
@@ -148,7 +157,8 @@ def start(folder: Path, *, under: Sequence[str] = (), code: str = "", **settings
         **settings,
     }
     process = run_command("serve", log=log, env=environment(**settings), under=under, code=code)
-    service = Service(process, settings["ROSTER_DATABASE_URL"], log)
+    secret_key = settings.get("ROSTER_SECRET_KEY", "")
+    service = Service(process, settings["ROSTER_DATABASE_URL"], log, secret_key=secret_key)
     assert process.stdout is not None
     with limited(process):
         for line in process.stdout:

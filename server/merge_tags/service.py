@@ -9,10 +9,11 @@ from ..accounts.rules import WRITE, allows
 from ..caller import account_id, current
 from ..custom_fields import store as custom_fields
 from ..errors import Forbidden
-from ..links import Links, creation_time, unsubscribe_headers
+from ..links import Links, unsubscribe_headers
 from ..messages import Context
 from ..storage.database import Database
 from ..storage.transaction import Transaction
+from ..subscribers.linked import urls_of
 from ..subscribers.store_reading import Reference, check_reference, find
 from .rules import Values, link_tags, render
 
@@ -48,9 +49,5 @@ class MergeTagService(MergeTagServiceServicer):
         values = Values(row.email, row.first_name, row.last_name, row.values, fallbacks)
         if not self._links.has_url:
             return values
-        of_row = (account, row.id, row.email_key)
-        created_at = creation_time(tx.now, row.status_changed_at)
-        return values._replace(
-            confirm_url=self._links.confirm_url(*of_row, created_at),
-            unsubscribe_url=self._links.unsubscribe_url(*of_row),
-        )
+        urls = urls_of(account, row, self._links, tx.now, can_confirm=True)
+        return values._replace(**urls._asdict())

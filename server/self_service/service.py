@@ -10,10 +10,11 @@ from roster.v1.links_pb2_grpc import LinkServiceServicer
 
 from ..caller import account_id
 from ..clock import Clock
-from ..links import CONFIRM_TIME, Links, Purpose, Token, creation_time, masked, parse_token
+from ..links import CONFIRM_TIME, Links, Purpose, Token, masked
 from ..messages import Context, check_ip, timestamp
 from ..storage.database import Database
 from ..subscribers.history import Actor, Source
+from ..subscribers.linked import urls_of
 from ..subscribers.store_reading import check_reference, find
 from .store import FoundLink, LinkStore
 
@@ -31,48 +32,45 @@ class LinkService(LinkServiceServicer):
         self, request: pb.CreateSubscriberLinksRequest, _context: Context
     ) -> pb.CreateSubscriberLinksResponse:
         account, reference = account_id(), check_reference(request.id)
-        # Before the read, so that an opt-out that the read does not find ends the link.
-        now = self._clock()
         row = await self._database.read(partial(find, account, reference))
-        of_row = (account, row.id, row.email_key)
+        now = self._clock()
+        urls = urls_of(account, row, self._links, now, can_confirm=True)
         purposes = request.purposes or list(Purpose)
         reply = pb.CreateSubscriberLinksResponse()
-        if Purpose.CONFIRM in purposes:
-            created_at = creation_time(now, row.status_changed_at)
-            reply.confirm_url = self._links.confirm_url(*of_row, created_at)
-            reply.confirm_expires_at.CopyFrom(timestamp(created_at + CONFIRM_TIME))
+        if Purpose.CONFIRM in purposes and urls.confirm_url is not None:
+            reply.confirm_url = urls.confirm_url
+            reply.confirm_expires_at.CopyFrom(timestamp(now + CONFIRM_TIME))
         if Purpose.UNSUBSCRIBE in purposes:
-            reply.unsubscribe_url = self._links.unsubscribe_url(*of_row)
+            reply.unsubscribe_url = urls.unsubscribe_url
         return reply
 
     async def GetLink(self, request: pb.GetLinkRequest, _context: Context) -> pb.GetLinkResponse:
-        token = _own_token(request.token)
+        token = self._own_token(request.token)
         link = await self._database.read(lambda tx: self._store.find(token, tx))
         return pb.GetLinkResponse(link=_link(link))
 
     async def FollowLink(
         self, request: pb.FollowLinkRequest, _context: Context
     ) -> pb.FollowLinkResponse:
-        token, by = _own_token(request.token), Actor(Source.SELF_SERVICE, check_ip(request.ip))
+        token, by = self._own_token(request.token), Actor(Source.SELF_SERVICE, check_ip(request.ip))
         act = self._store.undo if request.undo else self._store.follow
         return await self._database.write(
             lambda tx: pb.FollowLinkResponse(link=_link(act(token, tx, by)))
         )
 
-
-def _own_token(text: str) -> Token | None:
-    """Returns a token of the caller's account, or None."""
-    token = parse_token(text)
-    return token if token is not None and token.account_id == account_id() else None
+    def _own_token(self, text: str) -> Token | None:
+        """Returns a token of the caller's account, or None."""
+        token = self._links.token(text)
+        return token if token is not None and token.account_id == account_id() else None
 
 
 def _link(link: FoundLink) -> pb.Link:
     token, row = link.token, link.subscriber
     message = pb.Link(
         purpose=pb.Link.Purpose.ValueType(token.purpose),
-        subscriber_id=row.id,
-        masked_email=masked(row.email),
-        status=subscribers_pb2.Subscriber.Status.ValueType(row.status),
+        subscriber_id=row.id if row else "",
+        masked_email=masked(link.email_key),
+        status=subscribers_pb2.Subscriber.Status.ValueType(link.status),
     )
     if token.expires_at is not None:
         message.expires_at.CopyFrom(timestamp(token.expires_at))

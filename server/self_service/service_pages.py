@@ -17,14 +17,14 @@ from ..errors import (
     SubscriberSuppressed,
     TooManyInvalidLinks,
 )
-from ..links import Purpose, Token, masked, parse_token
+from ..links import Links, Purpose, Token, masked
 from ..messages import HTML, Context
 from ..response_times import wait_for_step
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..subscribers.fields import Status
 from ..subscribers.history import Actor, Source
-from ..subscribers.rules import DECIDED
+from ..subscribers.rules import DECIDED, OPTED_OUT
 from . import pages
 from .pages import INVALID, Content, Page, View
 from .store import FoundLink, LinkStore
@@ -48,8 +48,11 @@ class LinkPageService(LinkPageServiceServicer):
     providers unsubscribe many people from a few addresses.
     """
 
-    def __init__(self, database: Database, store: LinkStore, invalid_links: Limit) -> None:
+    def __init__(
+        self, database: Database, links: Links, store: LinkStore, invalid_links: Limit
+    ) -> None:
         self._database = database
+        self._links = links
         self._store = store
         self._invalid_links = invalid_links
 
@@ -73,7 +76,8 @@ class LinkPageService(LinkPageServiceServicer):
         return await self._submit(Purpose.UNSUBSCRIBE, request.token, context, is_undo=is_undo)
 
     async def _show(self, purpose: Purpose, text: str, context: Context) -> HttpBody:
-        token, language, started = _token(text, purpose), _language(context), response_times.now()
+        started, language = response_times.now(), _language(context)
+        token = self._token(text, purpose)
 
         def read(tx: Transaction) -> Content:
             return _content(self._store.find(token, tx), tx)
@@ -87,13 +91,14 @@ class LinkPageService(LinkPageServiceServicer):
     async def _submit(
         self, purpose: Purpose, text: str, context: Context, *, is_undo: bool = False
     ) -> HttpBody:
-        token, language, started = _token(text, purpose), _language(context), response_times.now()
+        started, language = response_times.now(), _language(context)
+        token = self._token(text, purpose)
         by = Actor(Source.SELF_SERVICE, caller.client_address())
         act = self._store.undo if is_undo else self._store.follow
 
         def write(tx: Transaction) -> Content:
             link = act(token, tx, by)
-            is_subscribed = link.status in (Status.UNCONFIRMED, Status.CONFIRMED)
+            is_subscribed = link.is_current and link.status not in OPTED_OUT
             return _content(link, tx, View.RESUBSCRIBED if is_undo and is_subscribed else None)
 
         def read(tx: Transaction) -> Content:
@@ -110,6 +115,14 @@ class LinkPageService(LinkPageServiceServicer):
             raise await self._not_found(language, context, started) from None
         return _response(pages.page(language, content), context)
 
+    def _token(self, text: str, purpose: Purpose) -> Token | None:
+        """Returns a token of this purpose, or None. The call works for its account from here on."""
+        token = self._links.token(text)
+        if token is None or token.purpose is not purpose:
+            return None
+        caller.enter_account(token.account_id)
+        return token
+
     async def _not_found(
         self, language: str, context: Context, started: float
     ) -> LinkNotFound | TooManyInvalidLinks:
@@ -122,7 +135,7 @@ class LinkPageService(LinkPageServiceServicer):
 
 
 def _content(link: FoundLink, tx: Transaction, view: View | None = None) -> Content:
-    masked_email = masked(link.subscriber.email)
+    masked_email = masked(link.email_key)
     design = branding(link.token.account_id, tx)
     return Content(view or _view(link), masked_email, design, can_undo=link.undo is not None)
 
@@ -133,15 +146,6 @@ def _view(link: FoundLink) -> View:
     if link.status is Status.COMPLAINED:
         return View.NOT_CONFIRMABLE
     return View.CONFIRMED if link.status is Status.CONFIRMED else View.CONFIRM
-
-
-def _token(text: str, purpose: Purpose) -> Token | None:
-    """Returns a token of this purpose, or None. The call works for its account from here on."""
-    token = parse_token(text)
-    if token is None or token.purpose is not purpose:
-        return None
-    caller.enter_account(token.account_id)
-    return token
 
 
 def _action(form: HttpBody) -> str:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..errors import LinkNotFound, SubscriberNotFound
+from ..accounts.store import find_account
+from ..emails import Email, comparison_key
+from ..errors import LinkNotFound, SubscriberNotFound, SuppressionNotFound
 from ..links import CONFIRM_TIME, UNDO_TIME, Links, Purpose, Token
 from ..storage.transaction import Transaction
 from ..subscribers.fields import Status, SubscriberRow
 from ..subscribers.history import Actor, EntryType, Source
-from ..subscribers.rules import DECIDED, NO_CONSENT_RECORD, ConsentRecord
+from ..subscribers.rules import DECIDED, NO_CONSENT_RECORD, STATUS_OF_REASON, ConsentRecord
 from ..subscribers.store_changes import change_status
-from ..subscribers.store_history import last_change
-from ..subscribers.store_reading import find
+from ..subscribers.store_history import earlier_addresses, last_change
+from ..subscribers.store_reading import Reference, find
+from ..suppressions.rules import NewSuppression, Reason
 from ..suppressions.store import Suppressions
 
 # Looked up for a text that is not a token, so that the response takes as long as for others.
-_NO_TOKEN = Token(Purpose.UNSUBSCRIBE, "0" * 26, "0" * 26, None, "", "")
+_NO_TOKEN = Token(Purpose.UNSUBSCRIBE, "0" * 26, "0" * 26)
 
 
 class Undo(NamedTuple):
@@ -27,15 +30,22 @@ class Undo(NamedTuple):
 
 
 class FoundLink(NamedTuple):
-    """A link that works, and its subscriber. `undo` is None if there is nothing to undo."""
+    """A link that works, and the address that it was created for.
+
+    `subscriber` is None if there is none with the address anymore; the status then follows from the
+    suppression of the address. `undo` is None if there is nothing to undo.
+    """
 
     token: Token
-    subscriber: SubscriberRow
+    email_key: str
+    subscriber: SubscriberRow | None
+    status: Status
     undo: Undo | None
 
     @property
-    def status(self) -> Status:
-        return Status(self.subscriber.status)
+    def is_current(self) -> bool:
+        """Whether the subscriber still has the address."""
+        return self.subscriber is not None and self.subscriber.email_key == self.email_key
 
 
 class LinkStore:
@@ -51,14 +61,17 @@ class LinkStore:
         All tokens that do not work cause the same work.
         """
         token = token or _NO_TOKEN
-        try:
-            row = find(token.account_id, token.subscriber_id, tx)
-        except SubscriberNotFound:
-            row = None
-        is_authentic = self._links.is_authentic(token, row.email_key if row else "")
-        if row is None or not is_authentic or _has_ended(token, row, tx):
-            raise LinkNotFound
-        return FoundLink(token, row, self._undo(token, row, tx))
+        account_id, id_ = token.account_id, token.subscriber_id
+        row = _find(account_id, id_, tx)
+        if token.email_key is not None:
+            row = row or _find(account_id, Email(token.email_key, token.email_key), tx)
+            return self._found(token, token.email_key, row, tx)
+        if row and self._links.is_for(token, row.email_key) and not _has_ended(token, row, tx):
+            return self._found(token, row.email_key, row, tx)
+        for key in map(comparison_key, earlier_addresses(account_id, id_, tx)):
+            if token.purpose is Purpose.UNSUBSCRIBE and self._links.is_for(token, key):
+                return self._found(token, key, row, tx)
+        raise LinkNotFound
 
     def follow(self, token: Token | None, tx: Transaction, by: Actor) -> FoundLink:
         """Confirms or unsubscribes, and returns the link after the change.
@@ -66,11 +79,15 @@ class LinkStore:
         Raises LinkNotFound, InvalidStatusTransition or SubscriberSuppressed.
         """
         link = self.find(token, tx)
+        if link.subscriber is None:
+            suppression = NewSuppression(link.email_key, Reason.UNSUBSCRIBED)
+            self._suppressions.add(link.token.account_id, [suppression], tx)
+            return self.find(token, tx)
         if link.token.purpose is Purpose.CONFIRM:
             status, is_done = Status.CONFIRMED, link.status is Status.CONFIRMED
         else:
             status, is_done = Status.UNSUBSCRIBED, link.status in DECIDED
-        return link if is_done else self._change(link, status, tx, by)
+        return link if is_done else self._change(link, link.subscriber, status, tx, by)
 
     def undo(self, token: Token | None, tx: Transaction, by: Actor) -> FoundLink:
         """Returns an unsubscribed person to the status before, if it can be undone.
@@ -78,14 +95,15 @@ class LinkStore:
         Raises LinkNotFound.
         """
         link = self.find(token, tx)
-        if link.undo is None:
+        if link.undo is None or link.subscriber is None:
             return link
         times = ConsentRecord(confirmed_at=link.subscriber.confirmed_at)
-        return self._change(link, link.undo.status, tx, by, times)
+        return self._change(link, link.subscriber, link.undo.status, tx, by, times)
 
     def _change(
         self,
         link: FoundLink,
+        subscriber: SubscriberRow,
         status: Status,
         tx: Transaction,
         by: Actor,
@@ -93,7 +111,7 @@ class LinkStore:
     ) -> FoundLink:
         row = change_status(
             link.token.account_id,
-            link.subscriber.id,
+            subscriber.id,
             status,
             tx,
             by,
@@ -101,13 +119,32 @@ class LinkStore:
             consent_record=times,
             suppressions=self._suppressions,
         )
-        return FoundLink(link.token, row, self._undo(link.token, row, tx))
+        return self._found(link.token, link.email_key, row, tx)
 
-    def _undo(self, token: Token, row: SubscriberRow, tx: Transaction) -> Undo | None:
+    def _found(
+        self, token: Token, email_key: str, row: SubscriberRow | None, tx: Transaction
+    ) -> FoundLink:
+        if row is not None:
+            undo = self._undo(token, email_key, row, tx)
+            return FoundLink(token, email_key, row, Status(row.status), undo)
+        if find_account(token.account_id, tx) is None:
+            raise LinkNotFound
+        try:
+            suppression = self._suppressions.find(token.account_id, email_key, tx)
+        except SuppressionNotFound:
+            status = Status.UNCONFIRMED
+        else:
+            status = STATUS_OF_REASON[Reason(suppression.reason)]
+        return FoundLink(token, email_key, None, status, None)
+
+    def _undo(
+        self, token: Token, email_key: str, row: SubscriberRow, tx: Transaction
+    ) -> Undo | None:
         """Returns what a person can undo who unsubscribed in the last minutes."""
         changed_at = row.status_changed_at or 0
         if (
             token.purpose is not Purpose.UNSUBSCRIBE
+            or row.email_key != email_key
             or row.status != Status.UNSUBSCRIBED
             or changed_at + UNDO_TIME <= tx.now
             or self._suppressions.suppressed_among(token.account_id, [row.email_key], tx)
@@ -123,10 +160,17 @@ class LinkStore:
         return Undo(before, changed_at + UNDO_TIME) if can_return else None
 
 
+def _find(account_id: str, reference: Reference, tx: Transaction) -> SubscriberRow | None:
+    try:
+        return find(account_id, reference, tx)
+    except SubscriberNotFound:
+        return None
+
+
 def _has_ended(token: Token, row: SubscriberRow, tx: Transaction) -> bool:
     """Whether a link that confirms has expired, or the status changed after it was created.
 
-    It can be repeated. The times of a subscriber are not compared, because imports can state them.
+    It can be repeated.
     """
     if token.expires_at is None:
         return False
@@ -134,5 +178,10 @@ def _has_ended(token: Token, row: SubscriberRow, tx: Transaction) -> bool:
         return True
     if row.status == Status.CONFIRMED:
         return False
+    if token.status_revision is not None:
+        return token.status_revision != row.status_revision
+    # A token of an earlier version, in which statuses had no revision.
+    if row.status_revision:
+        return True
     last = last_change(token.account_id, row.id, (EntryType.STATUS_CHANGED,), tx)
     return last is not None and last.at >= token.expires_at - CONFIRM_TIME

@@ -65,6 +65,7 @@ class SubscriberRow(NamedTuple):
     consent_source: Annotated[str | None, Returned(full=True)]
     consent_ip: Annotated[str | None, Returned(full=True)]
     consent_at: Annotated[int | None, Returned(iso8601, full=True)]
+    status_revision: int
     tags: Annotated[tuple[str, ...], Returned(list)]
     created_at: Annotated[int, Returned(iso8601)]
     values: Mapping[str, Any]

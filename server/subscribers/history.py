@@ -67,6 +67,11 @@ def origin(status: Status, recorded_at: int, by: Actor) -> str:
     return orjson.dumps(entry).decode()
 
 
+def statuses(before: int, after: int) -> dict[str, str]:
+    """Returns the changes of an entry STATUS_CHANGED."""
+    return {"from": Status(before).name, "to": Status(after).name}
+
+
 def lifted(by: Actor) -> Entry:
     return _entry(EntryType.SUPPRESSION_LIFTED, by, {})
 
@@ -88,8 +93,7 @@ def entries(before: SubscriberRow, after: SubscriberRow, by: Actor) -> Iterator[
     if after.status != before.status:
         if after.email_key != before.email_key:
             by = by._replace(source=Source.EMAIL_CHANGED)
-        statuses = {"from": Status(before.status).name, "to": Status(after.status).name}
-        yield _entry(EntryType.STATUS_CHANGED, by, statuses)
+        yield _entry(EntryType.STATUS_CHANGED, by, statuses(before.status, after.status))
 
 
 def _changed_fields(before: SubscriberRow, after: SubscriberRow) -> Iterator[tuple[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..links import Links, creation_time
+from ..links import CONFIRM_TIME, Links
 from ..texts import json_name
 from .fields import Status, SubscriberRow
 
@@ -43,8 +43,7 @@ def urls_of(
     Unless `can_confirm`, only an UNCONFIRMED subscriber has one that confirms, so that a program
     that mails each of these URLs does not send mail to people who unsubscribed.
     """
-    of_row = (account_id, row.id, row.email_key)
-    can_confirm = can_confirm or row.status == Status.UNCONFIRMED
-    created_at = creation_time(now, row.status_changed_at)
-    confirm_url = links.confirm_url(*of_row, created_at) if can_confirm else None
+    of_row, confirm_url = (account_id, row.id, row.email_key), None
+    if can_confirm or row.status == Status.UNCONFIRMED:
+        confirm_url = links.confirm_url(*of_row, row.status_revision, now + CONFIRM_TIME)
     return SubscriberUrls(confirm_url, links.unsubscribe_url(*of_row))

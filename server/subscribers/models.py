@@ -19,8 +19,9 @@ class Subscriber(Model):
     `name_key` and `last_name_key` are for searches by name, see `rules.SearchKeys`.
     `email_unicode_key` is the email key with its domain in Unicode, or null if that is equal.
     A migration adds an index of domains: its expression depends on the database.
-    `revision` is explained in `store_revisions.py`. `origin` is the first entry of the history,
-    stored here so that a creation inserts one row; null in rows of earlier versions.
+    `revision` is explained in `store_revisions.py`; `status_revision` is that of the last change
+    of the status, or 0. `origin` is the first entry of the history, stored here so that a creation
+    inserts one row; null in rows of earlier versions.
     """
 
     account_id = TextField()
@@ -42,6 +43,7 @@ class Subscriber(Model):
     consent_source = TextField(null=True)
     consent_ip = TextField(null=True)
     origin = TextField(null=True)
+    status_revision = BigIntegerField(constraints=[SQL("DEFAULT 0")])
 
     class Meta:
         table_name = "subscriber"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from ..emails import Email, parse_email, trim
 from ..errors import InvalidStatusTransition, invalid
 from ..events.rules import EventType
+from ..suppressions.rules import STRICTNESS, Reason
 from ..tags.rules import distinct, parse_name
 from ..texts import caseless_key, has_control_characters, json_name
 from .fields import PROFILE, Status
@@ -128,27 +129,32 @@ def initial_status(*, is_confirmed: bool) -> Status:
     return Status.CONFIRMED if is_confirmed else Status.UNCONFIRMED
 
 
-# The statuses that can follow each status. Only a key of scope admin can undo a complaint.
+# The status of a subscriber whose address is suppressed for a reason.
+STATUS_OF_REASON = {
+    Reason.UNSUBSCRIBED: Status.UNSUBSCRIBED,
+    Reason.BOUNCED: Status.BOUNCED,
+    Reason.COMPLAINED: Status.COMPLAINED,
+    Reason.MANUAL: Status.UNSUBSCRIBED,
+}
+# The strictness of each status: that of its reason, or 0.
+_STRICTNESS = dict.fromkeys(Status, 0) | {
+    STATUS_OF_REASON[reason]: strictness for reason, strictness in STRICTNESS.items()
+}
+# The transitions to statuses that are not stricter. Those to stricter ones are always allowed.
+# Only a key of scope admin can undo a complaint.
 _TRANSITIONS = {
-    Status.UNCONFIRMED: {
-        Status.CONFIRMED,
-        Status.UNSUBSCRIBED,
-        Status.BOUNCED,
-        Status.COMPLAINED,
-    },
-    Status.CONFIRMED: {Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED},
+    Status.UNCONFIRMED: {Status.CONFIRMED},
+    Status.CONFIRMED: set[Status](),
     Status.UNSUBSCRIBED: {Status.UNCONFIRMED, Status.CONFIRMED},
     Status.BOUNCED: {Status.UNCONFIRMED, Status.CONFIRMED},
     Status.COMPLAINED: set[Status](),
 }
 # If a subscriber with one of these statuses is deleted, its address is suppressed.
-OPTED_OUT = frozenset({Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED})
+OPTED_OUT = frozenset(status for status, strictness in _STRICTNESS.items() if strictness)
 # Decisions of the person, which a change of the address does not reset.
 DECIDED = frozenset({Status.UNSUBSCRIBED, Status.COMPLAINED})
 
 
-# With a link, a person can also opt out after a bounce.
-_BY_PERSON = {Status.BOUNCED: {Status.UNSUBSCRIBED}}
 # The statuses at which a person who signs up again can confirm.
 CONFIRMABLE = frozenset({Status.UNCONFIRMED, Status.UNSUBSCRIBED})
 
@@ -162,15 +168,19 @@ STATUS_EVENT_TYPES = {
 
 
 def check_transition(
-    before: Status, after: Status, *, by_admin: bool, by_person: bool = False
+    before: Status, after: Status, *, by_admin: bool, after_bounce: bool = False
 ) -> None:
     """Raises InvalidStatusTransition if the transition is not allowed.
 
-    `by_person`: whether the person makes the change with a link.
+    `after_bounce` is whether the person opted out when the status was BOUNCED. A program that only
+    knows of the bounce, and resets it, must not end the opt-out.
     """
-    if after is before or after in _TRANSITIONS[before]:
+    if after is before or is_stricter(after, before):
         return
-    if by_person and after in _BY_PERSON.get(before, ()):
+    if after_bounce:
+        exception = ", except with a link, because the person unsubscribed after a bounce"
+        raise InvalidStatusTransition(before.name, after.name, exception=exception)
+    if after in _TRANSITIONS[before]:
         return
     if before is not Status.COMPLAINED:
         raise InvalidStatusTransition(before.name, after.name)
@@ -179,12 +189,9 @@ def check_transition(
         raise InvalidStatusTransition(before.name, after.name, exception=exception)
 
 
-# A status that is not contained is less strict than each of these.
-_STRICTNESS = {Status.BOUNCED: 1, Status.UNSUBSCRIBED: 2, Status.COMPLAINED: 3}
-
-
 def is_stricter(status: Status, than: Status) -> bool:
-    return _STRICTNESS.get(status, 0) > _STRICTNESS.get(than, 0)
+    """Whether a status is stricter: COMPLAINED, UNSUBSCRIBED, BOUNCED, then the others."""
+    return _STRICTNESS[status] > _STRICTNESS[than]
 
 
 def strictest(first: Status | None, second: Status | None) -> Status | None:

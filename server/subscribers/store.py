@@ -233,6 +233,16 @@ class SubscriberStore:
                 row_errors[index] = row_error_for(faults[0])
         keys = {index: new.email.key for index, new in rows.items() if index not in row_errors}
         suppressed = self._suppressions.suppressed_among(account_id, set(keys.values()), tx)
+        if not suppressed:
+            return row_errors, reduced
+        # An opt-out in another service can be stricter than the one that was suppressed.
+        opt_outs = [
+            NewSuppression(key, Reason(rows[index].status))
+            for index, key in keys.items()
+            if key in suppressed and rows[index].status in OPTED_OUT
+        ]
+        if opt_outs:
+            self._suppressions.add(account_id, opt_outs, tx)
         suppressed_row = RowError(Failure.SUPPRESSED, "email")
         row_errors |= {index: suppressed_row for index, key in keys.items() if key in suppressed}
         return row_errors, reduced
@@ -492,6 +502,7 @@ def _new_row(
         email_key=new.email.key,
         status=int(new.status),
         revision=revision,
+        status_revision=0,
         tags=tags,
         values=values,
         **columns,

@@ -34,7 +34,7 @@ from .rules import (
     status_times,
 )
 from .store_attached import attach, count_statuses, detach, merge_values
-from .store_history import add_history
+from .store_history import add_history, opted_out_after_bounce
 from .store_reading import IN_ACCOUNT, Reference, find, find_each
 from .store_revisions import next_revision
 
@@ -110,12 +110,20 @@ def change_statuses(
     if suppressions is not None and status not in OPTED_OUT:
         keys = [row.email_key for row in rows if row.status != status]
         suppressed = suppressions.suppressed_among(account_id, keys, tx) if keys else ()
+    after_bounce: Collection[str] = ()
+    if by.source is not Source.SELF_SERVICE and status not in OPTED_OUT:
+        ids = [row.id for row in rows if row.status == Status.UNSUBSCRIBED]
+        after_bounce = opted_out_after_bounce(account_id, ids, tx) if ids else ()
     outcomes: dict[int, Outcome] = {}
     changes = {}
-    by_person = by.source is Source.SELF_SERVICE
     for index, row in enumerate(rows):
         try:
-            check_transition(Status(row.status), status, by_admin=by_admin, by_person=by_person)
+            check_transition(
+                Status(row.status),
+                status,
+                by_admin=by_admin,
+                after_bounce=row.id in after_bounce,
+            )
         except RosterError as error:
             outcomes[index] = error
             continue
@@ -347,6 +355,8 @@ def store_changes(
             times: dict[str, Any] = status_times(
                 Status(before.status), Status(row.status), tx.now, consent_record
             )
+            if row.status != before.status:
+                times["status_revision"] = revision
             changed = row._replace(revision=revision, **times)
             effective.append((before, changed))
         stored.append(changed)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from peewee import SQL, fn
+from peewee import SQL, Case, fn
 
 from ..ids import timestamp_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
-from .history import Actor, Entry, EntryType, Source
+from .fields import Status
+from .history import Actor, Entry, EntryType, Source, statuses
 from .models import Subscriber, SubscriberHistory
 from .store_reading import ONE
 
@@ -81,6 +82,38 @@ _LAST_OF_TYPES = Statement(
     ),
     has_one_plan=True,
 )
+_LAST_CHANGE_IS = Statement(
+    lambda dialect: (
+        SubscriberHistory.select(SubscriberHistory.subscriber_id)
+        .where(
+            (SubscriberHistory.account_id == param("account_id"))
+            & dialect.any_of(SubscriberHistory.subscriber_id, "ids")
+            & (SubscriberHistory.type == param("type"))
+        )
+        .group_by(SubscriberHistory.subscriber_id)
+        .having(
+            fn.MAX(SubscriberHistory.id)
+            == fn.MAX(
+                Case(None, [(SubscriberHistory.changes == param("changes"), SubscriberHistory.id)])
+            )
+        )
+    ),
+    has_one_plan=True,
+)
+# The email address is the first of the changed fields.
+_CHANGES_OF_EMAIL = Statement(
+    lambda _: (
+        SubscriberHistory.select(SubscriberHistory.changes)
+        .where(
+            _OF_ONE
+            & (SubscriberHistory.type == param("type"))
+            & (SubscriberHistory.changes >= SQL("""'{"email":'"""))
+            & (SubscriberHistory.changes < SQL("""'{"email";'"""))
+        )
+        .order_by(SubscriberHistory.id.desc())
+    ),
+    has_one_plan=True,
+)
 _COUNT = Statement(
     lambda _: SubscriberHistory.select(fn.COUNT(SQL("1"))).where(_OF_ONE), has_one_plan=True
 )
@@ -136,6 +169,28 @@ def last_change(
     """Returns the last entry of one of these types, or None."""
     row = tx.one(_LAST_OF_TYPES, account_id=account_id, subscriber_id=subscriber_id, types=types)
     return _entry(*row) if row else None
+
+
+def opted_out_after_bounce(
+    account_id: str, subscriber_ids: Sequence[str], tx: Transaction
+) -> Collection[str]:
+    """Returns those of the subscribers whose last change was from BOUNCED to UNSUBSCRIBED."""
+    changes = statuses(Status.BOUNCED, Status.UNSUBSCRIBED)
+    rows = tx.all(
+        _LAST_CHANGE_IS,
+        account_id=account_id,
+        ids=subscriber_ids,
+        type=EntryType.STATUS_CHANGED,
+        changes=orjson.dumps(changes).decode(),
+    )
+    return {subscriber_id for (subscriber_id,) in rows}
+
+
+def earlier_addresses(account_id: str, subscriber_id: str, tx: Transaction) -> list[str]:
+    """Returns the addresses that a subscriber had, the newest first. One statement."""
+    of_one = {"account_id": account_id, "subscriber_id": subscriber_id}
+    rows = tx.all(_CHANGES_OF_EMAIL, **of_one, type=EntryType.FIELDS_CHANGED)
+    return [orjson.loads(changes)["email"][0] for (changes,) in rows]
 
 
 def _entry(id_: str, entry_type: str, source: str, actor: str, changes: str) -> HistoryEntry:

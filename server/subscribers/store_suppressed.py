@@ -8,17 +8,10 @@ from ..storage.transaction import Transaction
 from ..suppressions.rules import Reason
 from .fields import Status
 from .history import Actor, Source, lifted
-from .rules import OPTED_OUT
+from .rules import STATUS_OF_REASON, is_stricter
 from .store_changes import change_status
 from .store_history import add_history
 from .store_reading import find, ids_by_address
-
-_STATUSES = {
-    Reason.UNSUBSCRIBED: Status.UNSUBSCRIBED,
-    Reason.BOUNCED: Status.BOUNCED,
-    Reason.COMPLAINED: Status.COMPLAINED,
-    Reason.MANUAL: Status.UNSUBSCRIBED,
-}
 
 
 class SuppressedSubscriberStore:
@@ -36,8 +29,8 @@ class SuppressedSubscriberStore:
         by = Actor(Source.IMPORT if is_import else Source.API, key_id)
         changed = 0
         for email_key, subscriber_id in ids_by_address(account_id, reasons, tx).items():
-            if find(account_id, subscriber_id, tx).status not in OPTED_OUT:
-                status = _STATUSES[reasons[email_key]]
+            status = STATUS_OF_REASON[reasons[email_key]]
+            if is_stricter(status, Status(find(account_id, subscriber_id, tx).status)):
                 change_status(account_id, subscriber_id, status, tx, by, by_admin=False)
                 changed += 1
         return changed

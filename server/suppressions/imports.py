@@ -19,7 +19,7 @@ from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..timestamps import is_valid_time
 from .columns import CREATED_AT, EMAIL, REASON, Columns
-from .rules import NewSuppression, Reason, Row
+from .rules import NewSuppression, Reason, Row, strictest
 from .store import Suppressions
 from .subscribers import SuppressedSubscribers
 
@@ -55,9 +55,7 @@ class SuppressionWriter:
 
     def add(self, suppressions: Sequence[NewSuppression], tx: Transaction) -> Stored:
         added = self._suppressions.add(self._account_id, suppressions, tx)
-        reasons: dict[str, Reason] = {}
-        for suppression in suppressions:
-            reasons.setdefault(suppression.email_key, suppression.reason)
+        reasons = {key: each.reason for key, each in strictest(suppressions).items()}
         opted_out = self._subscribers.opt_out(
             self._account_id, reasons, tx, key_id=self._key_id, is_import=self._is_import
         )

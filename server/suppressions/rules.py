@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -15,12 +16,29 @@ class Reason(IntEnum):
     MANUAL = 6
 
 
+# The one order of strictness: that of the statuses of subscribers follows from it.
+STRICTNESS = {
+    Reason.BOUNCED: 1,
+    Reason.MANUAL: 2,
+    Reason.UNSUBSCRIBED: 2,
+    Reason.COMPLAINED: 3,
+}
+
+
 class NewSuppression(NamedTuple):
     """A suppression to add. `created_at` is in milliseconds; None is the current time."""
 
     email_key: str
     reason: Reason
     created_at: int | None = None
+
+
+def strictest(suppressions: Iterable[NewSuppression]) -> dict[str, NewSuppression]:
+    """Returns the first suppression of each address that has its strictest reason."""
+    found: dict[str, NewSuppression] = {}
+    for each in sorted(suppressions, key=lambda each: STRICTNESS[each.reason], reverse=True):
+        found.setdefault(each.email_key, each)
+    return found
 
 
 class Row(NamedTuple):

@@ -13,7 +13,7 @@ from ..paging import Page
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .models import Suppression
-from .rules import NewSuppression
+from .rules import STRICTNESS, NewSuppression, Reason, strictest
 
 _PURPOSE = "suppression"
 
@@ -74,6 +74,22 @@ _ADD = Statement(
 _DELETE = Statement(lambda _: Suppression.delete().where(_ONE), has_one_plan=True)
 
 
+def _raise_to(reason: Reason) -> Statement:
+    """Returns the statement that raises less strict reasons of suppressions to this one."""
+    weaker = [SQL(str(int(each))) for each in Reason if STRICTNESS[each] < STRICTNESS[reason]]
+    return Statement(
+        lambda dialect: Suppression.update({Suppression.reason: SQL(str(int(reason)))}).where(
+            _IN_ACCOUNT
+            & dialect.any_of(Suppression.email_hash, "hashes")
+            & Suppression.reason.in_(weaker)
+        ),
+        has_one_plan=True,
+    )
+
+
+_RAISE = {reason: _raise_to(reason) for reason in Reason if reason is not Reason.BOUNCED}
+
+
 class Suppressions:
     """The suppressions of all accounts. Addresses are email keys."""
 
@@ -85,17 +101,25 @@ class Suppressions:
     ) -> Collection[str]:
         """Adds suppressions and returns the addresses that were not suppressed before.
 
-        Of several with the same address, the first one is stored. One statement.
+        An existing suppression keeps its time, and its reason unless the new one is stricter. One
+        statement, and one more for each reason of existing suppressions.
         """
-        rows: dict[str, tuple[str, int, int]] = {}
-        keys: dict[str, str] = {}
-        for email_key, reason, created_at in suppressions:
+        new: dict[str, NewSuppression] = {}
+        rows = []
+        for email_key, suppression in strictest(suppressions).items():
             email_hash = self._hash(account_id, email_key)
-            time = tx.now if created_at is None else min(created_at, tx.now)
-            rows.setdefault(email_hash, (email_hash, reason, time))
-            keys[email_hash] = email_key
-        added = tx.all(_ADD, account_id=account_id, rows=list(rows.values()))
-        return {keys[email_hash] for (email_hash,) in added}
+            new[email_hash] = suppression
+            time = suppression.created_at
+            time = tx.now if time is None else min(time, tx.now)
+            rows.append((email_hash, suppression.reason, time))
+        added = {email_hash for (email_hash,) in tx.all(_ADD, account_id=account_id, rows=rows)}
+        for reason, statement in _RAISE.items():
+            hashes = [
+                key for key, each in new.items() if each.reason is reason and key not in added
+            ]
+            if hashes:
+                tx.run(statement, account_id=account_id, hashes=hashes)
+        return {new[email_hash].email_key for email_hash in added}
 
     def suppressed_among(
         self, account_id: str, email_keys: Collection[str], tx: Transaction

@@ -24,7 +24,7 @@ class SuppressedSubscribers(Protocol):
         key_id: str,
         is_import: bool,
     ) -> int:
-        """Ends the consent of the subscribers with these addresses, given with their reasons.
+        """Gives the subscribers with these addresses the stricter statuses of the reasons.
 
         Returns the number of subscribers with a new status.
         """

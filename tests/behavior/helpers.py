@@ -12,6 +12,7 @@ import pytest
 
 from ..conftest import Account
 from ..fronts import HttpFront, Response
+from ..signed_links import signed_token
 
 # A well-formed ID of no resource.
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -85,6 +86,12 @@ def unsubscribe_token(account: Account, subscriber: str) -> str:
     """Returns the token of a link that unsubscribes a subscriber, given by ID or address."""
     url: str = account.ok("CreateSubscriberLinks", id=subscriber)["unsubscribeUrl"]
     return url.rpartition("/")[2]
+
+
+def signed_unsubscribe_token(account: Account, subscriber: dict[str, Any]) -> str:
+    """Returns the token of a link that an earlier version created."""
+    key = account.service.secret_key_bytes()
+    return signed_token(key, account.id, subscriber["id"], subscriber["email"])
 
 
 def create_subscriber(

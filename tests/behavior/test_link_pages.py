@@ -20,6 +20,8 @@ from .helpers import (
     create_subscriber,
     create_subscriber_in,
     over_http,
+    signed_unsubscribe_token,
+    stored,
     unsubscribe_token,
 )
 
@@ -44,19 +46,26 @@ class Opened:
         return self.html.partition("<h1>")[2].partition("</h1>")[0]
 
 
-def open_page(account: Account, token: str, body: bytes | None = None, **headers: str) -> Opened:
+def confirm_link(account: Account, subscriber: str) -> str:
+    return f"c/{confirm_token(account, subscriber)}"
+
+
+def unsubscribe_link(account: Account, subscriber: str) -> str:
+    return f"u/{unsubscribe_token(account, subscriber)}"
+
+
+def open_page(account: Account, link: str, body: bytes | None = None, **headers: str) -> Opened:
     """Opens the page of a link without a key, or submits it if there is a body."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    is_confirm = token.startswith("c")
+    path, _, token = link.partition("/")
     if isinstance(account.front, HttpFront):
-        path = f"/{'c' if is_confirm else 'u'}/{token}"
         method = "GET" if body is None else "POST"
         if body is not None:
             sent.setdefault("Content-Type", FORM)
-        status, received, text = account.front.exchange(method, path, body=body, headers=sent)
+        status, received, text = account.front.exchange(method, f"/{link}", body=body, headers=sent)
         return Opened(status, received, text.decode())
     assert isinstance(account.front, GrpcFront)
-    name = f"{'Get' if body is None else 'Submit'}{'Confirm' if is_confirm else 'Unsubscribe'}Page"
+    name = f"{'Get' if body is None else 'Submit'}{'Confirm' if path == 'c' else 'Unsubscribe'}Page"
     request: Any = getattr(links_pb2, f"{name}Request")(token=token)
     if body is not None:
         request.form.CopyFrom(HttpBody(content_type=FORM, data=body))
@@ -79,8 +88,8 @@ def test_opening_a_page_changes_nothing(account: Account) -> None:
     create_subscriber(account)
 
     titles = [
-        open_page(account, new_token(account, ADA)).title
-        for new_token in (confirm_token, unsubscribe_token)
+        open_page(account, new_link(account, ADA)).title
+        for new_link in (confirm_link, unsubscribe_link)
     ]
 
     assert titles == ["Confirm your subscription", "Unsubscribe"]
@@ -89,25 +98,25 @@ def test_opening_a_page_changes_nothing(account: Account) -> None:
 
 def test_submitting_the_page_confirms(account: Account) -> None:
     create_subscriber(account)
-    token = confirm_token(account, ADA)
+    link = confirm_link(account, ADA)
 
-    submitted = open_page(account, token, b"")
+    submitted = open_page(account, link, b"")
 
     assert submitted.title == "Your subscription is confirmed"
     assert status_of(account) == "CONFIRMED"
-    assert [open_page(account, token, body).title for body in (None, b"")] == [submitted.title] * 2
+    assert [open_page(account, link, body).title for body in (None, b"")] == [submitted.title] * 2
 
 
 @pytest.mark.parametrize("body", [b"", ONE_CLICK, b"action=other", b"\xff" * 2_000])
 def test_submitting_the_page_unsubscribes(account: Account, body: bytes) -> None:
     create_subscriber(account)
-    token = unsubscribe_token(account, ADA)
+    link = unsubscribe_link(account, ADA)
 
-    submitted = open_page(account, token, body)
+    submitted = open_page(account, link, body)
 
     assert (submitted.status, submitted.title) == (200, "You are unsubscribed")
     assert status_of(account) == "UNSUBSCRIBED"
-    again = open_page(account, token, body)
+    again = open_page(account, link, body)
     assert again.html == submitted.html
 
 
@@ -118,7 +127,7 @@ def test_one_click_in_a_multipart_form_unsubscribes(account: Account) -> None:
     form = head + b"\r\n\r\nOne-Click\r\n--x--"
 
     headers = {"Content_Type": "multipart/form-data; boundary=x"}
-    submitted = open_page(account, unsubscribe_token(account, ADA), form, **headers)
+    submitted = open_page(account, unsubscribe_link(account, ADA), form, **headers)
 
     assert submitted.status == 200
     assert status_of(account) == "UNSUBSCRIBED"
@@ -126,11 +135,11 @@ def test_one_click_in_a_multipart_form_unsubscribes(account: Account) -> None:
 
 def test_the_page_undoes_that_a_person_unsubscribed(account: Account) -> None:
     create_subscriber(account, isConfirmed=True)
-    token = unsubscribe_token(account, ADA)
+    link = unsubscribe_link(account, ADA)
 
-    assert 'value="undo"' in open_page(account, token, b"").html
-    assert 'value="undo"' in open_page(account, token).html
-    undone = open_page(account, token, UNDO)
+    assert 'value="undo"' in open_page(account, link, b"").html
+    assert 'value="undo"' in open_page(account, link).html
+    undone = open_page(account, link, UNDO)
 
     assert undone.title == "You are subscribed again"
     assert 'value="undo"' not in undone.html
@@ -140,7 +149,7 @@ def test_the_page_undoes_that_a_person_unsubscribed(account: Account) -> None:
 def test_undo_without_an_opt_out_changes_nothing(account: Account) -> None:
     create_subscriber_in(account, "BOUNCED")
 
-    opened = open_page(account, unsubscribe_token(account, ADA), UNDO)
+    opened = open_page(account, unsubscribe_link(account, ADA), UNDO)
 
     assert opened.title == "Unsubscribe"
     assert status_of(account) == "BOUNCED"
@@ -150,8 +159,8 @@ def test_undo_without_an_opt_out_changes_nothing(account: Account) -> None:
 def test_the_page_shows_the_status(account: Account, status: str) -> None:
     create_subscriber_in(account, status)
 
-    confirm = open_page(account, confirm_token(account, ADA))
-    unsubscribe = open_page(account, unsubscribe_token(account, ADA))
+    confirm = open_page(account, confirm_link(account, ADA))
+    unsubscribe = open_page(account, unsubscribe_link(account, ADA))
 
     is_unsubscribed = status in ("UNSUBSCRIBED", "COMPLAINED")
     assert unsubscribe.title == ("You are unsubscribed" if is_unsubscribed else "Unsubscribe")
@@ -171,7 +180,7 @@ def test_a_person_who_may_not_confirm_sees_a_page_that_explains_it(
         account.ok("AddSuppressions", emails=[ADA])
     before = status_of(account)
 
-    submitted = open_page(account, confirm_token(account, ADA), b"")
+    submitted = open_page(account, confirm_link(account, ADA), b"")
 
     assert (submitted.status, submitted.title) == (
         200,
@@ -184,8 +193,8 @@ def test_the_page_shows_the_sender_and_a_masked_address(account: Account) -> Non
     create_subscriber(account, firstName="Ada", lastName="Lovelace")
     account.ok("UpdateAccount", displayName="<b>News</b> & more", color="#ffcc00")
 
-    for new_token in (confirm_token, unsubscribe_token):
-        html = open_page(account, new_token(account, ADA)).html
+    for new_link in (confirm_link, unsubscribe_link):
+        html = open_page(account, new_link(account, ADA)).html
         assert "&lt;b&gt;News&lt;/b&gt; &amp; more" in html
         assert "--color: #ffcc00" in html
         assert "a***@e***.com" in html
@@ -195,7 +204,7 @@ def test_the_page_shows_the_sender_and_a_masked_address(account: Account) -> Non
 def test_the_page_needs_nothing_else_and_is_not_stored(account: Account) -> None:
     create_subscriber(account)
 
-    opened = open_page(account, unsubscribe_token(account, ADA))
+    opened = open_page(account, unsubscribe_link(account, ADA))
 
     assert opened.headers["content-type"] == "text/html; charset=utf-8"
     assert opened.headers["cache-control"] == "no-store"
@@ -216,7 +225,7 @@ def test_the_page_is_in_the_language_of_the_person(
 ) -> None:
     create_subscriber(account)
 
-    opened = open_page(account, unsubscribe_token(account, ADA), Accept_Language=language)
+    opened = open_page(account, unsubscribe_link(account, ADA), Accept_Language=language)
 
     assert opened.title == title
     assert opened.headers["content-language"] == language[:2]
@@ -225,34 +234,36 @@ def test_the_page_is_in_the_language_of_the_person(
 
 def test_the_history_contains_the_address_of_the_client(account: Account) -> None:
     create_subscriber(account)
-    open_page(account, unsubscribe_token(account, ADA), ONE_CLICK)
+    open_page(account, unsubscribe_link(account, ADA), ONE_CLICK)
 
     change, _ = account.ok("ListSubscriberHistory", id=ADA)["history"]
 
     assert (change["source"], change["ip"]) == ("SELF_SERVICE", "127.0.0.1")
 
 
-def invalid_tokens(account: Account, other: Account) -> dict[str, str]:
-    """Returns tokens that do not work, for different reasons."""
+def invalid_links(account: Account, other: Account) -> dict[str, str]:
+    """Returns links that do not work, for different reasons."""
     create_subscriber(account)
-    create_subscriber(account, "gone@example.com")
+    gone = create_subscriber(account, "gone@example.com")
     create_subscriber(account, "moved@example.com")
-    create_subscriber(other)
-    valid = unsubscribe_token(account, ADA)
-    gone = unsubscribe_token(account, "gone@example.com")
-    moved = unsubscribe_token(account, "moved@example.com")
+    create_subscriber(account, "bounced@example.com")
+    theirs = signed_unsubscribe_token(account, create_subscriber(other))
+    valid = unsubscribe_link(account, ADA)
+    moved, bounced = (confirm_link(account, f"{name}@example.com") for name in ("moved", "bounced"))
     account.call("DeleteSubscriber", id="gone@example.com")
     account.ok("UpdateSubscriber", id="moved@example.com", email="new@example.com")
-    theirs = unsubscribe_token(other, ADA)
+    account.ok("ChangeSubscriberStatus", id="bounced@example.com", status="BOUNCED")
     return {
-        "forged": f"{valid[:-32]}{'0' * 32}",
+        "forged": f"{valid[:-32]}{'A' * 32}",
         "truncated": valid[:-1],
-        "foreign": valid[0] + account.id + theirs[27:],
-        "of another purpose": confirm_token(account, ADA).replace("c", "u", 1),
-        "deleted": gone,
+        "foreign": f"u/{theirs}",
+        "of another purpose": confirm_link(account, ADA).replace("c", "u", 1),
+        "deleted": f"u/{signed_unsubscribe_token(account, gone)}",
         "of a changed address": moved,
-        "random": "u" + "".join(random.choices(string.ascii_uppercase, k=84)),
-        "short": "u",
+        "of a changed status": bounced,
+        "random": "u/" + "".join(random.choices(string.ascii_uppercase, k=84)),
+        "short": "u/x",
+        "only characters that mail programs add": "u/.>",
     }
 
 
@@ -261,8 +272,8 @@ def test_tokens_that_do_not_work_have_equal_responses(
     account: Account, other_account: Account, body: bytes | None
 ) -> None:
     opened = {
-        case: open_page(account, token, body)
-        for case, token in invalid_tokens(account, other_account).items()
+        case: open_page(account, link, body)
+        for case, link in invalid_links(account, other_account).items()
     }
 
     assert {page.status for page in opened.values()} == {404}
@@ -276,12 +287,68 @@ def test_tokens_that_do_not_work_have_equal_responses(
     assert status_of(account) == status_of(other_account) == "UNCONFIRMED"
 
 
+@pytest.mark.parametrize("body", [ONE_CLICK, b""], ids=["one-click", "button"])
+def test_the_page_of_a_changed_address_shows_the_address_of_the_link(
+    account: Account, body: bytes
+) -> None:
+    ada = create_subscriber(account, isConfirmed=True)
+    links = [
+        unsubscribe_link(account, ADA),
+        f"u/{signed_unsubscribe_token(account, ada)}",
+    ]
+    account.ok("UpdateSubscriber", id=ADA, email="new@elsewhere.org")
+
+    for link in links:
+        account.ok("ChangeSubscriberStatus", id=ada["id"], status="CONFIRMED")
+        opened, submitted = open_page(account, link), open_page(account, link, body)
+
+        assert (opened.title, submitted.title) == ("Unsubscribe", "You are unsubscribed")
+        assert stored(account, ada)["status"] == "UNSUBSCRIBED"
+        for page in (opened, submitted, open_page(account, link), open_page(account, link, UNDO)):
+            assert page.status == 200
+            assert "a***@e***.com" in page.html
+            assert "n***" not in page.html
+            assert 'value="undo"' not in page.html
+        assert stored(account, ada)["status"] == "UNSUBSCRIBED"
+
+
+def test_the_page_of_a_deleted_subscriber_suppresses_its_address(account: Account) -> None:
+    create_subscriber(account, isConfirmed=True)
+    link = unsubscribe_link(account, ADA)
+    account.call("DeleteSubscriber", id=ADA)
+
+    titles = [open_page(account, link, body).title for body in (None, UNDO, ONE_CLICK, b"", None)]
+
+    assert titles == ["Unsubscribe"] * 2 + ["You are unsubscribed"] * 3
+    assert 'value="undo"' not in open_page(account, link).html
+    suppression = account.ok("GetSuppression", email=ADA)["suppression"]
+    assert suppression["reason"] == "UNSUBSCRIBED"
+
+
+@over_http
+def test_characters_that_mail_programs_add_to_urls_are_ignored(account: Account) -> None:
+    for number, added in enumerate([".", ")", "%29", ">", "%3E", ",", "%2C", "%20", "%253E", ">."]):
+        person = f"{number}@example.com"
+        create_subscriber(account, person, isConfirmed=True)
+        link = f"{unsubscribe_link(account, person)}{added}"
+
+        pages = [open_page(account, link, body) for body in (None, ONE_CLICK, UNDO)]
+        confirmed = open_page(account, f"{confirm_link(account, person)}{added}", b"")
+
+        assert [page.title for page in (*pages, confirmed)] == [
+            "Unsubscribe",
+            "You are unsubscribed",
+            "You are subscribed again",
+            "Your subscription is confirmed",
+        ], added
+
+
 @over_http
 def test_parameters_that_mail_programs_add_are_ignored(account: Account) -> None:
     create_subscriber(account)
-    token = unsubscribe_token(account, ADA)
+    link = unsubscribe_link(account, ADA)
 
-    submitted = open_page(account, f"{token}?utm_source=news&x", ONE_CLICK)
+    submitted = open_page(account, f"{link}?utm_source=news&x", ONE_CLICK)
 
     assert submitted.status == 200
     assert status_of(account) == "UNSUBSCRIBED"
@@ -289,7 +356,7 @@ def test_parameters_that_mail_programs_add_are_ignored(account: Account) -> None
 
 @over_http
 def test_an_invalid_link_returns_a_page_for_people(account: Account) -> None:
-    opened = open_page(account, "u", Accept_Language="de")
+    opened = open_page(account, "u/x", Accept_Language="de")
 
     assert opened.title == "Dieser Link funktioniert nicht"
     assert opened.headers["content-type"] == "text/html; charset=utf-8"
@@ -301,7 +368,8 @@ def test_a_link_for_one_purpose_does_not_work_on_the_page_of_another(account: Ac
     create_subscriber(account)
     assert isinstance(account.front, HttpFront)
 
-    for path in (f"/u/{confirm_token(account, ADA)}", f"/c/{unsubscribe_token(account, ADA)}"):
+    confirm, unsubscribe = confirm_link(account, ADA), unsubscribe_link(account, ADA)
+    for path in (confirm.replace("c", "/u", 1), unsubscribe.replace("u", "/c", 1)):
         for method in ("GET", "POST"):
             assert account.front.exchange(method, path)[0] == 404
     assert status_of(account) == "UNCONFIRMED"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from .helpers import (
     confirm_token,
     create_subscriber,
     create_subscriber_in,
+    signed_unsubscribe_token,
+    stored,
     suppress,
     unsubscribe_token,
 )
@@ -51,8 +54,10 @@ def test_links_are_urls_of_pages_on_the_public_url(account: Account) -> None:
     links = account.ok("CreateSubscriberLinks", id=ADA)
 
     assert links.keys() == {"confirmUrl", "confirmExpiresAt", "unsubscribeUrl"}
-    assert links["confirmUrl"].startswith(f"http://{account.service.http}/c/c{account.id}")
-    assert links["unsubscribeUrl"].startswith(f"http://{account.service.http}/u/u{account.id}")
+    assert links["confirmUrl"].startswith(f"http://{account.service.http}/c/")
+    assert links["unsubscribeUrl"].startswith(f"http://{account.service.http}/u/")
+    # A URL reveals neither the account nor the subscriber.
+    assert not any(account.id in links[name] for name in ("confirmUrl", "unsubscribeUrl"))
 
 
 @pytest.mark.parametrize(
@@ -182,15 +187,159 @@ def replace(account: Account) -> None:
 
 
 @pytest.mark.parametrize("change", [change_address, delete, replace])
-@pytest.mark.parametrize("new_token", [confirm_token, unsubscribe_token])
-def test_links_end_with_the_address(account: Account, new_token: Any, change: Any) -> None:
+def test_a_link_that_confirms_ends_with_the_address(account: Account, change: Any) -> None:
     create_subscriber(account)
-    token = new_token(account, ADA)
+    token = confirm_token(account, ADA)
 
     change(account)
 
     for rpc in ("GetLink", "FollowLink"):
         account.fails("LinkNotFound", rpc, token=token)
+
+
+def token_of_today(account: Account, ada: dict[str, Any]) -> str:
+    return unsubscribe_token(account, ada["id"])
+
+
+each_token = pytest.mark.parametrize("new_token", [token_of_today, signed_unsubscribe_token])
+
+
+@each_token
+def test_a_link_unsubscribes_after_changes_of_the_address(account: Account, new_token: Any) -> None:
+    ada = create_subscriber(account, isConfirmed=True)
+    token = new_token(account, ada)
+    # Another person can have the address then.
+    for email in ("eve@example.com", "bob@example.com"):
+        account.ok("UpdateSubscriber", id=ada["id"], email=email)
+    account.ok("ChangeSubscriberStatus", id=ada["id"], status="CONFIRMED")
+    other = create_subscriber(account, isConfirmed=True)
+
+    links = [follow(account, token), follow(account, token, undo=True)]
+
+    assert [link["maskedEmail"] for link in links] == ["a***@e***.com"] * 2
+    assert [link["subscriberId"] for link in links] == [ada["id"]] * 2
+    assert not any("undoUntil" in link for link in links)
+    assert stored(account, ada)["status"] == "UNSUBSCRIBED"
+    assert stored(account, other)["status"] == "CONFIRMED"
+
+
+@each_token
+def test_a_link_unsubscribes_after_a_bounce_and_its_reset(account: Account, new_token: Any) -> None:
+    ada = create_subscriber(account, isConfirmed=True)
+    token = new_token(account, ada)
+    for status in ("BOUNCED", "CONFIRMED", "BOUNCED"):
+        account.ok("ChangeSubscriberStatus", id=ADA, status=status)
+
+    assert follow(account, token)["status"] == "UNSUBSCRIBED"
+
+    for status in ("CONFIRMED", "UNCONFIRMED"):
+        account.fails("InvalidStatusTransition", "ChangeSubscriberStatus", id=ADA, status=status)
+    assert status_of(account) == "UNSUBSCRIBED"
+
+
+def test_a_link_of_a_deleted_subscriber_unsubscribes_its_successor(account: Account) -> None:
+    ada = create_subscriber(account)
+    token = unsubscribe_token(account, ADA)
+    account.call("DeleteSubscriber", id=ADA)
+    import_table(account, f"email,status\n{ADA},CONFIRMED\n")
+
+    link = follow(account, token)
+
+    assert (link["status"], status_of(account)) == ("UNSUBSCRIBED", "UNSUBSCRIBED")
+    assert link["subscriberId"] == account.ok("GetSubscriber", id=ADA)["subscriber"]["id"]
+    assert link["subscriberId"] != ada["id"]
+    assert follow(account, token, undo=True)["status"] == "CONFIRMED"
+
+
+def test_a_link_of_a_deleted_subscriber_suppresses_its_address(account: Account) -> None:
+    create_subscriber(account, isConfirmed=True)
+    token = unsubscribe_token(account, ADA)
+    account.ok("DeleteSubscriber", id=ADA, erase=True)
+
+    before = account.ok("GetLink", token=token)["link"]
+    account.fails("SuppressionNotFound", "GetSuppression", email=ADA)
+    links = [follow(account, token), follow(account, token), follow(account, token, undo=True)]
+
+    unsubscribed = {**before, "status": "UNSUBSCRIBED"}
+    assert before == {
+        "purpose": "UNSUBSCRIBE",
+        "subscriberId": "",
+        "maskedEmail": "a***@e***.com",
+        "status": "UNCONFIRMED",
+    }
+    assert links == [unsubscribed] * 3
+    suppression = account.ok("GetSuppression", email=ADA)["suppression"]
+    assert suppression["reason"] == "UNSUBSCRIBED"
+    account.fails("SubscriberSuppressed", "CreateSubscriber", email=ADA, isConfirmed=True)
+
+
+def test_a_signed_link_ends_with_its_subscriber(account: Account) -> None:
+    token = signed_unsubscribe_token(account, create_subscriber(account))
+    replace(account)
+
+    for rpc in ("GetLink", "FollowLink"):
+        account.fails("LinkNotFound", rpc, token=token)
+    assert status_of(account) == "UNCONFIRMED"
+
+
+@pytest.mark.parametrize(
+    "statuses",
+    [
+        ["BOUNCED", "UNCONFIRMED"],
+        ["UNSUBSCRIBED", "UNCONFIRMED"],
+        ["CONFIRMED", "UNSUBSCRIBED", "CONFIRMED", "BOUNCED"],
+    ],
+)
+def test_a_link_that_confirms_ends_with_any_later_change_of_the_status(
+    account: Account, statuses: list[str]
+) -> None:
+    create_subscriber(account)
+    token = confirm_token(account, ADA)
+    for status in statuses:
+        account.ok("ChangeSubscriberStatus", id=ADA, status=status)
+
+    for rpc in ("GetLink", "FollowLink"):
+        account.fails("LinkNotFound", rpc, token=token)
+    assert status_of(account) == statuses[-1]
+
+
+def test_a_link_that_confirms_ends_with_an_imported_opt_out(account: Account) -> None:
+    create_subscriber(account)
+    token = confirm_token(account, ADA)
+    opt_out = f"email,status,unsubscribedAt\n{ADA},UNSUBSCRIBED,2024-05-05\n"
+    import_table(account, opt_out, onConflict="UPDATE")
+
+    account.fails("LinkNotFound", "FollowLink", token=token)
+    assert status_of(account) == "UNSUBSCRIBED"
+
+
+def test_characters_that_mail_programs_add_to_links_are_ignored(account: Account) -> None:
+    for number, added in enumerate([".", ")", ">", ",", " ", ">.", "%20", "%3E"]):
+        person = f"{number}@example.com"
+        create_subscriber(account, person)
+        confirm, unsubscribe = confirm_token(account, person), unsubscribe_token(account, person)
+
+        account.ok("GetLink", token=confirm + added)
+        assert follow(account, confirm + added)["status"] == "CONFIRMED"
+        assert follow(account, unsubscribe + added)["status"] == "UNSUBSCRIBED"
+        assert follow(account, unsubscribe + added, undo=True)["status"] == "CONFIRMED"
+
+
+@pytest.mark.parametrize("domain", ["a" * 60, "münchen" * 6])
+def test_links_of_the_longest_addresses_fit_into_a_line(account: Account, domain: str) -> None:
+    email = f"{'ä' * 20}@{domain}.example.com"
+    if domain.isascii():
+        email = f"{'a' * 64}@{'.'.join([domain] * 3)}.com"
+    create_subscriber(account, email)
+
+    body = "{{confirmUrl}} {{unsubscribeUrl}}"
+    rendered = account.ok("RenderMergeTags", subscriberId=email, body=body)
+
+    for url in rendered["body"].split():
+        token = url.rpartition("/")[2]
+        assert re.fullmatch("[0-9A-Za-z]{80,420}", token)
+        assert follow(account, token)["maskedEmail"] == f"{email[0]}***@{domain[0]}***.com"
+    assert len(rendered["headers"]["List-Unsubscribe"]) < 500
 
 
 def test_a_different_spelling_of_the_address_keeps_links(account: Account) -> None:
@@ -215,23 +364,32 @@ def altered(token: str) -> dict[str, str]:
     """Returns tokens that differ from a valid one."""
     other = {"0": "1"}.get(token[-1], "0")
     return {
-        "another signature": token[:-1] + other,
-        "no signature": token[:-32],
+        "another end": token[:-1] + other,
+        "another version": f"F{token[1:]}",
+        "no authentication": token[:-32],
         "truncated": token[:-1],
         "longer": f"{token}0",
-        "another purpose": {"c": "u", "u": "c"}[token[0]] + token[1:],
         "upper case": token.upper(),
-        "another subscriber": token.replace(token[27:53], MISSING_ID),
-        "another account": token.replace(token[1:27], MISSING_ID),
         "padding": f"{token}==",
+        "twice": token * 2,
     }
 
 
-@pytest.mark.parametrize("new_token", [confirm_token, unsubscribe_token])
-def test_altered_tokens_do_not_work(account: Account, new_token: Any) -> None:
-    create_subscriber(account)
+def test_altered_tokens_do_not_work(account: Account) -> None:
+    ada = create_subscriber(account)
+    signed = signed_unsubscribe_token(account, ada)
+    tokens = {
+        **altered(confirm_token(account, ADA)),
+        **{
+            f"unsubscribe {case}": t for case, t in altered(unsubscribe_token(account, ADA)).items()
+        },
+        **{f"signed {case}": each for case, each in altered(signed).items()},
+        "signed for another subscriber": signed.replace(ada["id"], MISSING_ID),
+        "signed for another account": signed.replace(account.id, MISSING_ID),
+        "signed for another purpose": f"c{signed[1:]}",
+    }
 
-    for case, token in altered(new_token(account, ADA)).items():
+    for case, token in tokens.items():
         for rpc in ("GetLink", "FollowLink"):
             response = account.call(rpc, token=token)
             assert (response.status, response.code) == (404, "LinkNotFound"), case

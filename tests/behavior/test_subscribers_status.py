@@ -11,19 +11,21 @@ from ..conftest import Account
 from .helpers import (
     MISSING_ID,
     STATUSES,
+    confirm_token,
     create_subscriber,
     create_subscriber_in,
     over_http,
     send,
     stored,
 )
+from .test_operations import run
 
 # Rows are the old status and columns the new one, both in the order of STATUSES.
 TABLE = {
     "UNCONFIRMED": "w w w w w",
     "CONFIRMED": "- w w w w",
-    "UNSUBSCRIBED": "w w w - -",
-    "BOUNCED": "w w - w -",
+    "UNSUBSCRIBED": "w w w - w",
+    "BOUNCED": "w w w w w",
     "COMPLAINED": "a a a a w",
 }
 PAIRS = [
@@ -55,6 +57,21 @@ def test_status_transitions_follow_the_table(
         message = response.body["error"]["details"][0]["message"]
         assert re.findall("[A-Z]+", message) == [before, after]
         assert stored(account, ada) == ada
+
+
+@pytest.mark.parametrize("after", ["UNCONFIRMED", "CONFIRMED"])
+def test_opt_out_after_a_bounce_survives_a_reset_of_the_bounce(
+    account: Account, after: str
+) -> None:
+    ada = create_subscriber_in(account, "BOUNCED")
+    account.ok("ChangeSubscriberStatus", id=ada["id"], status="UNSUBSCRIBED")
+
+    account.fails("InvalidStatusTransition", "ChangeSubscriberStatus", id=ada["id"], status=after)
+    run(account, filter="status = UNSUBSCRIBED", action={"changeStatus": after})
+
+    assert stored(account, ada)["status"] == "UNSUBSCRIBED"
+    token = confirm_token(account, ada["id"])
+    assert account.ok("FollowLink", token=token)["link"]["status"] == "CONFIRMED"
 
 
 def test_status_change_appears_in_lists_and_changes_no_other_subscriber(account: Account) -> None:

@@ -58,14 +58,14 @@ def test_default_reason_is_manual(account: Account) -> None:
     assert reasons(account, ADA) == ["MANUAL"]
 
 
-def test_adding_an_existing_suppression_keeps_its_reason_and_time(account: Account) -> None:
+def test_adding_an_existing_suppression_keeps_its_time(account: Account) -> None:
     suppress(account, ADA, "BOUNCED")
     before = suppression(account)
 
     body = account.ok("AddSuppressions", emails=[ADA, BOB], reason="COMPLAINED")
 
     assert body == {"added": 1, "existing": 1, "optedOut": 0}
-    assert suppression(account) == before
+    assert suppression(account) == {**before, "reason": "COMPLAINED"}
 
 
 @each("emails", [[], ["ada@example.com"] * 1001])
@@ -116,14 +116,66 @@ def test_subscriber_with_an_added_address_opts_out(
     assert (change["type"], change["source"]) == ("STATUS_CHANGED", "API")
 
 
+# From the least to the most strict; MANUAL is as strict as UNSUBSCRIBED.
+STRICTNESS = {"BOUNCED": 1, "MANUAL": 2, "UNSUBSCRIBED": 2, "COMPLAINED": 3}
+
+
+@each("reason", [*STRICTNESS])
 @each("status", OPTED_OUT)
-def test_opted_out_subscriber_keeps_its_status(account: Account, status: str) -> None:
-    ada = create_subscriber_in(account, status, f"{status}@example.com")
+def test_opted_out_subscriber_takes_only_a_stricter_status(
+    account: Account, status: str, reason: str
+) -> None:
+    ada = create_subscriber_in(account, status, f"{status}-{reason}@example.com")
 
-    body = account.ok("AddSuppressions", emails=[ada["email"]], reason="MANUAL")
+    body = account.ok("AddSuppressions", emails=[ada["email"]], reason=reason)
 
-    assert body == {"added": 1, "existing": 0, "optedOut": 0}
-    assert stored(account, ada) == ada
+    is_stricter = STRICTNESS[reason] > STRICTNESS[status]
+    assert body == {"added": 1, "existing": 0, "optedOut": int(is_stricter)}
+    expected = "UNSUBSCRIBED" if reason == "MANUAL" else reason
+    assert stored(account, ada)["status"] == (expected if is_stricter else status)
+
+
+@each("second", [*STRICTNESS])
+@each("first", [*STRICTNESS])
+def test_strictest_reason_of_a_suppression_is_stored(
+    account: Account, first: str, second: str
+) -> None:
+    email = f"{first}-{second}@example.com"
+    account.ok("AddSuppressions", emails=[email], reason=first)
+    before = account.ok("GetSuppression", email=email)["suppression"]
+
+    body = account.ok("AddSuppressions", emails=[email], reason=second)
+
+    assert body == {"added": 0, "existing": 1, "optedOut": 0}
+    expected = second if STRICTNESS[second] > STRICTNESS[first] else first
+    assert account.ok("GetSuppression", email=email)["suppression"] == {
+        **before,
+        "reason": expected,
+    }
+
+
+def test_strictest_row_of_an_address_in_a_list_is_stored(account: Account) -> None:
+    create_subscriber(account)
+    rows = "".join(f"{ADA},{reason}\n" for reason in ("BOUNCED", "COMPLAINED", "UNSUBSCRIBED"))
+
+    import_list(account, f"email,reason\n{rows}")
+
+    assert reasons(account, ADA) == ["COMPLAINED"]
+    assert account.ok("GetSubscriber", id=ADA)["subscriber"]["status"] == "COMPLAINED"
+
+
+@each("status", OPTED_OUT)
+def test_deletion_stores_the_status_unless_a_stricter_reason_is_stored(
+    account: Account, status: str
+) -> None:
+    ada = create_subscriber_in(account, "BOUNCED", f"{status}@example.com")
+    account.ok("AddSuppressions", emails=[ada["email"]], reason="BOUNCED")
+    if status != "BOUNCED":
+        account.ok("ChangeSubscriberStatus", id=ada["id"], status=status)
+
+    account.call("DeleteSubscriber", id=ada["id"])
+
+    assert reasons(account, ada["email"]) == [status]
 
 
 @each("status", MAILABLE)

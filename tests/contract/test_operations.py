@@ -219,8 +219,8 @@ BEHAVIORS: dict[str, list[Step]] = {
         Step("GET", PERSON, 200, Subset(subscriber=Subset(status="UNSUBSCRIBED"))),
     ],
     "a transition that is not allowed is 409 InvalidStatusTransition": [
-        *change_status("BOUNCED"),
-        rejected("PUT", STATUS, 409, "InvalidStatusTransition", {"status": "COMPLAINED"}),
+        *change_status("UNSUBSCRIBED"),
+        rejected("PUT", STATUS, 409, "InvalidStatusTransition", {"status": "BOUNCED"}),
     ],
     "an admin key can undo a complaint": change_status("COMPLAINED", "CONFIRMED"),
     "a status is required": [rejected("PUT", STATUS, 400, "ValidationError", {})],

@@ -16,7 +16,12 @@ import pytest
 from server.app import INVALID_LINKS
 from server.ids import first_id_at
 
-from ..behavior.helpers import confirm_token, create_subscriber, unsubscribe_token
+from ..behavior.helpers import (
+    confirm_token,
+    create_subscriber,
+    signed_unsubscribe_token,
+    unsubscribe_token,
+)
 from ..conftest import Account, new_account
 from ..fronts import HttpFront
 from ..processes import Service, start
@@ -55,7 +60,7 @@ def random_token(account: Account, valid: list[str]) -> str:
             mac = "".join(random.choices("0123456789abcdef", k=32))
             return f"u{account.id}{first_id_at(random.randrange(2**47))}{mac}"
         case 2:
-            return random.choice(valid)[: random.randrange(1, 85)]
+            return random.choice(valid)[: random.randrange(1, 80)]
     characters = list(random.choice(valid))
     for _ in range(random.randrange(1, 4)):
         characters[random.randrange(len(characters))] = random.choice(URL_SAFE)
@@ -81,6 +86,7 @@ def test_random_tokens_have_no_effect_and_equal_responses(account: Account) -> N
         for person in people
         for new_token in (confirm_token, unsubscribe_token)
     ]
+    valid += [signed_unsubscribe_token(account, person) for person in people]
     before = account.ok("ListSubscribers")
     tokens = {random_token(account, valid) for _ in range(TOKENS)} - {*valid}
 
@@ -138,7 +144,7 @@ def test_links_begin_with_the_public_url(account: Account) -> None:
 
     url = account.ok("CreateSubscriberLinks", id="ada@example.com")["unsubscribeUrl"]
 
-    assert url.startswith(f"https://news.example.com/mail/u/u{account.id}")
+    assert url.startswith("https://news.example.com/mail/u/")
 
 
 def test_a_link_works_after_a_kill_and_on_another_url(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from server.subscribers.rules import (
     check_number_of_tags,
     check_transition,
     initial_status,
+    is_stricter,
     search_keys,
     search_text,
     validate_rows,
@@ -158,8 +160,8 @@ TRANSITIONS = """
               UNCONFIRMED  CONFIRMED  UNSUBSCRIBED  BOUNCED  COMPLAINED
 UNCONFIRMED   always       always     always        always   always
 CONFIRMED     never       always     always        always   always
-UNSUBSCRIBED  always       always     always        never   never
-BOUNCED       always       always     never        always   never
+UNSUBSCRIBED  always       always     always        never   always
+BOUNCED       always       always     always        always   always
 COMPLAINED    admin        admin      admin         admin    always
 """
 
@@ -191,6 +193,29 @@ def test_transition_is_allowed_as_in_the_table(
     (detail,) = caught.value.details
     assert detail.field == "status"
     assert f"from {before.name} to {after.name}" in detail.message
+
+
+# From the least to the most strict. UNCONFIRMED and CONFIRMED are equally strict.
+STRICTNESS = [{"UNCONFIRMED", "CONFIRMED"}, {"BOUNCED"}, {"UNSUBSCRIBED"}, {"COMPLAINED"}]
+
+
+@pytest.mark.parametrize(("before", "after"), [*itertools.product(Status, repeat=2)])
+def test_every_caller_can_make_a_status_stricter(before: Status, after: Status) -> None:
+    level_before, level_after = (
+        next(level for level, names in enumerate(STRICTNESS) if status.name in names)
+        for status in (before, after)
+    )
+
+    assert is_stricter(after, before) == (level_after > level_before)
+    if level_after > level_before:
+        check_transition(before, after, by_admin=False, after_bounce=True)
+
+
+@pytest.mark.parametrize("by_admin", [True, False], ids=["admin", "no admin"])
+@pytest.mark.parametrize("after", [Status.UNCONFIRMED, Status.CONFIRMED])
+def test_an_opt_out_after_a_bounce_is_not_reset(after: Status, by_admin: bool) -> None:
+    with pytest.raises(InvalidStatusTransition):
+        check_transition(Status.UNSUBSCRIBED, after, by_admin=by_admin, after_bounce=True)
 
 
 def test_subscriber_has_at_most_100_tags() -> None:

@@ -169,7 +169,7 @@ def test_changing_the_spelling_of_an_address_suppresses_nothing(
     assert suppressed(tx) == []
 
 
-def test_second_suppression_of_an_address_keeps_the_first(tx: Transaction) -> None:
+def test_second_suppression_of_an_address_keeps_a_reason_that_is_as_strict(tx: Transaction) -> None:
     row = subscriber(tx, Status.UNSUBSCRIBED)
     first = NewSuppression(row.email_key, Reason.MANUAL, 1)
     assert SUPPRESSIONS.add(OURS, [first], tx) == {row.email_key}

@@ -18,28 +18,37 @@ LEVELS = {UNCONFIRMED: 1, CONFIRMED: 2}
 TRANSITIONS: Mapping[str, Sequence[str]] = {
     UNCONFIRMED: STATUSES,
     CONFIRMED: (CONFIRMED, *OPT_OUTS),
-    "UNSUBSCRIBED": ("UNSUBSCRIBED", UNCONFIRMED, CONFIRMED),
-    "BOUNCED": ("BOUNCED", UNCONFIRMED, CONFIRMED),
+    "UNSUBSCRIBED": ("UNSUBSCRIBED", "COMPLAINED", UNCONFIRMED, CONFIRMED),
+    "BOUNCED": ("BOUNCED", "UNSUBSCRIBED", "COMPLAINED", UNCONFIRMED, CONFIRMED),
     "COMPLAINED": ("COMPLAINED",),
 }
+STRICTNESS = {UNCONFIRMED: 0, CONFIRMED: 0, "BOUNCED": 1, "UNSUBSCRIBED": 2, "COMPLAINED": 3}
 
 
 Change = Callable[["State"], "State"]
 
 
 class State(NamedTuple):
-    """The status of each subscriber by address, and the suppressed addresses."""
+    """The status of each subscriber by address, and the suppressed addresses.
+
+    `after_bounce` are the addresses of subscribers who were BOUNCED before they were UNSUBSCRIBED.
+    """
 
     statuses: frozenset[tuple[str, str]] = frozenset()
     suppressed: frozenset[str] = frozenset()
+    after_bounce: frozenset[str] = frozenset()
 
     def status(self, address: str) -> str | None:
         return dict(self.statuses).get(address)
 
     def put(self, address: str, status: str | None) -> State:
+        before = self.status(address)
         statuses = {**dict(self.statuses), address: status}
         kept = frozenset((key, value) for key, value in statuses.items() if value is not None)
-        return self._replace(statuses=kept)
+        after_bounce = self.after_bounce if status == before else self.after_bounce - {address}
+        if (before, status) == ("BOUNCED", "UNSUBSCRIBED"):
+            after_bounce |= {address}
+        return self._replace(statuses=kept, after_bounce=after_bounce)
 
     def suppress(self, address: str) -> State:
         return self._replace(suppressed=self.suppressed | {address})
@@ -61,6 +70,13 @@ def unchanged(state: State) -> State:
     return state
 
 
+def stricter(state: State, address: str, status: str) -> State:
+    """A subscriber takes a status if that is stricter."""
+    before = state.status(address)
+    is_stricter = before is not None and STRICTNESS[status] > STRICTNESS[before]
+    return state.put(address, status) if is_stricter else state
+
+
 def stored(rows: Iterable[Row], *, updates: bool = False) -> Change:
     """Rows create subscribers. If they update existing ones, these take a stricter status."""
 
@@ -69,8 +85,8 @@ def stored(rows: Iterable[Row], *, updates: bool = False) -> Change:
             before = state.status(row.address)
             if before is None and row.address not in state.suppressed:
                 state = state.put(row.address, row.initial)
-            elif updates and before in LEVELS and row.status in OPT_OUTS:
-                state = state.put(row.address, row.status)
+            elif updates and before is not None and row.status is not None:
+                state = stricter(state, row.address, row.status)
         return state
 
     return after
@@ -87,12 +103,14 @@ def moved(address: str, to: str) -> Change:
         if status in OPT_OUTS:
             state = state.suppress(address)
         new = status if status in ("UNSUBSCRIBED", "COMPLAINED") else UNCONFIRMED
-        return state.put(address, None).put(to, new)
+        moved_bounce = frozenset({to} if address in state.after_bounce else ())
+        state = state.put(address, None).put(to, new)
+        return state._replace(after_bounce=state.after_bounce | moved_bounce)
 
     return after
 
 
-def changed(address: str, status: str, *, by_admin: bool) -> Change:
+def changed(address: str, status: str, *, by_admin: bool, by_person: bool = False) -> Change:
     """An explicit change of a status, the only one that can end an opt-out."""
 
     def after(state: State) -> State:
@@ -104,6 +122,8 @@ def changed(address: str, status: str, *, by_admin: bool) -> Change:
         # A suppressed subscriber stays opted out.
         if address in state.suppressed and status in LEVELS:
             return state
+        if address in state.after_bounce and status in LEVELS and not by_person:
+            return state
         return state.put(address, status) if is_allowed else state
 
     return after
@@ -111,17 +131,11 @@ def changed(address: str, status: str, *, by_admin: bool) -> Change:
 
 def confirmed(address: str) -> Change:
     """The person confirms, with a link that was created for the current state."""
-    return changed(address, CONFIRMED, by_admin=False)
+    return changed(address, CONFIRMED, by_admin=False, by_person=True)
 
 
 def unsubscribed(address: str) -> Change:
-    """The person unsubscribes, which is also possible after a bounce."""
-
-    def after(state: State) -> State:
-        is_known = state.status(address) not in (None, "COMPLAINED")
-        return state.put(address, "UNSUBSCRIBED") if is_known else state
-
-    return after
+    return lambda state: stricter(state, address, "UNSUBSCRIBED")
 
 
 def deleted(address: str) -> Change:
@@ -148,14 +162,12 @@ def all_of(changes: Iterable[Change]) -> Change:
 
 
 def suppressed(addresses: Iterable[str], reason: str) -> Change:
-    """Addresses are suppressed, and subscribers who have not opted out do so."""
+    """Addresses are suppressed, and their subscribers take a stricter status."""
     status = "UNSUBSCRIBED" if reason == "MANUAL" else reason
 
     def after(state: State) -> State:
         for address in addresses:
-            state = state.suppress(address)
-            if state.status(address) in LEVELS:
-                state = state.put(address, status)
+            state = stricter(state.suppress(address), address, status)
         return state
 
     return after

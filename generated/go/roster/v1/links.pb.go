@@ -204,11 +204,13 @@ type Link struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the link does.
 	Purpose Link_Purpose `protobuf:"varint,1,opt,name=purpose,proto3,enum=roster.v1.Link_Purpose" json:"purpose,omitempty"`
-	// Identifier of the subscriber.
+	// Identifier of the subscriber. Empty if no subscriber has the address anymore.
 	SubscriberId string `protobuf:"bytes,2,opt,name=subscriber_id,json=subscriberId,proto3" json:"subscriber_id,omitempty"`
-	// The address as pages show it, with most of its characters replaced.
+	// The address for which the link was created, as pages show it: with most of its characters
+	// replaced. The subscriber can have another one now.
 	MaskedEmail string `protobuf:"bytes,3,opt,name=masked_email,json=maskedEmail,proto3" json:"masked_email,omitempty"`
-	// Current status of the subscriber.
+	// Current status of the subscriber. If there is none, that of the suppression of the address,
+	// or UNCONFIRMED if it is not suppressed.
 	Status Subscriber_Status `protobuf:"varint,4,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
 	// Time at which the link expires. Absent if it does not expire.
 	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
@@ -704,12 +706,12 @@ const file_roster_v1_links_proto_rawDesc = "" +
 	"\x15roster/v1/links.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xb4\x01\n" +
 	"\x1cCreateSubscriberLinksRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12d\n" +
-	"\bpurposes\x18\x02 \x03(\x0e2\x17.roster.v1.Link.PurposeB/\xbaH\x0e\x92\x01\v\x10\x02\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x1a[\"CONFIRM\", \"UNSUBSCRIBE\"]R\bpurposes\"\xfd\x02\n" +
-	"\x1dCreateSubscriberLinksResponse\x12c\n" +
-	"\vconfirm_url\x18\x01 \x01(\tB=\xaa\xb5\x186https://news.example.com/c/c01M7Y2MPAQ036JVMBN3RCKGA5K\x80\x01\x01H\x00R\n" +
+	"\bpurposes\x18\x02 \x03(\x0e2\x17.roster.v1.Link.PurposeB/\xbaH\x0e\x92\x01\v\x10\x02\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x1a[\"CONFIRM\", \"UNSUBSCRIBE\"]R\bpurposes\"\xf7\x02\n" +
+	"\x1dCreateSubscriberLinksResponse\x12`\n" +
+	"\vconfirm_url\x18\x01 \x01(\tB:\xaa\xb5\x183https://news.example.com/c/Ed4YkG7vLq2mWnR8sXbT5cZp\x80\x01\x01H\x00R\n" +
 	"confirmUrl\x88\x01\x01\x12f\n" +
-	"\x12confirm_expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-12-21T03:33:16.247ZR\x10confirmExpiresAt\x12k\n" +
-	"\x0funsubscribe_url\x18\x03 \x01(\tB=\xaa\xb5\x186https://news.example.com/u/u01M7Y2MPAQ036JVMBN3RCKGA5K\x80\x01\x01H\x01R\x0eunsubscribeUrl\x88\x01\x01B\x0e\n" +
+	"\x12confirm_expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-12-21T03:33:16.247ZR\x10confirmExpiresAt\x12h\n" +
+	"\x0funsubscribe_url\x18\x03 \x01(\tB:\xaa\xb5\x183https://news.example.com/u/EhQ3fJ9tVb6rKzP1wMxC7yNs\x80\x01\x01H\x01R\x0eunsubscribeUrl\x88\x01\x01B\x0e\n" +
 	"\f_confirm_urlB\x12\n" +
 	"\x10_unsubscribe_url\"\xe0\x03\n" +
 	"\x04Link\x12B\n" +
@@ -724,26 +726,26 @@ const file_roster_v1_links_proto_rawDesc = "" +
 	"\aPurpose\x12\x17\n" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCONFIRM\x10\x01\x12\x0f\n" +
-	"\vUNSUBSCRIBE\x10\x02\"G\n" +
-	"\x0eGetLinkRequest\x125\n" +
-	"\x05token\x18\x01 \x01(\tB\x1f\xaa\xb5\x18\x1bu01M7Y2MPAQ036JVMBN3RCKGA5KR\x05token\">\n" +
+	"\vUNSUBSCRIBE\x10\x02\"D\n" +
+	"\x0eGetLinkRequest\x122\n" +
+	"\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18EhQ3fJ9tVb6rKzP1wMxC7yNsR\x05token\">\n" +
 	"\x0fGetLinkResponse\x12+\n" +
-	"\x04link\x18\x01 \x01(\v2\x0f.roster.v1.LinkB\x06\xbaH\x03\xc8\x01\x01R\x04link\"\x8c\x01\n" +
-	"\x11FollowLinkRequest\x125\n" +
-	"\x05token\x18\x01 \x01(\tB\x1f\xaa\xb5\x18\x1bu01M7Y2MPAQ036JVMBN3RCKGA5KR\x05token\x12!\n" +
+	"\x04link\x18\x01 \x01(\v2\x0f.roster.v1.LinkB\x06\xbaH\x03\xc8\x01\x01R\x04link\"\x89\x01\n" +
+	"\x11FollowLinkRequest\x122\n" +
+	"\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18EhQ3fJ9tVb6rKzP1wMxC7yNsR\x05token\x12!\n" +
 	"\x04undo\x18\x02 \x01(\bB\r\x88\xb5\x18\x01\xaa\xb5\x18\x05falseR\x04undo\x12\x1d\n" +
 	"\x02ip\x18\x03 \x01(\tB\r\xaa\xb5\x18\t192.0.2.1R\x02ip\"A\n" +
 	"\x12FollowLinkResponse\x12+\n" +
-	"\x04link\x18\x01 \x01(\v2\x0f.roster.v1.LinkB\x06\xbaH\x03\xc8\x01\x01R\x04link\"N\n" +
-	"\x15GetConfirmPageRequest\x125\n" +
-	"\x05token\x18\x01 \x01(\tB\x1f\xaa\xb5\x18\x1bc01M7Y2MPAQ036JVMBN3RCKGA5KR\x05token\"{\n" +
-	"\x18SubmitConfirmPageRequest\x125\n" +
-	"\x05token\x18\x01 \x01(\tB\x1f\xaa\xb5\x18\x1bc01M7Y2MPAQ036JVMBN3RCKGA5KR\x05token\x12(\n" +
-	"\x04form\x18\x02 \x01(\v2\x14.google.api.HttpBodyR\x04form\"R\n" +
-	"\x19GetUnsubscribePageRequest\x125\n" +
-	"\x05token\x18\x01 \x01(\tB\x1f\xaa\xb5\x18\x1bu01M7Y2MPAQ036JVMBN3RCKGA5KR\x05token\"\x7f\n" +
-	"\x1cSubmitUnsubscribePageRequest\x125\n" +
-	"\x05token\x18\x01 \x01(\tB\x1f\xaa\xb5\x18\x1bu01M7Y2MPAQ036JVMBN3RCKGA5KR\x05token\x12(\n" +
+	"\x04link\x18\x01 \x01(\v2\x0f.roster.v1.LinkB\x06\xbaH\x03\xc8\x01\x01R\x04link\"K\n" +
+	"\x15GetConfirmPageRequest\x122\n" +
+	"\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18Ed4YkG7vLq2mWnR8sXbT5cZpR\x05token\"x\n" +
+	"\x18SubmitConfirmPageRequest\x122\n" +
+	"\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18Ed4YkG7vLq2mWnR8sXbT5cZpR\x05token\x12(\n" +
+	"\x04form\x18\x02 \x01(\v2\x14.google.api.HttpBodyR\x04form\"O\n" +
+	"\x19GetUnsubscribePageRequest\x122\n" +
+	"\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18EhQ3fJ9tVb6rKzP1wMxC7yNsR\x05token\"|\n" +
+	"\x1cSubmitUnsubscribePageRequest\x122\n" +
+	"\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18EhQ3fJ9tVb6rKzP1wMxC7yNsR\x05token\x12(\n" +
 	"\x04form\x18\x02 \x01(\v2\x14.google.api.HttpBodyR\x04form2\x9f\x03\n" +
 	"\vLinkService\x12\xa6\x01\n" +
 	"\x15CreateSubscriberLinks\x12'.roster.v1.CreateSubscriberLinksRequest\x1a(.roster.v1.CreateSubscriberLinksResponse\":\x92\xb5\x18\a\n" +

@@ -33,16 +33,24 @@ const (
 //
 // Creates links for mail, and acts on them for services that have their own pages.
 //
-// A link contains a token, which is signed and not stored. It stops working when the
-// subscriber is deleted or its address changes. A link that confirms expires after 30 days,
-// and stops working when the status changes to any other than CONFIRMED.
+// A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
+// not stored. A link that confirms expires after 30 days, and stops working with the first
+// change of the address or the status. After it has confirmed, it can be repeated.
+//
+// A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
+// change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
+// the address now, or else suppresses the address. Links of earlier versions, whose tokens are
+// signed, unsubscribe while their subscriber exists.
+//
+// The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+// ignored.
 type LinkServiceClient interface {
 	// Creates the links of a subscriber. Nothing is stored, so links can be created again at
 	// any time. Fails with SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET if the
 	// server has no public URL: ROSTER_PUBLIC_URL is not set, and it serves no HTTP.
 	CreateSubscriberLinks(ctx context.Context, in *CreateSubscriberLinksRequest, opts ...grpc.CallOption) (*CreateSubscriberLinksResponse, error)
 	// Returns the subscriber of a link, for services that have their own pages. Fails with
-	// LINK_NOT_FOUND if the token is invalid or does not work anymore.
+	// LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
 	GetLink(ctx context.Context, in *GetLinkRequest, opts ...grpc.CallOption) (*GetLinkResponse, error)
 	// Confirms the subscription or unsubscribes, as the button on the page of the link does.
 	// Repeating the call has no effect. Call it only when the person acts, because mail
@@ -98,16 +106,24 @@ func (c *linkServiceClient) FollowLink(ctx context.Context, in *FollowLinkReques
 //
 // Creates links for mail, and acts on them for services that have their own pages.
 //
-// A link contains a token, which is signed and not stored. It stops working when the
-// subscriber is deleted or its address changes. A link that confirms expires after 30 days,
-// and stops working when the status changes to any other than CONFIRMED.
+// A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
+// not stored. A link that confirms expires after 30 days, and stops working with the first
+// change of the address or the status. After it has confirmed, it can be repeated.
+//
+// A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
+// change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
+// the address now, or else suppresses the address. Links of earlier versions, whose tokens are
+// signed, unsubscribe while their subscriber exists.
+//
+// The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+// ignored.
 type LinkServiceServer interface {
 	// Creates the links of a subscriber. Nothing is stored, so links can be created again at
 	// any time. Fails with SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET if the
 	// server has no public URL: ROSTER_PUBLIC_URL is not set, and it serves no HTTP.
 	CreateSubscriberLinks(context.Context, *CreateSubscriberLinksRequest) (*CreateSubscriberLinksResponse, error)
 	// Returns the subscriber of a link, for services that have their own pages. Fails with
-	// LINK_NOT_FOUND if the token is invalid or does not work anymore.
+	// LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
 	GetLink(context.Context, *GetLinkRequest) (*GetLinkResponse, error)
 	// Confirms the subscription or unsubscribes, as the button on the page of the link does.
 	// Repeating the call has no effect. Call it only when the person acts, because mail
@@ -257,7 +273,8 @@ type LinkPageServiceClient interface {
 	SubmitConfirmPage(ctx context.Context, in *SubmitConfirmPageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
 	// Returns the page on which a person unsubscribes. Changes nothing.
 	GetUnsubscribePage(ctx context.Context, in *GetUnsubscribePageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
-	// Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that.
+	// Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
+	// unless the address of the subscriber is another than that of the link.
 	// Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
 	SubmitUnsubscribePage(ctx context.Context, in *SubmitUnsubscribePageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
 }
@@ -325,7 +342,8 @@ type LinkPageServiceServer interface {
 	SubmitConfirmPage(context.Context, *SubmitConfirmPageRequest) (*httpbody.HttpBody, error)
 	// Returns the page on which a person unsubscribes. Changes nothing.
 	GetUnsubscribePage(context.Context, *GetUnsubscribePageRequest) (*httpbody.HttpBody, error)
-	// Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that.
+	// Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
+	// unless the address of the subscriber is another than that of the link.
 	// Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
 	SubmitUnsubscribePage(context.Context, *SubmitUnsubscribePageRequest) (*httpbody.HttpBody, error)
 	mustEmbedUnimplementedLinkPageServiceServer()

@@ -174,12 +174,12 @@ const file_roster_v1_merge_tags_proto_rawDesc = "" +
 	"\x16RenderMergeTagsRequest\x12N\n" +
 	"\asubject\x18\x01 \x01(\tB4\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18(Hello {{firstName | fallback: \"friend\"}}R\asubject\x12U\n" +
 	"\x04body\x18\x02 \x01(\tBA\xbaH\x06r\x04\x18\xa0\xc2\x1e\xaa\xb5\x180<p>You like {{customFields.favorite_color}}.</p>е\x18\x01R\x04body\x12I\n" +
-	"\rsubscriber_id\x18\x03 \x01(\tB$\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\"\xae\x03\n" +
+	"\rsubscriber_id\x18\x03 \x01(\tB$\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\"\xab\x03\n" +
 	"\x17RenderMergeTagsResponse\x12'\n" +
 	"\asubject\x18\x01 \x01(\tB\r\xaa\xb5\x18\tHello AdaR\asubject\x12-\n" +
 	"\x04body\x18\x02 \x01(\tB\x19\xaa\xb5\x18\x15<p>You like blue.</p>R\x04body\x12 \n" +
-	"\aunknown\x18\x03 \x03(\tB\x06\xaa\xb5\x18\x02[]R\aunknown\x12\xdc\x01\n" +
-	"\aheaders\x18\x04 \x03(\v2/.roster.v1.RenderMergeTagsResponse.HeadersEntryB\x90\x01\xaa\xb5\x18\x87\x01{\"List-Unsubscribe\": \"<https://news.example.com/u/u01M7Y2MPAQ036JVMBN3RCKGA5K>\", \"List-Unsubscribe-Post\": \"List-Unsubscribe=One-Click\"}\x80\xb6\x18\x01R\aheaders\x1a:\n" +
+	"\aunknown\x18\x03 \x03(\tB\x06\xaa\xb5\x18\x02[]R\aunknown\x12\xd9\x01\n" +
+	"\aheaders\x18\x04 \x03(\v2/.roster.v1.RenderMergeTagsResponse.HeadersEntryB\x8d\x01\xaa\xb5\x18\x84\x01{\"List-Unsubscribe\": \"<https://news.example.com/u/EhQ3fJ9tVb6rKzP1wMxC7yNs>\", \"List-Unsubscribe-Post\": \"List-Unsubscribe=One-Click\"}\x80\xb6\x18\x01R\aheaders\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x012\xa2\x01\n" +

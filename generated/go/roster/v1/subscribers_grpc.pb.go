@@ -84,13 +84,15 @@ type SubscriberServiceClient interface {
 	//
 	// Accepts an idempotency key, like a creation.
 	UpdateSubscriber(ctx context.Context, in *UpdateSubscriberRequest, opts ...grpc.CallOption) (*UpdateSubscriberResponse, error)
-	// Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
-	// CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
-	// can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
-	// status, but only with a key of scope admin. Setting the current status succeeds and
-	// changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
-	// SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
-	// ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
+	// Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
+	// is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+	// UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
+	// opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
+	// confirm again with a link, so that a reset of the bounce does not end the opt-out.
+	// COMPLAINED can become any other status, but only with a key of scope admin. Setting the
+	// current status succeeds and changes nothing. Fails with SUBSCRIBER_NOT_FOUND,
+	// INVALID_STATUS_TRANSITION, or SUBSCRIBER_SUPPRESSED if the address was suppressed by
+	// AddSuppressions or ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
 	ChangeSubscriberStatus(ctx context.Context, in *ChangeSubscriberStatusRequest, opts ...grpc.CallOption) (*ChangeSubscriberStatusResponse, error)
 	// Adds tags to a subscriber and keeps its existing tags. Fails with
 	// SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if the subscriber would have more than
@@ -354,13 +356,15 @@ type SubscriberServiceServer interface {
 	//
 	// Accepts an idempotency key, like a creation.
 	UpdateSubscriber(context.Context, *UpdateSubscriberRequest) (*UpdateSubscriberResponse, error)
-	// Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
-	// CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
-	// can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
-	// status, but only with a key of scope admin. Setting the current status succeeds and
-	// changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
-	// SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
-	// ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
+	// Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
+	// is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+	// UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
+	// opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
+	// confirm again with a link, so that a reset of the bounce does not end the opt-out.
+	// COMPLAINED can become any other status, but only with a key of scope admin. Setting the
+	// current status succeeds and changes nothing. Fails with SUBSCRIBER_NOT_FOUND,
+	// INVALID_STATUS_TRANSITION, or SUBSCRIBER_SUPPRESSED if the address was suppressed by
+	// AddSuppressions or ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
 	ChangeSubscriberStatus(context.Context, *ChangeSubscriberStatusRequest) (*ChangeSubscriberStatusResponse, error)
 	// Adds tags to a subscriber and keeps its existing tags. Fails with
 	// SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if the subscriber would have more than

@@ -152,7 +152,8 @@ type Suppression struct {
 	// HMAC-SHA256 of the account and the address, in hexadecimal. The address itself is not
 	// stored.
 	EmailHash string `protobuf:"bytes,1,opt,name=email_hash,json=emailHash,proto3" json:"email_hash,omitempty"`
-	// Why the address was suppressed: the status of the deleted subscriber, or the given reason.
+	// Why the address was suppressed: the strictest of the statuses of deleted subscribers and of
+	// the given reasons.
 	Reason Suppression_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
 	// Time at which the address was suppressed.
 	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`

@@ -36,15 +36,16 @@ const (
 //
 // Manages the suppressed addresses of the authenticated account. A suppression is created
 // when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-// is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
-// is stored.
+// is changed, by AddSuppressions and ImportSuppressions, and when a person unsubscribes with a
+// link of a deleted subscriber. Only a keyed hash of the address is stored.
 //
 // A suppressed address cannot be subscribed: creations, changes to it and the statuses
 // UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
 type SuppressionServiceClient interface {
 	// Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-	// of the reason, or UNSUBSCRIBED for MANUAL, unless it is UNSUBSCRIBED, BOUNCED or COMPLAINED
-	// already. The reason and time of an existing suppression stay.
+	// of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
+	// is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
+	// suppression stays, and its reason too unless the new one is stricter.
 	AddSuppressions(ctx context.Context, in *AddSuppressionsRequest, opts ...grpc.CallOption) (*AddSuppressionsResponse, error)
 	// Suppresses the addresses of a suppression list. Each row has the effect of
 	// AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most
@@ -158,15 +159,16 @@ func (c *suppressionServiceClient) DeleteSuppression(ctx context.Context, in *De
 //
 // Manages the suppressed addresses of the authenticated account. A suppression is created
 // when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-// is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
-// is stored.
+// is changed, by AddSuppressions and ImportSuppressions, and when a person unsubscribes with a
+// link of a deleted subscriber. Only a keyed hash of the address is stored.
 //
 // A suppressed address cannot be subscribed: creations, changes to it and the statuses
 // UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
 type SuppressionServiceServer interface {
 	// Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-	// of the reason, or UNSUBSCRIBED for MANUAL, unless it is UNSUBSCRIBED, BOUNCED or COMPLAINED
-	// already. The reason and time of an existing suppression stay.
+	// of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
+	// is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
+	// suppression stays, and its reason too unless the new one is stricter.
 	AddSuppressions(context.Context, *AddSuppressionsRequest) (*AddSuppressionsResponse, error)
 	// Suppresses the addresses of a suppression list. Each row has the effect of
 	// AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most

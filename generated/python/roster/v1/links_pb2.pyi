@@ -127,11 +127,15 @@ class Link(_message.Message):
     purpose: Global___Link.Purpose.ValueType
     """What the link does."""
     subscriber_id: _builtins.str
-    """Identifier of the subscriber."""
+    """Identifier of the subscriber. Empty if no subscriber has the address anymore."""
     masked_email: _builtins.str
-    """The address as pages show it, with most of its characters replaced."""
+    """The address for which the link was created, as pages show it: with most of its characters
+    replaced. The subscriber can have another one now.
+    """
     status: _subscribers_pb2.Subscriber.Status.ValueType
-    """Current status of the subscriber."""
+    """Current status of the subscriber. If there is none, that of the suppression of the address,
+    or UNCONFIRMED if it is not suppressed.
+    """
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """Time at which the link expires. Absent if it does not expire."""

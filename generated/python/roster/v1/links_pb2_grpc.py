@@ -29,9 +29,17 @@ if _version_not_supported:
 class LinkServiceStub:
     """Creates links for mail, and acts on them for services that have their own pages.
 
-    A link contains a token, which is signed and not stored. It stops working when the
-    subscriber is deleted or its address changes. A link that confirms expires after 30 days,
-    and stops working when the status changes to any other than CONFIRMED.
+    A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
+    not stored. A link that confirms expires after 30 days, and stops working with the first
+    change of the address or the status. After it has confirmed, it can be repeated.
+
+    A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
+    change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
+    the address now, or else suppresses the address. Links of earlier versions, whose tokens are
+    signed, unsubscribe while their subscriber exists.
+
+    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    ignored.
     """
 
     def __init__(self, channel):
@@ -60,9 +68,17 @@ class LinkServiceStub:
 class LinkServiceServicer:
     """Creates links for mail, and acts on them for services that have their own pages.
 
-    A link contains a token, which is signed and not stored. It stops working when the
-    subscriber is deleted or its address changes. A link that confirms expires after 30 days,
-    and stops working when the status changes to any other than CONFIRMED.
+    A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
+    not stored. A link that confirms expires after 30 days, and stops working with the first
+    change of the address or the status. After it has confirmed, it can be repeated.
+
+    A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
+    change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
+    the address now, or else suppresses the address. Links of earlier versions, whose tokens are
+    signed, unsubscribe while their subscriber exists.
+
+    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    ignored.
     """
 
     def CreateSubscriberLinks(self, request, context):
@@ -76,7 +92,7 @@ class LinkServiceServicer:
 
     def GetLink(self, request, context):
         """Returns the subscriber of a link, for services that have their own pages. Fails with
-        LINK_NOT_FOUND if the token is invalid or does not work anymore.
+        LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -124,9 +140,17 @@ def add_LinkServiceServicer_to_server(servicer, server):
 class LinkService:
     """Creates links for mail, and acts on them for services that have their own pages.
 
-    A link contains a token, which is signed and not stored. It stops working when the
-    subscriber is deleted or its address changes. A link that confirms expires after 30 days,
-    and stops working when the status changes to any other than CONFIRMED.
+    A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
+    not stored. A link that confirms expires after 30 days, and stops working with the first
+    change of the address or the status. After it has confirmed, it can be repeated.
+
+    A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
+    change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
+    the address now, or else suppresses the address. Links of earlier versions, whose tokens are
+    signed, unsubscribe while their subscriber exists.
+
+    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    ignored.
     """
 
     @staticmethod
@@ -275,7 +299,8 @@ class LinkPageServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SubmitUnsubscribePage(self, request, context):
-        """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that.
+        """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
+        unless the address of the subscriber is another than that of the link.
         Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

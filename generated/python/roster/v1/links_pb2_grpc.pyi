@@ -30,9 +30,17 @@ GRPC_VERSION: str
 class LinkServiceStub:
     """Creates links for mail, and acts on them for services that have their own pages.
 
-    A link contains a token, which is signed and not stored. It stops working when the
-    subscriber is deleted or its address changes. A link that confirms expires after 30 days,
-    and stops working when the status changes to any other than CONFIRMED.
+    A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
+    not stored. A link that confirms expires after 30 days, and stops working with the first
+    change of the address or the status. After it has confirmed, it can be repeated.
+
+    A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
+    change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
+    the address now, or else suppresses the address. Links of earlier versions, whose tokens are
+    signed, unsubscribe while their subscriber exists.
+
+    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    ignored.
     """
 
     @_typing.overload
@@ -46,7 +54,7 @@ class LinkServiceStub:
     """
     GetLink: _grpc.UnaryUnaryMultiCallable[_links_pb2.GetLinkRequest, _links_pb2.GetLinkResponse]
     """Returns the subscriber of a link, for services that have their own pages. Fails with
-    LINK_NOT_FOUND if the token is invalid or does not work anymore.
+    LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
     """
     FollowLink: _grpc.UnaryUnaryMultiCallable[_links_pb2.FollowLinkRequest, _links_pb2.FollowLinkResponse]
     """Confirms the subscription or unsubscribes, as the button on the page of the link does.
@@ -62,9 +70,17 @@ class LinkServiceStub:
 class LinkServiceAsyncStub(LinkServiceStub):
     """Creates links for mail, and acts on them for services that have their own pages.
 
-    A link contains a token, which is signed and not stored. It stops working when the
-    subscriber is deleted or its address changes. A link that confirms expires after 30 days,
-    and stops working when the status changes to any other than CONFIRMED.
+    A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
+    not stored. A link that confirms expires after 30 days, and stops working with the first
+    change of the address or the status. After it has confirmed, it can be repeated.
+
+    A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
+    change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
+    the address now, or else suppresses the address. Links of earlier versions, whose tokens are
+    signed, unsubscribe while their subscriber exists.
+
+    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    ignored.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -75,7 +91,7 @@ class LinkServiceAsyncStub(LinkServiceStub):
     """
     GetLink: _aio.UnaryUnaryMultiCallable[_links_pb2.GetLinkRequest, _links_pb2.GetLinkResponse]  # type: ignore[assignment]
     """Returns the subscriber of a link, for services that have their own pages. Fails with
-    LINK_NOT_FOUND if the token is invalid or does not work anymore.
+    LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
     """
     FollowLink: _aio.UnaryUnaryMultiCallable[_links_pb2.FollowLinkRequest, _links_pb2.FollowLinkResponse]  # type: ignore[assignment]
     """Confirms the subscription or unsubscribes, as the button on the page of the link does.
@@ -90,9 +106,17 @@ class LinkServiceAsyncStub(LinkServiceStub):
 class LinkServiceServicer(metaclass=_abc_1.ABCMeta):
     """Creates links for mail, and acts on them for services that have their own pages.
 
-    A link contains a token, which is signed and not stored. It stops working when the
-    subscriber is deleted or its address changes. A link that confirms expires after 30 days,
-    and stops working when the status changes to any other than CONFIRMED.
+    A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
+    not stored. A link that confirms expires after 30 days, and stops working with the first
+    change of the address or the status. After it has confirmed, it can be repeated.
+
+    A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
+    change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
+    the address now, or else suppresses the address. Links of earlier versions, whose tokens are
+    signed, unsubscribe while their subscriber exists.
+
+    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    ignored.
     """
 
     @_abc_1.abstractmethod
@@ -113,7 +137,7 @@ class LinkServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_links_pb2.GetLinkResponse, _abc.Awaitable[_links_pb2.GetLinkResponse]]:
         """Returns the subscriber of a link, for services that have their own pages. Fails with
-        LINK_NOT_FOUND if the token is invalid or does not work anymore.
+        LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
         """
 
     @_abc_1.abstractmethod
@@ -151,7 +175,8 @@ class LinkPageServiceStub:
     GetUnsubscribePage: _grpc.UnaryUnaryMultiCallable[_links_pb2.GetUnsubscribePageRequest, _httpbody_pb2.HttpBody]
     """Returns the page on which a person unsubscribes. Changes nothing."""
     SubmitUnsubscribePage: _grpc.UnaryUnaryMultiCallable[_links_pb2.SubmitUnsubscribePageRequest, _httpbody_pb2.HttpBody]
-    """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that.
+    """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
+    unless the address of the subscriber is another than that of the link.
     Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
     """
 
@@ -171,7 +196,8 @@ class LinkPageServiceAsyncStub(LinkPageServiceStub):
     GetUnsubscribePage: _aio.UnaryUnaryMultiCallable[_links_pb2.GetUnsubscribePageRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
     """Returns the page on which a person unsubscribes. Changes nothing."""
     SubmitUnsubscribePage: _aio.UnaryUnaryMultiCallable[_links_pb2.SubmitUnsubscribePageRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
-    """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that.
+    """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
+    unless the address of the subscriber is another than that of the link.
     Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
     """
 
@@ -212,7 +238,8 @@ class LinkPageServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _links_pb2.SubmitUnsubscribePageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
-        """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that.
+        """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
+        unless the address of the subscriber is another than that of the link.
         Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
         """
 

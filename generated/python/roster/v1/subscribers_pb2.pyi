@@ -1545,12 +1545,12 @@ class ImportSubscriber(_message.Message):
 
     The status and the times are those of the previous service, and apply to a new
     subscriber. Of the rows of an import with one address, the strictest status is stored:
-    COMPLAINED, then UNSUBSCRIBED, then BOUNCED. An opt-out, which is one of these, is stored
-    without the fields that cannot be, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE changes the status only to a
-    stricter one. The
-    time of the change and of the opt-out are then those of the row. For UNSUBSCRIBED, each
-    of statusChangedAt and unsubscribedAt is the default of the other. All other times and
-    the consent of an existing subscriber stay.
+    COMPLAINED is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and
+    CONFIRMED. An opt-out, which is one of the first three, is stored without the fields that
+    cannot be, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE
+    changes the status only to a stricter one. The time of the change and of the opt-out are
+    then those of the row. For UNSUBSCRIBED, each of statusChangedAt and unsubscribedAt is the
+    default of the other. All other times and the consent of an existing subscriber stay.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

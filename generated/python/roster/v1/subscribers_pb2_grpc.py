@@ -188,13 +188,15 @@ class SubscriberServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ChangeSubscriberStatus(self, request, context):
-        """Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
-        CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
-        can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
-        status, but only with a key of scope admin. Setting the current status succeeds and
-        changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
-        SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
-        ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
+        """Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
+        is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+        UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
+        opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
+        confirm again with a link, so that a reset of the bounce does not end the opt-out.
+        COMPLAINED can become any other status, but only with a key of scope admin. Setting the
+        current status succeeds and changes nothing. Fails with SUBSCRIBER_NOT_FOUND,
+        INVALID_STATUS_TRANSITION, or SUBSCRIBER_SUPPRESSED if the address was suppressed by
+        AddSuppressions or ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -81,13 +81,15 @@ class SubscriberServiceStub:
     Accepts an idempotency key, like a creation.
     """
     ChangeSubscriberStatus: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ChangeSubscriberStatusRequest, _subscribers_pb2.ChangeSubscriberStatusResponse]
-    """Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
-    CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
-    can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
-    status, but only with a key of scope admin. Setting the current status succeeds and
-    changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
-    SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
-    ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
+    """Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
+    is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+    UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
+    opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
+    confirm again with a link, so that a reset of the bounce does not end the opt-out.
+    COMPLAINED can become any other status, but only with a key of scope admin. Setting the
+    current status succeeds and changes nothing. Fails with SUBSCRIBER_NOT_FOUND,
+    INVALID_STATUS_TRANSITION, or SUBSCRIBER_SUPPRESSED if the address was suppressed by
+    AddSuppressions or ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
     """
     AddSubscriberTags: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.AddSubscriberTagsRequest, _subscribers_pb2.AddSubscriberTagsResponse]
     """Adds tags to a subscriber and keeps its existing tags. Fails with
@@ -203,13 +205,15 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     Accepts an idempotency key, like a creation.
     """
     ChangeSubscriberStatus: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ChangeSubscriberStatusRequest, _subscribers_pb2.ChangeSubscriberStatusResponse]  # type: ignore[assignment]
-    """Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
-    CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
-    can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
-    status, but only with a key of scope admin. Setting the current status succeeds and
-    changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
-    SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
-    ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
+    """Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
+    is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+    UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
+    opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
+    confirm again with a link, so that a reset of the bounce does not end the opt-out.
+    COMPLAINED can become any other status, but only with a key of scope admin. Setting the
+    current status succeeds and changes nothing. Fails with SUBSCRIBER_NOT_FOUND,
+    INVALID_STATUS_TRANSITION, or SUBSCRIBER_SUPPRESSED if the address was suppressed by
+    AddSuppressions or ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
     """
     AddSubscriberTags: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.AddSubscriberTagsRequest, _subscribers_pb2.AddSubscriberTagsResponse]  # type: ignore[assignment]
     """Adds tags to a subscriber and keeps its existing tags. Fails with
@@ -364,13 +368,15 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _subscribers_pb2.ChangeSubscriberStatusRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_subscribers_pb2.ChangeSubscriberStatusResponse, _abc.Awaitable[_subscribers_pb2.ChangeSubscriberStatusResponse]]:
-        """Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
-        CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
-        can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
-        status, but only with a key of scope admin. Setting the current status succeeds and
-        changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
-        SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
-        ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
+        """Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
+        is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+        UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
+        opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
+        confirm again with a link, so that a reset of the bounce does not end the opt-out.
+        COMPLAINED can become any other status, but only with a key of scope admin. Setting the
+        current status succeeds and changes nothing. Fails with SUBSCRIBER_NOT_FOUND,
+        INVALID_STATUS_TRANSITION, or SUBSCRIBER_SUPPRESSED if the address was suppressed by
+        AddSuppressions or ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
         """
 
     @_abc_1.abstractmethod

@@ -71,7 +71,9 @@ class Suppression(_message.Message):
     stored.
     """
     reason: Global___Suppression.Reason.ValueType
-    """Why the address was suppressed: the status of the deleted subscriber, or the given reason."""
+    """Why the address was suppressed: the strictest of the statuses of deleted subscribers and of
+    the given reasons.
+    """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """Time at which the address was suppressed."""

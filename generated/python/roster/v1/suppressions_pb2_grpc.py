@@ -28,8 +28,8 @@ if _version_not_supported:
 class SuppressionServiceStub:
     """Manages the suppressed addresses of the authenticated account. A suppression is created
     when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-    is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
-    is stored.
+    is changed, by AddSuppressions and ImportSuppressions, and when a person unsubscribes with a
+    link of a deleted subscriber. Only a keyed hash of the address is stored.
 
     A suppressed address cannot be subscribed: creations, changes to it and the statuses
     UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
@@ -76,8 +76,8 @@ class SuppressionServiceStub:
 class SuppressionServiceServicer:
     """Manages the suppressed addresses of the authenticated account. A suppression is created
     when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-    is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
-    is stored.
+    is changed, by AddSuppressions and ImportSuppressions, and when a person unsubscribes with a
+    link of a deleted subscriber. Only a keyed hash of the address is stored.
 
     A suppressed address cannot be subscribed: creations, changes to it and the statuses
     UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
@@ -85,8 +85,9 @@ class SuppressionServiceServicer:
 
     def AddSuppressions(self, request, context):
         """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-        of the reason, or UNSUBSCRIBED for MANUAL, unless it is UNSUBSCRIBED, BOUNCED or COMPLAINED
-        already. The reason and time of an existing suppression stay.
+        of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
+        is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
+        suppression stays, and its reason too unless the new one is stricter.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -185,8 +186,8 @@ def add_SuppressionServiceServicer_to_server(servicer, server):
 class SuppressionService:
     """Manages the suppressed addresses of the authenticated account. A suppression is created
     when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-    is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
-    is stored.
+    is changed, by AddSuppressions and ImportSuppressions, and when a person unsubscribes with a
+    link of a deleted subscriber. Only a keyed hash of the address is stored.
 
     A suppressed address cannot be subscribed: creations, changes to it and the statuses
     UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.

@@ -31,8 +31,8 @@ GRPC_VERSION: str
 class SuppressionServiceStub:
     """Manages the suppressed addresses of the authenticated account. A suppression is created
     when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-    is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
-    is stored.
+    is changed, by AddSuppressions and ImportSuppressions, and when a person unsubscribes with a
+    link of a deleted subscriber. Only a keyed hash of the address is stored.
 
     A suppressed address cannot be subscribed: creations, changes to it and the statuses
     UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
@@ -44,8 +44,9 @@ class SuppressionServiceStub:
     def __new__(cls, channel: _aio.Channel) -> SuppressionServiceAsyncStub: ...
     AddSuppressions: _grpc.UnaryUnaryMultiCallable[_suppressions_pb2.AddSuppressionsRequest, _suppressions_pb2.AddSuppressionsResponse]
     """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-    of the reason, or UNSUBSCRIBED for MANUAL, unless it is UNSUBSCRIBED, BOUNCED or COMPLAINED
-    already. The reason and time of an existing suppression stay.
+    of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
+    is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
+    suppression stays, and its reason too unless the new one is stricter.
     """
     ImportSuppressions: _grpc.StreamStreamMultiCallable[_suppressions_pb2.ImportSuppressionsRequest, _suppressions_pb2.ImportSuppressionsResponse]
     """Suppresses the addresses of a suppression list. Each row has the effect of
@@ -79,8 +80,8 @@ class SuppressionServiceStub:
 class SuppressionServiceAsyncStub(SuppressionServiceStub):
     """Manages the suppressed addresses of the authenticated account. A suppression is created
     when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-    is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
-    is stored.
+    is changed, by AddSuppressions and ImportSuppressions, and when a person unsubscribes with a
+    link of a deleted subscriber. Only a keyed hash of the address is stored.
 
     A suppressed address cannot be subscribed: creations, changes to it and the statuses
     UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
@@ -89,8 +90,9 @@ class SuppressionServiceAsyncStub(SuppressionServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     AddSuppressions: _aio.UnaryUnaryMultiCallable[_suppressions_pb2.AddSuppressionsRequest, _suppressions_pb2.AddSuppressionsResponse]  # type: ignore[assignment]
     """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-    of the reason, or UNSUBSCRIBED for MANUAL, unless it is UNSUBSCRIBED, BOUNCED or COMPLAINED
-    already. The reason and time of an existing suppression stay.
+    of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
+    is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
+    suppression stays, and its reason too unless the new one is stricter.
     """
     ImportSuppressions: _aio.StreamStreamMultiCallable[_suppressions_pb2.ImportSuppressionsRequest, _suppressions_pb2.ImportSuppressionsResponse]  # type: ignore[assignment]
     """Suppresses the addresses of a suppression list. Each row has the effect of
@@ -123,8 +125,8 @@ class SuppressionServiceAsyncStub(SuppressionServiceStub):
 class SuppressionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Manages the suppressed addresses of the authenticated account. A suppression is created
     when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
-    is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
-    is stored.
+    is changed, by AddSuppressions and ImportSuppressions, and when a person unsubscribes with a
+    link of a deleted subscriber. Only a keyed hash of the address is stored.
 
     A suppressed address cannot be subscribed: creations, changes to it and the statuses
     UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
@@ -137,8 +139,9 @@ class SuppressionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_suppressions_pb2.AddSuppressionsResponse, _abc.Awaitable[_suppressions_pb2.AddSuppressionsResponse]]:
         """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-        of the reason, or UNSUBSCRIBED for MANUAL, unless it is UNSUBSCRIBED, BOUNCED or COMPLAINED
-        already. The reason and time of an existing suppression stay.
+        of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
+        is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
+        suppression stays, and its reason too unless the new one is stricter.
         """
 
     @_abc_1.abstractmethod

@@ -90,21 +90,23 @@ export declare type Link = Message<"roster.v1.Link"> & {
   purpose: Link_Purpose;
 
   /**
-   * Identifier of the subscriber.
+   * Identifier of the subscriber. Empty if no subscriber has the address anymore.
    *
    * @generated from field: string subscriber_id = 2;
    */
   subscriberId: string;
 
   /**
-   * The address as pages show it, with most of its characters replaced.
+   * The address for which the link was created, as pages show it: with most of its characters
+   * replaced. The subscriber can have another one now.
    *
    * @generated from field: string masked_email = 3;
    */
   maskedEmail: string;
 
   /**
-   * Current status of the subscriber.
+   * Current status of the subscriber. If there is none, that of the suppression of the address,
+   * or UNCONFIRMED if it is not suppressed.
    *
    * @generated from field: roster.v1.Subscriber.Status status = 4;
    */
@@ -358,9 +360,17 @@ export declare const SubmitUnsubscribePageRequestSchema: GenMessage<SubmitUnsubs
 /**
  * Creates links for mail, and acts on them for services that have their own pages.
  *
- * A link contains a token, which is signed and not stored. It stops working when the
- * subscriber is deleted or its address changes. A link that confirms expires after 30 days,
- * and stops working when the status changes to any other than CONFIRMED.
+ * A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
+ * not stored. A link that confirms expires after 30 days, and stops working with the first
+ * change of the address or the status. After it has confirmed, it can be repeated.
+ *
+ * A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
+ * change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
+ * the address now, or else suppresses the address. Links of earlier versions, whose tokens are
+ * signed, unsubscribe while their subscriber exists.
+ *
+ * The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+ * ignored.
  *
  * @generated from service roster.v1.LinkService
  */
@@ -379,7 +389,7 @@ export declare const LinkService: GenService<{
   },
   /**
    * Returns the subscriber of a link, for services that have their own pages. Fails with
-   * LINK_NOT_FOUND if the token is invalid or does not work anymore.
+   * LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
    *
    * @generated from rpc roster.v1.LinkService.GetLink
    */
@@ -446,7 +456,8 @@ export declare const LinkPageService: GenService<{
     output: typeof HttpBodySchema;
   },
   /**
-   * Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that.
+   * Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
+   * unless the address of the subscriber is another than that of the link.
    * Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
    *
    * @generated from rpc roster.v1.LinkPageService.SubmitUnsubscribePage

@@ -1678,12 +1678,12 @@ export declare const GetSubscriberPersonalDataResponseSchema: GenMessage<GetSubs
  *
  * The status and the times are those of the previous service, and apply to a new
  * subscriber. Of the rows of an import with one address, the strictest status is stored:
- * COMPLAINED, then UNSUBSCRIBED, then BOUNCED. An opt-out, which is one of these, is stored
- * without the fields that cannot be, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE changes the status only to a
- * stricter one. The
- * time of the change and of the opt-out are then those of the row. For UNSUBSCRIBED, each
- * of statusChangedAt and unsubscribedAt is the default of the other. All other times and
- * the consent of an existing subscriber stay.
+ * COMPLAINED is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and
+ * CONFIRMED. An opt-out, which is one of the first three, is stored without the fields that
+ * cannot be, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE
+ * changes the status only to a stricter one. The time of the change and of the opt-out are
+ * then those of the row. For UNSUBSCRIBED, each of statusChangedAt and unsubscribedAt is the
+ * default of the other. All other times and the consent of an existing subscriber stay.
  *
  * @generated from message roster.v1.ImportSubscriber
  */
@@ -2814,13 +2814,15 @@ export declare const SubscriberService: GenService<{
     output: typeof UpdateSubscriberResponseSchema;
   },
   /**
-   * Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
-   * CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
-   * can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
-   * status, but only with a key of scope admin. Setting the current status succeeds and
-   * changes nothing. Fails with SUBSCRIBER_NOT_FOUND, INVALID_STATUS_TRANSITION, or
-   * SUBSCRIBER_SUPPRESSED if the address was suppressed by AddSuppressions or
-   * ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
+   * Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
+   * is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+   * UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
+   * opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
+   * confirm again with a link, so that a reset of the bounce does not end the opt-out.
+   * COMPLAINED can become any other status, but only with a key of scope admin. Setting the
+   * current status succeeds and changes nothing. Fails with SUBSCRIBER_NOT_FOUND,
+   * INVALID_STATUS_TRANSITION, or SUBSCRIBER_SUPPRESSED if the address was suppressed by
+   * AddSuppressions or ImportSuppressions and the new status is UNCONFIRMED or CONFIRMED.
    *
    * @generated from rpc roster.v1.SubscriberService.ChangeSubscriberStatus
    */

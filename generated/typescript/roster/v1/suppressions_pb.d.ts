@@ -31,7 +31,8 @@ export declare type Suppression = Message<"roster.v1.Suppression"> & {
   emailHash: string;
 
   /**
-   * Why the address was suppressed: the status of the deleted subscriber, or the given reason.
+   * Why the address was suppressed: the strictest of the statuses of deleted subscribers and of
+   * the given reasons.
    *
    * @generated from field: roster.v1.Suppression.Reason reason = 2;
    */
@@ -611,8 +612,8 @@ export declare const ExportSuppressionsResponseSchema: GenMessage<ExportSuppress
 /**
  * Manages the suppressed addresses of the authenticated account. A suppression is created
  * when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
- * is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
- * is stored.
+ * is changed, by AddSuppressions and ImportSuppressions, and when a person unsubscribes with a
+ * link of a deleted subscriber. Only a keyed hash of the address is stored.
  *
  * A suppressed address cannot be subscribed: creations, changes to it and the statuses
  * UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
@@ -622,8 +623,9 @@ export declare const ExportSuppressionsResponseSchema: GenMessage<ExportSuppress
 export declare const SuppressionService: GenService<{
   /**
    * Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-   * of the reason, or UNSUBSCRIBED for MANUAL, unless it is UNSUBSCRIBED, BOUNCED or COMPLAINED
-   * already. The reason and time of an existing suppression stay.
+   * of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
+   * is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
+   * suppression stays, and its reason too unless the new one is stricter.
    *
    * @generated from rpc roster.v1.SuppressionService.AddSuppressions
    */

@@ -162,8 +162,8 @@ export const ExportSuppressionsResponseSchema = /*@__PURE__*/
 /**
  * Manages the suppressed addresses of the authenticated account. A suppression is created
  * when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
- * is changed, and by AddSuppressions and ImportSuppressions. Only a keyed hash of the address
- * is stored.
+ * is changed, by AddSuppressions and ImportSuppressions, and when a person unsubscribes with a
+ * link of a deleted subscriber. Only a keyed hash of the address is stored.
  *
  * A suppressed address cannot be subscribed: creations, changes to it and the statuses
  * UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
