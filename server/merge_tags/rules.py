@@ -1,8 +1,9 @@
 """Renders the merge tags of a template for one subscriber.
 
 A tag is `{{email}}`, `{{firstName}}`, `{{lastName}}`, `{{customFields.key}}`, `{{confirmUrl}}`
-or `{{unsubscribeUrl}}`. Each can have a fallback: `{{firstName | fallback: "friend"}}`. All other
-text, in braces or not, is unchanged.
+or `{{unsubscribeUrl}}`. Each can have a fallback: `{{firstName | fallback: "friend"}}`. A tag with
+another name of letters, digits, dots and underscores is unknown. All other text, in braces or not,
+is unchanged.
 
 A regular expression matches a whole tag, so a template is scanned once and inserted values are
 not scanned. Templates are untrusted input: the time is linear in the length of the template,
@@ -13,8 +14,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from ..errors import PublicUrlNotSet, invalid
@@ -24,9 +26,15 @@ from ..errors import PublicUrlNotSet, invalid
 MAX_INSERTED = 2_000_000
 # The mandatory line breaks of Unicode (UAX #14: BK, CR, LF, NL).
 _BREAKS = r"\n\v\f\r\x85\u2028\u2029"
+_WORDS = ("email", "firstName", "lastName", "confirmUrl", "unsubscribeUrl")
+_CUSTOM_FIELDS = "customFields."
 # A key is limited to the maximum length of custom field keys.
-_WORD = "email|firstName|lastName|confirmUrl|unsubscribeUrl"
-_NAME = rf"(?:(?P<word>{_WORD})|customFields\.(?P<key>[a-z0-9_]{{1,64}}+))"
+_KEY = re.compile(r"[a-z0-9_]{1,64}")
+# A name has a letter or a digit.
+_NAME = r"(?P<name>[._]*+[^\W_][\w.]*+)"
+# The maximum number of suggestions, and the longest name that is compared for one. Comparing takes
+# time in proportion to both.
+_MAX_SUGGESTIONS, _MAX_COMPARED = 20, 100
 _SPACES = r"[ \t]*+"
 # A character reference of HTML: &amp; or &#38; or &#x26;. Longer numbers are not characters, and
 # int() raises for more than 4,300 digits.
@@ -51,11 +59,12 @@ class Values(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """A rendered template, and the keys that the account does not have."""
+    """A rendered template, the unknown keys and names, and the nearest known names of some."""
 
     subject: str
     body: str
     unknown: list[str]
+    suggestions: dict[str, str]
 
 
 def render(subject: str, body: str, values: Values) -> Rendered:
@@ -64,7 +73,8 @@ def render(subject: str, body: str, values: Values) -> Rendered:
     A tag is replaced by its value, or else the fallback of the tag, even if that is "", or else
     the fallback of the field. Empty text is not a value; 0 and false are. An unknown key is
     replaced by nothing, even if the tag has a fallback, so that a misspelled key is noticed.
-    Unknown keys are listed once, in order of appearance, those of the subject first.
+    Another unknown name is replaced by the fallback of the tag, or else by nothing.
+    Unknown keys and names are listed once, in order of appearance, those of the subject first.
 
     Values in the body are HTML-escaped. In the subject, each run of line breaks and other
     control characters becomes one space, so that a value cannot start another header line.
@@ -72,20 +82,18 @@ def render(subject: str, body: str, values: Values) -> Rendered:
     Raises ValidationError if the inserted values are larger than `MAX_INSERTED`, or
     PublicUrlNotSet for the tag of a URL without one.
     """
-    unknown: dict[str, None] = {}
+    # The full names by what is listed.
+    unknown: dict[str, str] = {}
     insertion = _Insertion()
-    return Rendered(
-        _IN_SUBJECT.sub(
-            lambda tag: insertion.checked(
-                "subject", _CONTROLS.sub(" ", _text(tag, values, unknown))
-            ),
-            subject,
-        ),
-        _IN_BODY.sub(
-            lambda tag: insertion.checked("body", html.escape(_text(tag, values, unknown))), body
-        ),
-        list(unknown),
+    rendered_subject = _IN_SUBJECT.sub(
+        lambda tag: insertion.checked("subject", _CONTROLS.sub(" ", _text(tag, values, unknown))),
+        subject,
     )
+    rendered_body = _IN_BODY.sub(
+        lambda tag: insertion.checked("body", html.escape(_text(tag, values, unknown))), body
+    )
+    suggestions = _suggestions(unknown, values.fallbacks)
+    return Rendered(rendered_subject, rendered_body, list(unknown), suggestions)
 
 
 def link_tags(subject: str, body: str) -> set[str]:
@@ -93,7 +101,7 @@ def link_tags(subject: str, body: str) -> set[str]:
     if "Url" not in subject and "Url" not in body:
         return set()
     tags = (*_IN_SUBJECT.finditer(subject), *_IN_BODY.finditer(body))
-    return {tag["word"] for tag in tags if (tag["word"] or "").endswith("Url")}
+    return {tag["name"] for tag in tags} & {"confirmUrl", "unsubscribeUrl"}
 
 
 class _Insertion:
@@ -136,19 +144,50 @@ _IN_SUBJECT = _tag('"')
 _IN_BODY = _tag('"|&quot;')
 
 
-def _text(tag: re.Match[str], values: Values, unknown: dict[str, None]) -> str:
-    """Returns the replacement of a tag as plain text, and records an unknown key."""
-    key = tag["key"]
-    if key is None:
-        value, fallback = _built_in(tag["word"], values), ""
-    elif key in values.fallbacks:
+def _text(tag: re.Match[str], values: Values, unknown: dict[str, str]) -> str:
+    """Returns the replacement of a tag as plain text, and records an unknown key or name."""
+    name = tag["name"]
+    key = name.removeprefix(_CUSTOM_FIELDS)
+    fallback = ""
+    if name in _WORDS:
+        value = _built_in(name, values)
+    elif key != name and key in values.fallbacks:
         value, fallback = _value_text(values.custom.get(key, "")), values.fallbacks[key]
-    else:
-        unknown[key] = None
+    elif key != name and _KEY.fullmatch(key):
+        unknown.setdefault(key, name)
         return ""
+    else:
+        unknown.setdefault(name, name)
+        value = ""
     if value:
         return value
     return fallback if tag["quoted"] is None else _unquoted(tag["quoted"])
+
+
+def _suggestions(unknown: Mapping[str, str], keys: Iterable[str]) -> dict[str, str]:
+    """Returns the nearest known names of the first unknown ones, if there are similar ones."""
+    if not unknown:
+        return {}
+    custom = [_CUSTOM_FIELDS + key for key in keys]
+    known = {_letters(_last(name)): name for name in (*custom, *_WORDS)}
+    known |= {_letters(name): name for name in custom}
+    found = {}
+    for listed, name in [*unknown.items()][:_MAX_SUGGESTIONS]:
+        whole, last = _letters(name), _letters(_last(name))
+        similar = [whole] if whole in known else []
+        if not similar and len(last) <= _MAX_COMPARED:
+            similar = get_close_matches(last, known, 1)
+        if similar:
+            found[listed] = known[similar[0]]
+    return found
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[._]", "", name).lower()
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _built_in(word: str, values: Values) -> str:

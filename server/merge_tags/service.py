@@ -40,6 +40,7 @@ class MergeTagService(MergeTagServiceServicer):
             subject=rendered.subject,
             body=rendered.body,
             unknown=rendered.unknown,
+            suggestions=rendered.suggestions,
             headers=unsubscribe_headers(values.unsubscribe_url) if can_unsubscribe else None,
         )
 

@@ -68,7 +68,8 @@ class OperationService(OperationServiceServicer):
             ids = sorted(set(request.ids))
             total = len(ids)
         else:
-            filters = with_expression(Filter(), await self._filters.expression(texts))
+            expression = await self._filters.expression(texts, request.segment)
+            filters = with_expression(Filter(), expression)
             total = await self._database.read(partial(count_matches, account, filters))
         batch = BatchRequest(
             action,

@@ -99,7 +99,9 @@ class Steps:
             return StepResult.TAKEN
         try:
             expression = _expression(account_id, row, tx) if row.batch.texts else None
-        except ValidationError:
+        except ValidationError as error:
+            failed = {**row.failures, error.reason: max(row.total - row.processed, 0)}
+            row = row._replace(failed=orjson.dumps(failed).decode())
             store.end(account_id, row, State.FAILED, tx)
             return StepResult.ENDED
         ids = [each for each in selection.ids if each > row.after_id]
@@ -172,7 +174,7 @@ class Steps:
 def _expression(account_id: str, row: OperationRow, tx: Transaction) -> FilterExpression:
     """Returns the filter of an operation.
 
-    Raises ValidationError if a custom field in it does not exist.
+    Raises ValidationError if a custom field in it does not exist or has another type.
     """
     tree = joined(And, [parsed(text) for text in row.batch.texts])
     return filter_expression(tree, custom_field_types(account_id, tx))

@@ -36,9 +36,14 @@ class SqliteDialect:
         query: Node = fn.JSON_GROUP_OBJECT(key, value)
         return query
 
-    def domain_of(self, address: Field) -> Node:
+    def domain_of(self, address: Node) -> Node:
         query: Node = fn.SUBSTR(address, fn.INSTR(address, SQL("'@'")) + SQL("1"))
         return query
+
+    def domain_in_scan(self, address: Field) -> Node:
+        # The operator + keeps SQLite from the index of domains. It does not contain the address,
+        # so that SQLite would read the row of each entry.
+        return self.domain_of(NodeList((SQL("+"), address), glue=""))
 
     def text_of(self, value: Field) -> Node:
         return Expression(value, "->>", SQL("'$'"))
@@ -84,9 +89,13 @@ class PostgresDialect:
         query: Node = fn.JSON_OBJECT_AGG(key, value).cast("text")
         return query
 
-    def domain_of(self, address: Field) -> Node:
+    def domain_of(self, address: Node) -> Node:
         query: Node = fn.SPLIT_PART(address, SQL("'@'"), SQL("2"))
         return query
+
+    def domain_in_scan(self, address: Field) -> Node:
+        # PostgreSQL has statistics of the domains, and reads their index only if that is faster.
+        return self.domain_of(address)
 
     def text_of(self, value: Field) -> Node:
         text = Expression(value.cast("json"), "#>>", SQL("'{}'"))

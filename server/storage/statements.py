@@ -60,8 +60,11 @@ class Dialect(Protocol):
     def texts_of(self, key: Field, value: Field) -> Node:
         """Builds a JSON object from a group of keys and texts; {} or null if it is empty."""
 
-    def domain_of(self, address: Field) -> Node:
+    def domain_of(self, address: Node) -> Node:
         """Selects the part of an email address after the at sign."""
+
+    def domain_in_scan(self, address: Field) -> Node:
+        """Selects the domain in a scan of subscribers, if many of them can have it."""
 
     def text_of(self, value: Field) -> Node:
         """Selects the text of a JSON string."""

@@ -66,7 +66,7 @@ def test_render_returns_subject_body_and_unknown_keys(
         ("{{customFields.born}}", "1815-12-10"),
         ('{{firstName | fallback: "friend"}}', "Ada"),
         ('{{customFields.town | fallback: "home"}}', "Paris"),
-        ("{{town}} {{FirstName}} {{customFields.}} {{ }} {{{x}}} }} {{", None),
+        ("{{first-name}} {{first name}} {{ }} {{.}} {{ä|b}} }} {{", None),
         ("{customFields.town} {% if x %} {{#each}}", None),
         ("", None),
     ],
@@ -188,6 +188,27 @@ def test_unknown_keys_are_removed_and_listed_once_in_order(
     )
 
     assert rendered == {"subject": "!Paris", "body": "[]", "unknown": ["zip", "area", "abc"]}
+
+
+def test_misspelled_names_are_removed_and_listed_with_suggestions(
+    account: Account, ada: dict[str, Any]
+) -> None:
+    rendered = render(
+        account,
+        ada,
+        subject='Dear {{firstname}}{{ nickname | fallback: "friend" }}',
+        body="[{{unsubscribe_url}}{{subscriber.firstName}}{{customFields.twon}}{{x1}}]",
+    )
+
+    unknown = ["firstname", "nickname", "unsubscribe_url", "subscriber.firstName", "twon", "x1"]
+    suggestions = rendered.pop("suggestions")
+    assert rendered == {"subject": "Dear friend", "body": "[]", "unknown": unknown}
+    assert suggestions == {
+        "firstname": "firstName",
+        "unsubscribe_url": "unsubscribeUrl",
+        "subscriber.firstName": "firstName",
+        "twon": "customFields.town",
+    }
 
 
 def test_deleted_custom_field_is_unknown(account: Account, ada: dict[str, Any]) -> None:

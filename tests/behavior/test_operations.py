@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from roster.v1 import operations_pb2 as pb
 
+from server.operations import store
+from server.operations.rules import ActionKind, BatchRequest
+
 from ..cases import each
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, to_json
@@ -198,6 +201,25 @@ def test_a_deleted_custom_field_ends_an_operation(account: Account) -> None:
         operation = account.ok("GetOperation", id=operation["id"])["operation"]
 
     assert operation["state"] in ("FAILED", "SUCCEEDED")
+
+
+def test_operation_whose_filter_is_no_longer_valid_changes_nobody_and_says_why(
+    account: Account,
+) -> None:
+    create_field(account, "Age", "TEXT")
+    create_people(account, "ada")
+    texts = ["NOT customFields.age > 30"]
+    batch = BatchRequest(
+        ActionKind.DELETE, True, texts[0], "", texts, dry_run=False, key_id="", by_admin=False
+    )
+    with account.service.unit_of_work() as tx:
+        operation = {"id": store.create(account.id, batch, None, 1, tx).id, "done": False}
+
+    failed = ended(account, operation)
+
+    assert (failed["state"], failed["processed"]) == ("FAILED", 0)
+    assert failed["failed"] == [{"reason": "VALIDATION_ERROR", "total": 1}]
+    assert account.ok("ListSubscribers")["total"] == 1
 
 
 def test_waiting_operation_follows_a_renamed_tag(account: Account) -> None:

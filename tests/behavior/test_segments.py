@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from server.segments import store
+from server.subscribers.filters.expression import parsed
+
 from ..cases import each
 from ..conftest import Account
 from .helpers import MISSING_ID, create_field, create_subscriber
@@ -209,3 +212,30 @@ def test_an_account_has_at_most_500_segments(account: Account) -> None:
 
     assert error.status == 409
     assert account.ok("ListSegments")["total"] == 500
+
+
+def test_segment_whose_filter_is_no_longer_valid_matches_nobody_and_says_why(
+    account: Account,
+) -> None:
+    create_field(account, "Age", "TEXT")
+    create_subscriber(account, "ada@example.com", customFields={"age": "9"})
+    text = "customFields.age > 30"
+    with account.service.unit_of_work() as tx:
+        segment = store.create(account.id, "old", text, parsed(text), "", tx).id
+
+    for rpc, request in (
+        ("ListSubscribers", {"segment": segment, "filter": "email:*"}),
+        ("ExportSubscribers", {"segment": segment}),
+        ("GetStatistics", {"segments": [segment]}),
+        ("BatchChangeSubscribers", {"segment": segment, "action": {"delete": True}}),
+    ):
+        error = account.fails("ValidationError", rpc, **request)
+        assert error.violations == [("segment", "INVALID_TYPE")], rpc
+        (detail,) = error.body["error"]["details"]
+        assert detail["message"] == (
+            "is no longer valid: filter must quote the value of a TEXT field, or change its"
+            " dataType to NUMBER (column 20)"
+        )
+    both = account.fails("ValidationError", "ListSubscribers", segment=segment, filter="status =")
+    assert both.violations == [("filter", "INVALID_FORMAT")]
+    assert filter_of(account, {"id": segment}) == text

@@ -130,3 +130,19 @@ def test_filter_reads_only_the_own_account(account: Account, other_account: Acco
 
     assert listed(account, filter="tags:vip OR tags:news OR email:*") == ["me@example.com"]
     account.fails("ValidationError", "ListSubscribers", filter="customFields.plan:*")
+
+
+def test_number_is_not_compared_in_the_order_of_text(account: Account) -> None:
+    create_field(account, "Age", "TEXT")
+    for age in ("9", "30", "100"):
+        create_subscriber(account, f"p{age}@example.com", customFields={"age": age})
+    text = "customFields.age >= 30"
+
+    for rpc in ("ListSubscribers", "ExportSubscribers"):
+        error = account.fails("ValidationError", rpc, filter=text)
+        assert error.status == 400
+        assert error.violations == [("filter", "INVALID_TYPE")]
+    (detail,) = error.body["error"]["details"]
+    assert detail["message"].endswith("to NUMBER (column 21)")
+    account.fails("ValidationError", "CreateSegment", name="old", filter=text)
+    assert listed(account, filter='customFields.age = "30"') == ["p30@example.com"]

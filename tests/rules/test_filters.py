@@ -117,6 +117,18 @@ def error_of(text: str) -> tuple[str, str]:
         ("customFields.score=1_0", "INVALID_TYPE", "with a number"),
         ("customFields.score=1e999", "INVALID_TYPE", "with a number"),
         ("customFields.active=1", "INVALID_TYPE", "with true or false (column 21)"),
+        (
+            'customFields.score="ten"',
+            "INVALID_TYPE",
+            "must change the dataType to TEXT, or compare",
+        ),
+        ("customFields.plan>=30", "INVALID_TYPE", "must quote the value of a TEXT field, or"),
+        ("customFields.plan>=30", "INVALID_TYPE", "its dataType to NUMBER (column 20)"),
+        ("NOT customFields.plan=-1.5e3", "INVALID_TYPE", "to NUMBER (column 23)"),
+        ("customFields.plan!=True", "INVALID_TYPE", "to BOOLEAN (column 20)"),
+        ("customFields.plan<2026-01-31", "INVALID_TYPE", "to DATE (column 19)"),
+        ("firstName>5", "INVALID_TYPE", "must quote the value of a text field"),
+        ("customFields.born>30", "INVALID_FORMAT", "with a timestamp such as"),
         ("customFields.active>true", "INVALID_VALUE", "one of the operators != : ="),
         ("customFields.born=x", "INVALID_FORMAT", "with a timestamp such as"),
     ],
@@ -127,6 +139,23 @@ def test_invalid_filter_is_rejected_with_its_column(text: str, code: str, messag
     assert actual == code
     assert message in full_message
     assert "(column " in full_message
+
+
+@each(
+    "text",
+    (
+        'customFields.plan >= "30"',
+        "customFields.plan = 30*",
+        "customFields.plan = v30",
+        'customFields.plan = "true"',
+        'customFields.plan < "2026-01-31"',
+        'customFields.score > "30"',
+        "firstName = 30",
+        "tags:2026 AND email.domain = 163.com",
+    ),
+)
+def test_literal_of_the_type_of_the_field_is_accepted(text: str) -> None:
+    assert filter_expression(parse(text), TYPES)
 
 
 def test_filter_has_at_most_fifty_comparisons() -> None:

@@ -14,6 +14,7 @@ from peewee import SQL
 from playhouse.postgres_ext import Psycopg3Database
 
 from server.clock import system_clock
+from server.emails import Email
 from server.ids import Ids
 from server.storage.databases import bring_up_to_date, unit_of_work
 from server.storage.postgres.connection import connect
@@ -21,6 +22,7 @@ from server.storage.postgres.transaction import DIALECT, begin_reading, undo
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
+from server.subscribers.filters import store_candidates
 from server.subscribers.filters.expression import filter_expression
 from server.subscribers.filters.syntax import parse
 from server.subscribers.store_filter import Filter, with_expression
@@ -276,6 +278,35 @@ def test_few_addresses_with_a_domain_are_found_by_their_index(
     assert of_domains
     for step in of_domains:
         assert index in {node.get("Index Name") for node in step.nodes}, step
+
+
+@each_order
+def test_page_and_total_of_a_common_domain_read_the_index_of_domains(
+    postgres: Postgres, descending: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 20)
+    url, common = postgres.new_roster(), range(0, ROWS, 10)
+    people = many_subscribers()
+    for number in common:
+        text = f"u{number}@y.de"
+        people[number] = people[number]._replace(email=Email(text, text))
+    with unit_of_work(url) as own, small_buckets():
+        field(OURS, own)
+        SUBSCRIBERS.create_many(OURS, people, own)
+    with closing(connect(url)) as opened:
+        opened.execute_sql("VACUUM ANALYZE")
+        begin_reading(opened)
+        tx = RecordingTransaction(opened)
+        filters = with_expression(Filter(), filter_expression(parse("email.domain=y.de"), {}))
+        found = page(OURS, filters, PagePosition(LIMIT, descending=descending), tx)
+        undo(opened)
+
+    assert found.total == len(common)
+    of_domains = [step for step in tx.recorded if "split_part" in step.sql.lower()]
+    assert len(of_domains) == 3
+    for step in of_domains:
+        assert "subscriber_by_domain" in {node.get("Index Name") for node in step.nodes}, step
+        assert not [node for node in step.nodes if node["Node Type"] == "Sort"], step
 
 
 def test_table_scan_is_detected(tx: RecordingTransaction) -> None:

@@ -172,8 +172,52 @@ def test_few_addresses_with_a_domain_are_found_by_their_index(
     assert any("USING PRIMARY KEY (account_id=? AND id=?)" in line for line in rows.plan), rows
 
 
-@each("text", ("email.domain=example.com", 'email.domain="ex*"', 'email.domain="bü*"'))
-def test_many_addresses_with_a_domain_are_scanned_in_order(
+@pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
+def test_page_of_a_common_domain_reads_the_index_of_domains_in_order(
+    recording: RecordingTransaction, descending: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 0)
+    position = PagePosition(1, descending=descending)
+    *_, ids, _ = steps(recording, "email.domain=example.com", position)
+
+    index = "COVERING INDEX subscriber_by_domain (account_id=? AND <expr>=?)"
+    assert any(index in line for line in ids.plan), ids
+    assert not any("TEMP B-TREE" in line for line in ids.plan), ids
+
+
+@each(
+    "text",
+    (
+        "email.domain=example.com",
+        "NOT email.domain=example.com",
+        'email.domain="ex*"',
+        "email.domain=example.com AND tags:vip",
+        "email.domain=example.com OR email.domain=example.org",
+    ),
+)
+def test_total_of_a_common_domain_does_not_read_the_row_of_each_subscriber(
+    recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 0)
+    *_, total = steps(recording, text, PagePosition(1))
+
+    # SQLite reads the row for each entry of an index of an expression, even if it contains all.
+    assert "COUNT" in total.sql
+    assert not any("subscriber_by_domain" in line for line in total.plan), total
+
+
+def test_few_addresses_with_a_domain_are_not_counted_in_halves(
+    recording: RecordingTransaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_paging, "MIN_HALF", 1)
+    position = PagePosition(1, after="0" * 26)
+    found = steps(recording, "email.domain=example.com AND tags:vip", position)
+
+    assert len([step for step in found if 'AS "ids"' in step.sql]) == 1, found
+
+
+@each("text", ('email.domain="ex*"', 'email.domain="bü*"'))
+def test_many_addresses_with_a_prefix_of_domains_are_scanned_in_order(
     recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 0)

@@ -78,6 +78,9 @@ _VALUE_KINDS = {
     DataType.BOOLEAN: Kind.BOOLEAN_VALUE,
     DataType.DATE: Kind.DATE_VALUE,
 }
+# The start of messages about text that is compared with a field of another type.
+_TO_TEXT = "must change the dataType to TEXT, or"
+_MAX_NAME = 40
 _BOOLEANS = {"true": 1, "false": 0}
 _TIMES = ("created_at", "updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at")
 _TIMES_BY_NAME = {alias: name for name in _TIMES for alias in (name, json_name(name))}
@@ -198,6 +201,9 @@ class _Conditions:
         _check_operator(comparison, _OPERATORS.get(kind, _ANY_ORDER))
         if _is_present(comparison):
             return Condition(kind, "present", column=column)
+        if comparison.operator not in _EQUALITY and _literal_type(comparison) is not DataType.TEXT:
+            message = "must quote the value of a text field"
+            raise fault("INVALID_TYPE", message, comparison.value_column)
         if comparison.is_prefix:
             if comparison.operator not in ("=", ":"):
                 _check_not_prefix(comparison)
@@ -220,6 +226,7 @@ class _Conditions:
         if _is_present(comparison):
             return Condition(kind, "present", key_parameter)
         if kind is Kind.TEXT_VALUE:
+            _check_is_text(comparison)
             if len(comparison.value) >= TEXT_KEY_LENGTH:
                 kind = Kind.LONG_TEXT_VALUE
             condition = self._text(comparison, kind)
@@ -233,8 +240,8 @@ class _Conditions:
         else:
             value = _BOOLEANS.get(comparison.value.lower())
             if value is None:
-                column = comparison.value_column
-                raise fault("INVALID_TYPE", f"must compare {key} with true or false", column)
+                message = f"{_TO_TEXT} compare {_name(comparison)} with true or false"
+                raise fault("INVALID_TYPE", message, comparison.value_column)
         parameters = key_parameter + self._parameters(value)
         return Condition(kind, _sql(comparison.operator), parameters)
 
@@ -260,6 +267,30 @@ def _check_operator(comparison: Comparison, operators: frozenset[str]) -> None:
         raise fault("INVALID_VALUE", message, comparison.column)
 
 
+def _literal_type(comparison: Comparison) -> DataType:
+    """Returns the type of a value: TEXT if it is quoted or a prefix, or has no other type."""
+    value = comparison.value
+    if comparison.is_quoted or comparison.is_prefix:
+        return DataType.TEXT
+    if _NUMBER.fullmatch(value):
+        return DataType.NUMBER
+    if value.lower() in _BOOLEANS:
+        return DataType.BOOLEAN
+    return DataType.TEXT if parse_timestamp(value) is None else DataType.DATE
+
+
+def _check_is_text(comparison: Comparison) -> None:
+    literal = _literal_type(comparison)
+    if literal is not DataType.TEXT:
+        message = f"must quote the value of a TEXT field, or change its dataType to {literal.name}"
+        raise fault("INVALID_TYPE", message, comparison.value_column)
+
+
+def _name(comparison: Comparison) -> str:
+    """Returns the name of a field for a message, which must not become longer than details can."""
+    return comparison.field if len(comparison.field) <= _MAX_NAME else "the field"
+
+
 def _check_not_prefix(comparison: Comparison) -> None:
     if comparison.is_prefix:
         message = f"cannot compare {comparison.field} with a prefix"
@@ -279,7 +310,7 @@ def _number(comparison: Comparison) -> float:
     is_number = not comparison.is_prefix and _NUMBER.fullmatch(comparison.value)
     number = float(comparison.value) if is_number else float("nan")
     if not isfinite(number):
-        message = f"must compare {comparison.field} with a number"
+        message = f"{_TO_TEXT} compare {_name(comparison)} with a number"
         raise fault("INVALID_TYPE", message, comparison.value_column)
     return number
 

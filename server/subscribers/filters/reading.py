@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ...caller import account_id
 from ...custom_fields.store import types as custom_field_types
-from ...errors import SegmentNotFound
+from ...errors import Detail, SegmentNotFound, ValidationError
 from ...ids import checked_id
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -32,10 +32,10 @@ class FilterExpressions:
     async def read(self, text: str, segment: str) -> FilterExpression | None:
         """Returns the conditions of a filter and of a segment, or None if both are empty.
 
-        Raises ValidationError for `filter`, SegmentNotFound or SegmentWithoutFilter.
+        Raises ValidationError for `filter` or `segment`, SegmentNotFound or SegmentWithoutFilter.
         """
         texts = await self.texts(text, segment)
-        return await self.expression(texts) if texts else None
+        return await self.expression(texts, segment) if texts else None
 
     async def texts(self, text: str, segment: str) -> list[str]:
         """Returns the filter and that of the segment, without empty ones."""
@@ -48,8 +48,27 @@ class FilterExpressions:
         """Returns the filter of a segment. Raises SegmentNotFound or SegmentWithoutFilter."""
         return self._segments.filter_of(account_id, checked_id(segment, SegmentNotFound), tx)
 
-    async def expression(self, texts: Sequence[str]) -> FilterExpression:
-        """Returns the conditions of filters that must all match. Raises ValidationError."""
+    async def expression(self, texts: Sequence[str], segment: str) -> FilterExpression:
+        """Returns the conditions of filters that must all match; the last is of a segment, if any.
+
+        Raises ValidationError for `filter`, or for `segment` if its filter is no longer valid.
+        """
+        try:
+            return await self._expression(texts)
+        except ValidationError as error:
+            if not segment:
+                raise
+            details = error.details
+        if len(texts) > 1:
+            await self._expression(texts[:-1])
+        raise ValidationError(
+            [
+                Detail("segment", each.code, f"is no longer valid: filter {each.message}")
+                for each in details
+            ]
+        )
+
+    async def _expression(self, texts: Sequence[str]) -> FilterExpression:
         tree, types = joined(And, [parsed(text) for text in texts]), {}
         if uses_custom_fields(tree):
             types = await self._database.read(partial(custom_field_types, account_id()))

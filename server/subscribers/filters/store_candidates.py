@@ -17,7 +17,12 @@ from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
 from ..rules import search_text
 from .expression import LAST_CHARACTER, Condition, FilterExpression, Kind
-from .store_conditions import is_address_prefix, select_candidates, select_with_domain
+from .store_conditions import (
+    is_address_prefix,
+    is_domain,
+    select_candidates,
+    select_with_domain,
+)
 from .tree import And, Or, comparisons, mapped
 
 # The most candidates to look up, a fraction of the subscribers that a scan reads in that time
@@ -36,12 +41,18 @@ def _candidates(column: str, _dialect: Dialect) -> Any:
     return select_candidates(column, "key", "key_end")
 
 
+def _with_domain(condition: Condition, dialect: Dialect) -> Any:
+    id_, query = select_with_domain(condition, dialect)
+    # In order, because PostgreSQL would otherwise read the index of all addresses.
+    return query.order_by(id_) if is_domain(condition) else query
+
+
 _COUNT_FIRST_NAMES, _COUNT_LAST_NAMES, _COUNT_ADDRESSES = [
     Statement(partial(_count, partial(_candidates, column)))
     for column in ("first_name", "last_name", "email_key")
 ]
 _COUNT_DOMAIN, _COUNT_DOMAINS, _COUNT_DOMAINS_IN_UNICODE = [
-    Statement(partial(_count, partial(select_with_domain, condition)))
+    Statement(partial(_count, partial(_with_domain, condition)))
     for condition in (
         Condition(Kind.DOMAIN, "=", ("key",), "email_key"),
         Condition(Kind.DOMAIN, "prefix", ("key", "key_end"), "email_key"),

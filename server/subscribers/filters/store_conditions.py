@@ -59,10 +59,10 @@ def condition_of(
         case Kind.EMAIL:
             return _email(condition, one, id_, is_required=is_required)
         case Kind.RARE_DOMAIN if is_required:
-            return _within(id_, select_with_domain(condition, dialect))
+            return _within(id_, select_with_domain(condition, dialect)[1])
         case Kind.DOMAIN | Kind.RARE_DOMAIN:
-            domain = dialect.domain_of(getattr(one, condition.column))
-            return _in_scan(_compared(domain, condition))
+            compared = _compared(dialect.domain_in_scan(getattr(one, condition.column)), condition)
+            return compared if is_required else _in_scan(compared)
         case Kind.COLUMN | Kind.ADDRESS:
             return _column(condition, one, id_, is_required=is_required)
         case Kind.NAME:
@@ -102,6 +102,11 @@ def without_index(id_: Field) -> Any:
     return Expression(id_, OP.CONCAT, SQL("''"))
 
 
+def is_domain(tree: Any) -> bool:
+    """Whether a condition is a whole domain, whose index has the subscribers in order of ID."""
+    return isinstance(tree, Condition) and (tree.kind, tree.operator) == (Kind.DOMAIN, "=")
+
+
 def is_status(tree: Any) -> bool:
     return isinstance(tree, Condition) and tree.column == "status"
 
@@ -125,14 +130,14 @@ def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
     return _within(id_, keys + unicode_keys)
 
 
-def select_with_domain(condition: Condition, dialect: Dialect) -> Any:
-    """Selects the IDs of subscribers by a domain or a prefix of domains.
+def select_with_domain(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the column of IDs, and the query that selects it by a domain or a prefix of domains.
 
     A prefix in Unicode is compared with all addresses that have an international domain.
     """
     other = Subscriber.alias()
     key = getattr(other, condition.column)
-    return other.select(other.id).where(
+    return other.id, other.select(other.id).where(
         (other.account_id == param("account_id"))
         # Lets SQLite use the index of addresses with an international domain.
         & key.is_null(False)

@@ -23,7 +23,9 @@ from .store_conditions import (
     condition_of,
     is_address,
     is_address_prefix,
+    is_domain,
     is_status,
+    select_with_domain,
     selected_ids,
     selects_few,
     without_index,
@@ -64,6 +66,10 @@ class _IdSet(NamedTuple):
 
 def select_matching(tree: Any, bound: Bound, dialect: Dialect, *, descending: bool = False) -> Any:
     """Selects the IDs of the subscribers within bounds that match a tree, in order."""
+    if is_domain(tree):
+        # Its index is in order. To count many, a scan takes less time on SQLite.
+        id_, query = select_with_domain(tree, dialect)
+        return bound(query, id_).order_by(id_.desc() if descending else id_)
     found = _converted(tree, bound, dialect)
     query = _others(found.query, bound) if found.is_complement else found.query
     return query.order_by(SQL("1 DESC" if descending else "1"))

@@ -83,7 +83,8 @@ class _Tree(Transformer[Token, Any]):
 
     def comparison(self, field: Token, operator: Token, value: Token) -> Comparison:
         column = (value.start_pos or 0) + 1
-        text = value.value[1:-1] if value.type == "STRING" else value.value
+        is_quoted = value.type == "STRING"
+        text = value.value[1:-1] if is_quoted else value.value
         wildcard = _WILDCARD.search(text)
         if wildcard is not None and wildcard.end() < len(text):
             message = "can contain * only at the end of a value; \\* is an asterisk"
@@ -92,7 +93,14 @@ class _Tree(Transformer[Token, Any]):
         plain = _ESCAPED.sub(r"\1", text[:-1] if is_prefix else text)
         start = (field.start_pos or 0) + 1
         return Comparison(
-            field.value, operator.value, plain, is_prefix, start, column, len(value.value)
+            field.value,
+            operator.value,
+            plain,
+            is_prefix,
+            start,
+            column,
+            len(value.value),
+            is_quoted,
         )
 
 

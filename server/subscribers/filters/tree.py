@@ -13,7 +13,7 @@ class Comparison(NamedTuple):
     """A comparison of a field with a value. Columns are characters from 1.
 
     `is_prefix` is whether the value ends with an asterisk, which it then does not contain.
-    `value_length` is the length of the value in the text, with quotes.
+    `value_length` is the length of the value in the text, with quotes if `is_quoted`.
     """
 
     field: str
@@ -23,6 +23,7 @@ class Comparison(NamedTuple):
     column: int
     value_column: int
     value_length: int
+    is_quoted: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,13 +97,16 @@ type RenderMergeTagsResponse struct {
 	Subject string `protobuf:"bytes,1,opt,name=subject,proto3" json:"subject,omitempty"`
 	// The rendered body.
 	Body string `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
-	// Keys in merge tags that are not custom fields of the account, in order of appearance.
-	// These merge tags are rendered as empty strings.
+	// Unknown names in merge tags, in order of appearance. For a custom field that the account
+	// does not have, it is the key.
 	Unknown []string `protobuf:"bytes,3,rep,name=unknown,proto3" json:"unknown,omitempty"`
 	// Header fields of the mail by name: List-Unsubscribe and List-Unsubscribe-Post, with
 	// which mailbox providers offer to unsubscribe (RFC 8058). Absent unless the template
 	// contains {{unsubscribeUrl}}.
-	Headers       map[string]string `protobuf:"bytes,4,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Headers map[string]string `protobuf:"bytes,4,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Nearest known names of the first 20 elements of unknown, by element. Those without a
+	// similar name are left out. Absent if empty.
+	Suggestions   map[string]string `protobuf:"bytes,5,rep,name=suggestions,proto3" json:"suggestions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -166,6 +169,13 @@ func (x *RenderMergeTagsResponse) GetHeaders() map[string]string {
 	return nil
 }
 
+func (x *RenderMergeTagsResponse) GetSuggestions() map[string]string {
+	if x != nil {
+		return x.Suggestions
+	}
+	return nil
+}
+
 var File_roster_v1_merge_tags_proto protoreflect.FileDescriptor
 
 const file_roster_v1_merge_tags_proto_rawDesc = "" +
@@ -174,13 +184,17 @@ const file_roster_v1_merge_tags_proto_rawDesc = "" +
 	"\x16RenderMergeTagsRequest\x12N\n" +
 	"\asubject\x18\x01 \x01(\tB4\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18(Hello {{firstName | fallback: \"friend\"}}R\asubject\x12U\n" +
 	"\x04body\x18\x02 \x01(\tBA\xbaH\x06r\x04\x18\xa0\xc2\x1e\xaa\xb5\x180<p>You like {{customFields.favorite_color}}.</p>е\x18\x01R\x04body\x12I\n" +
-	"\rsubscriber_id\x18\x03 \x01(\tB$\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\"\xab\x03\n" +
+	"\rsubscriber_id\x18\x03 \x01(\tB$\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\"\xe7\x04\n" +
 	"\x17RenderMergeTagsResponse\x12'\n" +
 	"\asubject\x18\x01 \x01(\tB\r\xaa\xb5\x18\tHello AdaR\asubject\x12-\n" +
 	"\x04body\x18\x02 \x01(\tB\x19\xaa\xb5\x18\x15<p>You like blue.</p>R\x04body\x12 \n" +
 	"\aunknown\x18\x03 \x03(\tB\x06\xaa\xb5\x18\x02[]R\aunknown\x12\xd9\x01\n" +
-	"\aheaders\x18\x04 \x03(\v2/.roster.v1.RenderMergeTagsResponse.HeadersEntryB\x8d\x01\xaa\xb5\x18\x84\x01{\"List-Unsubscribe\": \"<https://news.example.com/u/EhQ3fJ9tVb6rKzP1wMxC7yNs>\", \"List-Unsubscribe-Post\": \"List-Unsubscribe=One-Click\"}\x80\xb6\x18\x01R\aheaders\x1a:\n" +
+	"\aheaders\x18\x04 \x03(\v2/.roster.v1.RenderMergeTagsResponse.HeadersEntryB\x8d\x01\xaa\xb5\x18\x84\x01{\"List-Unsubscribe\": \"<https://news.example.com/u/EhQ3fJ9tVb6rKzP1wMxC7yNs>\", \"List-Unsubscribe-Post\": \"List-Unsubscribe=One-Click\"}\x80\xb6\x18\x01R\aheaders\x12z\n" +
+	"\vsuggestions\x18\x05 \x03(\v23.roster.v1.RenderMergeTagsResponse.SuggestionsEntryB#\xaa\xb5\x18\x1b{\"first_name\": \"firstName\"}\x80\xb6\x18\x01R\vsuggestions\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a>\n" +
+	"\x10SuggestionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x012\xa2\x01\n" +
 	"\x0fMergeTagService\x12\x8e\x01\n" +
@@ -199,21 +213,23 @@ func file_roster_v1_merge_tags_proto_rawDescGZIP() []byte {
 	return file_roster_v1_merge_tags_proto_rawDescData
 }
 
-var file_roster_v1_merge_tags_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_roster_v1_merge_tags_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_roster_v1_merge_tags_proto_goTypes = []any{
 	(*RenderMergeTagsRequest)(nil),  // 0: roster.v1.RenderMergeTagsRequest
 	(*RenderMergeTagsResponse)(nil), // 1: roster.v1.RenderMergeTagsResponse
 	nil,                             // 2: roster.v1.RenderMergeTagsResponse.HeadersEntry
+	nil,                             // 3: roster.v1.RenderMergeTagsResponse.SuggestionsEntry
 }
 var file_roster_v1_merge_tags_proto_depIdxs = []int32{
 	2, // 0: roster.v1.RenderMergeTagsResponse.headers:type_name -> roster.v1.RenderMergeTagsResponse.HeadersEntry
-	0, // 1: roster.v1.MergeTagService.RenderMergeTags:input_type -> roster.v1.RenderMergeTagsRequest
-	1, // 2: roster.v1.MergeTagService.RenderMergeTags:output_type -> roster.v1.RenderMergeTagsResponse
-	2, // [2:3] is the sub-list for method output_type
-	1, // [1:2] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	3, // 1: roster.v1.RenderMergeTagsResponse.suggestions:type_name -> roster.v1.RenderMergeTagsResponse.SuggestionsEntry
+	0, // 2: roster.v1.MergeTagService.RenderMergeTags:input_type -> roster.v1.RenderMergeTagsRequest
+	1, // 3: roster.v1.MergeTagService.RenderMergeTags:output_type -> roster.v1.RenderMergeTagsResponse
+	3, // [3:4] is the sub-list for method output_type
+	2, // [2:3] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_merge_tags_proto_init() }
@@ -228,7 +244,7 @@ func file_roster_v1_merge_tags_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_merge_tags_proto_rawDesc), len(file_roster_v1_merge_tags_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

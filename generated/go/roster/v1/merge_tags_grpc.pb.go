@@ -40,7 +40,12 @@ type MergeTagServiceClient interface {
 	// is missing, the fallback of the merge tag is rendered, then the fallback of the
 	// custom field, then an empty string. 0 and false are values. Values in the body are
 	// HTML-escaped. In values in the subject, line breaks and other control characters
-	// become spaces. Other text in braces is left unchanged.
+	// become spaces.
+	//
+	// Any other name of letters, digits, dots and underscores, such as {{first_name}}, is
+	// unknown: it is listed in unknown, and rendered as its fallback or an empty string. An
+	// unknown custom field is rendered as an empty string. Other text in braces is left
+	// unchanged.
 	RenderMergeTags(ctx context.Context, in *RenderMergeTagsRequest, opts ...grpc.CallOption) (*RenderMergeTagsResponse, error)
 }
 
@@ -78,7 +83,12 @@ type MergeTagServiceServer interface {
 	// is missing, the fallback of the merge tag is rendered, then the fallback of the
 	// custom field, then an empty string. 0 and false are values. Values in the body are
 	// HTML-escaped. In values in the subject, line breaks and other control characters
-	// become spaces. Other text in braces is left unchanged.
+	// become spaces.
+	//
+	// Any other name of letters, digits, dots and underscores, such as {{first_name}}, is
+	// unknown: it is listed in unknown, and rendered as its fallback or an empty string. An
+	// unknown custom field is rendered as an empty string. Other text in braces is left
+	// unchanged.
 	RenderMergeTags(context.Context, *RenderMergeTagsRequest) (*RenderMergeTagsResponse, error)
 	mustEmbedUnimplementedMergeTagServiceServer()
 }

@@ -39,8 +39,8 @@ const (
 	Operation_SUCCEEDED Operation_State = 2
 	// The operation was canceled.
 	Operation_CANCELLED Operation_State = 3
-	// A tag or custom field that the filter names was deleted. Changes that were made are
-	// kept.
+	// A tag or custom field that the filter names was deleted, or the filter is no longer
+	// valid: then failed contains the remaining subscribers. Changes that were made are kept.
 	Operation_FAILED Operation_State = 4
 )
 

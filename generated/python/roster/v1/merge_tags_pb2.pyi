@@ -76,18 +76,39 @@ class RenderMergeTagsResponse(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class SuggestionsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     SUBJECT_FIELD_NUMBER: _builtins.int
     BODY_FIELD_NUMBER: _builtins.int
     UNKNOWN_FIELD_NUMBER: _builtins.int
     HEADERS_FIELD_NUMBER: _builtins.int
+    SUGGESTIONS_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
     """The rendered subject."""
     body: _builtins.str
     """The rendered body."""
     @_builtins.property
     def unknown(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Keys in merge tags that are not custom fields of the account, in order of appearance.
-        These merge tags are rendered as empty strings.
+        """Unknown names in merge tags, in order of appearance. For a custom field that the account
+        does not have, it is the key.
         """
 
     @_builtins.property
@@ -97,6 +118,12 @@ class RenderMergeTagsResponse(_message.Message):
         contains {{unsubscribeUrl}}.
         """
 
+    @_builtins.property
+    def suggestions(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Nearest known names of the first 20 elements of unknown, by element. Those without a
+        similar name are left out. Absent if empty.
+        """
+
     def __init__(
         self,
         *,
@@ -104,10 +131,11 @@ class RenderMergeTagsResponse(_message.Message):
         body: _builtins.str = ...,
         unknown: _abc.Iterable[_builtins.str] | None = ...,
         headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        suggestions: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "headers", b"headers", "subject", b"subject", "unknown", b"unknown"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "headers", b"headers", "subject", b"subject", "suggestions", b"suggestions", "unknown", b"unknown"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -44,7 +44,12 @@ class MergeTagServiceStub:
     is missing, the fallback of the merge tag is rendered, then the fallback of the
     custom field, then an empty string. 0 and false are values. Values in the body are
     HTML-escaped. In values in the subject, line breaks and other control characters
-    become spaces. Other text in braces is left unchanged.
+    become spaces.
+
+    Any other name of letters, digits, dots and underscores, such as {{first_name}}, is
+    unknown: it is listed in unknown, and rendered as its fallback or an empty string. An
+    unknown custom field is rendered as an empty string. Other text in braces is left
+    unchanged.
     """
 
 @_typing.type_check_only
@@ -63,7 +68,12 @@ class MergeTagServiceAsyncStub(MergeTagServiceStub):
     is missing, the fallback of the merge tag is rendered, then the fallback of the
     custom field, then an empty string. 0 and false are values. Values in the body are
     HTML-escaped. In values in the subject, line breaks and other control characters
-    become spaces. Other text in braces is left unchanged.
+    become spaces.
+
+    Any other name of letters, digits, dots and underscores, such as {{first_name}}, is
+    unknown: it is listed in unknown, and rendered as its fallback or an empty string. An
+    unknown custom field is rendered as an empty string. Other text in braces is left
+    unchanged.
     """
 
 class MergeTagServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -85,7 +95,12 @@ class MergeTagServiceServicer(metaclass=_abc_1.ABCMeta):
         is missing, the fallback of the merge tag is rendered, then the fallback of the
         custom field, then an empty string. 0 and false are values. Values in the body are
         HTML-escaped. In values in the subject, line breaks and other control characters
-        become spaces. Other text in braces is left unchanged.
+        become spaces.
+
+        Any other name of letters, digits, dots and underscores, such as {{first_name}}, is
+        unknown: it is listed in unknown, and rendered as its fallback or an empty string. An
+        unknown custom field is rendered as an empty string. Other text in braces is left
+        unchanged.
         """
 
 def add_MergeTagServiceServicer_to_server(servicer: MergeTagServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

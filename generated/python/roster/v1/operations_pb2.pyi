@@ -94,8 +94,8 @@ class Operation(_message.Message):
         CANCELLED: Operation._State.ValueType  # 3
         """The operation was canceled."""
         FAILED: Operation._State.ValueType  # 4
-        """A tag or custom field that the filter names was deleted. Changes that were made are
-        kept.
+        """A tag or custom field that the filter names was deleted, or the filter is no longer
+        valid: then failed contains the remaining subscribers. Changes that were made are kept.
         """
 
     class State(_State, metaclass=_StateEnumTypeWrapper):
@@ -110,8 +110,8 @@ class Operation(_message.Message):
     CANCELLED: Operation.State.ValueType  # 3
     """The operation was canceled."""
     FAILED: Operation.State.ValueType  # 4
-    """A tag or custom field that the filter names was deleted. Changes that were made are
-    kept.
+    """A tag or custom field that the filter names was deleted, or the filter is no longer
+    valid: then failed contains the remaining subscribers. Changes that were made are kept.
     """
 
     @_typing.final

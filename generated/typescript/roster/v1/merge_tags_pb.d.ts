@@ -68,8 +68,8 @@ export declare type RenderMergeTagsResponse = Message<"roster.v1.RenderMergeTags
   body: string;
 
   /**
-   * Keys in merge tags that are not custom fields of the account, in order of appearance.
-   * These merge tags are rendered as empty strings.
+   * Unknown names in merge tags, in order of appearance. For a custom field that the account
+   * does not have, it is the key.
    *
    * @generated from field: repeated string unknown = 3;
    */
@@ -83,6 +83,14 @@ export declare type RenderMergeTagsResponse = Message<"roster.v1.RenderMergeTags
    * @generated from field: map<string, string> headers = 4;
    */
   headers: { [key: string]: string };
+
+  /**
+   * Nearest known names of the first 20 elements of unknown, by element. Those without a
+   * similar name are left out. Absent if empty.
+   *
+   * @generated from field: map<string, string> suggestions = 5;
+   */
+  suggestions: { [key: string]: string };
 };
 
 /**
@@ -108,7 +116,12 @@ export declare const MergeTagService: GenService<{
    * is missing, the fallback of the merge tag is rendered, then the fallback of the
    * custom field, then an empty string. 0 and false are values. Values in the body are
    * HTML-escaped. In values in the subject, line breaks and other control characters
-   * become spaces. Other text in braces is left unchanged.
+   * become spaces.
+   *
+   * Any other name of letters, digits, dots and underscores, such as {{first_name}}, is
+   * unknown: it is listed in unknown, and rendered as its fallback or an empty string. An
+   * unknown custom field is rendered as an empty string. Other text in braces is left
+   * unchanged.
    *
    * @generated from rpc roster.v1.MergeTagService.RenderMergeTags
    */

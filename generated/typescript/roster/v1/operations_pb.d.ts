@@ -278,8 +278,8 @@ export enum Operation_State {
   CANCELLED = 3,
 
   /**
-   * A tag or custom field that the filter names was deleted. Changes that were made are
-   * kept.
+   * A tag or custom field that the filter names was deleted, or the filter is no longer
+   * valid: then failed contains the remaining subscribers. Changes that were made are kept.
    *
    * @generated from enum value: FAILED = 4;
    */
