@@ -149,6 +149,7 @@ class Gateway:
         observer: RequestObserver,
     ) -> Response | StreamResponse:
         binding = match.binding
+        request.has_stream = binding.request_records is not None
         observer.set_route(binding.rpc, binding.template.text)
         metadata = request_metadata(request, request_id, observer.trace)
         method = self._methods.get(binding.rpc) or self._method(binding)

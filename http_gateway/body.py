@@ -61,6 +61,25 @@ async def _read_to_end(request: Request) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
+async def discard(request: Request, idle_seconds: float) -> bool:
+    """Discards the rest of a stream. Returns whether it ended within the limits of the options.
+
+    It must not be idle for `idle_seconds`.
+    """
+    options, size = request.options, 0
+    try:
+        async with asyncio.timeout(options.discarded_seconds):
+            while size <= options.discarded_bytes:
+                async with asyncio.timeout(idle_seconds):
+                    data = await request.content.readany()
+                if not data:
+                    return True
+                size += len(data)
+    except (TimeoutError, web.RequestPayloadError, ConnectionError):
+        pass
+    return False
+
+
 def timeout_error(seconds: float) -> RequestError:
     message = f"The body did not arrive within {seconds:.0f} seconds."
     return request_error("REQUEST_TIMEOUT", message, close=True)

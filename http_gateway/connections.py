@@ -22,9 +22,11 @@ from aiohttp.http_exceptions import BadStatusLine
 from aiohttp.web_protocol import RequestHandler
 
 from . import errors
+from .body import discard
 from .error_responses import connection_error
 from .load_shedding import LoadShedder
 from .options import Options
+from .request import Request
 from .responses import Response
 from .routing.methods import METHODS
 
@@ -134,10 +136,24 @@ class Connection(RequestHandler):
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         try:
-            return await super().finish_response(request, resp, start_time)
+            finished = await super().finish_response(request, resp, start_time)
+            if isinstance(request, Request) and request.has_stream and resp.status != 401:
+                await self._discard_stream(request)
+            return finished
         finally:
             self._unanswered -= 1
             self._responded_at = self._time()
+
+    async def _discard_stream(self, request: Request) -> None:
+        """Discards the rest of a stream while it arrives, before aiohttp closes the connection."""
+        if not request.content.is_eof() and self.transport is not None:
+            discarding = asyncio.ensure_future(discard(request, self._options.lingering_seconds))
+            self.on_closing = discarding.cancel
+            try:
+                await asyncio.wait([discarding])
+            finally:
+                discarding.cancel()
+                self.on_closing = None
 
     def _stop_head_timer(self) -> None:
         if self._head_timer is not None:

@@ -123,6 +123,12 @@ def call_error(failed: AioRpcError) -> HttpError:
     )
 
 
+def errors_without_reason() -> list[HttpError]:
+    """Returns the errors of gRPC codes whose code in HTTP is not that of a reason."""
+    codes = set(map(error_code_of, _REASONS))
+    return [error for error in _CODES.values() if error.code not in codes]
+
+
 def reason_of(failed: AioRpcError) -> str:
     """Returns the reason that the server gave for a failed call; empty if it gave none."""
     return _status_details(failed).reason

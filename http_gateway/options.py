@@ -38,7 +38,11 @@ class Options:
     # Time that a connection may be idle; aiohttp's default is an hour.
     keepalive_seconds: float = 30.0
     # Time for which the rest of a rejected request is discarded, so that the client reads the
-    # response before its connection is reset.
+    # response before its connection is reset. A stream of an authenticated client is discarded
+    # while it arrives, up to these limits: browsers read no response before their upload ends,
+    # and repeat a request whose connection is reset.
     lingering_seconds: float = 2.0
+    discarded_seconds: float = 300.0
+    discarded_bytes: int = 256 * 1024 * 1024
     # Time after the last bytes of a streamed response until a keepalive record is written.
     stream_keepalive_seconds: float = 15.0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from aiohttp import web
 from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.empty_pb2 import Empty
 from grpc.aio import AioRpcError, Channel
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
@@ -21,6 +22,7 @@ from .load_shedding import LoadShedder
 from .openapi.document import document, webhooks_document
 from .openapi.webhooks import sends_webhooks
 from .responses import JSON, Response
+from .routing.query import QueryReader
 from .static_content import StaticContent
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from .docs.site import Site
 
 HTML = "text/html; charset=utf-8"
+_NO_PARAMETERS = QueryReader(Empty.DESCRIPTOR, frozenset())
 
 # Handles a GET request with its request ID.
 Page = Callable[[web.BaseRequest, str], Awaitable[Response]]
@@ -84,14 +87,16 @@ def pages_of(
     pages = {
         "/healthz": healthz,
         "/readyz": readyz,
-        "/openapi.json": _static(lambda: _json(document(services, about))),
+        "/openapi.json": _without_parameters(_static(lambda: _json(document(services, about)))),
         "/docs": _static(lambda: _html(site().reference())),
         "/docs/search.json": _static(lambda: StaticContent(site().search_index(), JSON)),
         **{f"/docs/guides/{item.name}": guide(item.name) for item in documentation.guides},
         **{path: _redirect(*target) for path, target in REDIRECTS.items()},
     }
     if has_webhooks:
-        pages["/openapi/webhooks.json"] = _static(lambda: _json(webhooks_document(about)))
+        pages["/openapi/webhooks.json"] = _without_parameters(
+            _static(lambda: _json(webhooks_document(about)))
+        )
         pages["/docs/webhooks"] = _static(lambda: _html(site().event_types()))
     return pages
 
@@ -105,6 +110,19 @@ def _static(build: Callable[[], StaticContent]) -> Page:
         return content.response(request, request_id)
 
     return page
+
+
+def _without_parameters(page: Page) -> Page:
+    """Returns a page that rejects query parameters, as operations do.
+
+    Those of HTML pages and health checks are ignored, because other programs add some to URLs.
+    """
+
+    async def checked(request: web.BaseRequest, request_id: str) -> Response:
+        _NO_PARAMETERS.read(request.rel_url.raw_query_string, Empty())
+        return await page(request, request_id)
+
+    return checked
 
 
 def _redirect(status: int, path: str) -> Page:

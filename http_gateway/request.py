@@ -13,5 +13,7 @@ class Request(web.BaseRequest):
     """A request of a server, which sets the attributes."""
 
     options: Options
+    # Whether the body is a stream, which is discarded if it is not read to its end.
+    has_stream = False
     # Whether the gateway is draining, so that the response closes the connection.
     is_draining: Callable[[], bool]

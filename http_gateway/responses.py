@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -93,16 +94,25 @@ def head_lines(status: int, server_name: str, headers: dict[str, str]) -> str:
     return head
 
 
-async def drain(request: Request, transport: asyncio.Transport) -> None:
-    """Waits until the client has read enough. Disconnects a client that stops reading."""
+async def drain(
+    request: Request,
+    transport: asyncio.Transport,
+    on_stop: Callable[[], Awaitable[bool]] | None = None,
+) -> None:
+    """Waits until the client has read enough. Disconnects a client that stops reading.
+
+    First `on_stop` is called, which returns whether the client may now read again.
+    """
     drained = asyncio.ensure_future(request.writer.drain())
     try:
         unread = transport.get_write_buffer_size()
         while not (await asyncio.wait([drained], timeout=request.options.write_seconds))[0]:
             before, unread = unread, transport.get_write_buffer_size()
             if unread >= before:
-                transport.abort()
-                raise ConnectionResetError("the client does not read the response")
+                if on_stop is None or not await on_stop():
+                    transport.abort()
+                    raise ConnectionResetError("the client does not read the response")
+                on_stop = None
         await drained
     finally:
         drained.cancel()

@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc.aio import ServicerContext
+from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 
 from .errors import Detail, ValidationError, invalid
 from .ids import first_id_at
@@ -138,6 +139,21 @@ def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:
             [Detail("updateMask", "INVALID_VALUE", f"{path} cannot be updated") for path in unknown]
         )
     return set(paths)
+
+
+def select_results(reply: Any, results: ImportSubscribersRequest.Results.ValueType) -> bool:
+    """Removes the results of rows that an import does not return. Returns whether any is left."""
+    if results == ImportSubscribersRequest.SUMMARY:
+        del reply.results[:]
+    elif results == ImportSubscribersRequest.FAILED:
+        failed = [
+            result
+            for result in reply.results
+            if result.outcome == result.FAILED or getattr(result, "dropped_cells", None)
+        ]
+        del reply.results[:]
+        reply.results.extend(failed)
+    return bool(reply.results)
 
 
 def split_message(reply: MessageType) -> Iterator[MessageType]:

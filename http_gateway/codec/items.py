@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -11,7 +12,14 @@ from ..request_errors import Violations, join
 from .enums import UnknownEnumName
 from .options import CodecOptions
 from .scalars import READERS, InvalidValue, Reader
+from .strict_json import InvalidRow
 from .well_known import InPlaceReader
+
+# A value can also be written as 1.0 or 1e2.
+_INTEGER_KEY = re.compile(r"-?(?:0|[1-9][0-9]*)")
+
+# The maximum length of a value in an error.
+MAX_VALUE_LENGTH = 320
 
 # Reads a JSON value into a repeated field or a map.
 ItemsReader = Callable[[Any, str, Violations, Any], None]
@@ -59,21 +67,41 @@ def rows_reader(read: InPlaceReader, errors_field: str) -> ItemsReader:
         row_violations = Violations()
         for item in value:
             row = target.add()
+            if type(item) is not dict:
+                read_invalid_row(errors_field, read, item, row)
+                continue
             read(item, "", row_violations, row)
             if row_violations:
-                is_object = type(item) is dict
-                add_row_errors(errors_field, row, row_violations.details if is_object else ())
+                add_row_errors(errors_field, row, row_violations.details, item)
                 row_violations.details.clear()
 
     return items
 
 
-def add_row_errors(errors_field: str, row: Any, violations: Iterable[Any]) -> None:
-    """Adds an error to a row for each violation; without any, one for a row that is no object."""
+def read_invalid_row(errors_field: str, read: InPlaceReader, item: Any, row: Any) -> None:
+    """Reads a row that is no object or has invalid values, and adds its errors."""
+    violations = Violations()
+    if isinstance(item, InvalidRow):
+        for key in item.invalid:
+            violations.add(key, "INVALID_VALUE", "is not valid")
+        read(dict(item), "", violations, row)
+    values = item if isinstance(item, dict) else {}
+    add_row_errors(errors_field, row, violations.details, values)
+
+
+def add_row_errors(
+    errors_field: str, row: Any, violations: Iterable[Any], values: Mapping[str, Any]
+) -> None:
+    """Adds an error to a row for each violation; without any, one for a row that is no object.
+
+    An error has the value of the row if it is text, because the server can know more words.
+    """
     errors = getattr(row, errors_field)
     for violation in violations:
         key = violation.field.partition("[")[0].partition(".")[0]
-        errors.add(field=key or violation.field or '""')
+        value = values.get(key)
+        text = value[:MAX_VALUE_LENGTH] if type(value) is str else ""
+        errors.add(field=key or violation.field or '""', value=text)
     if not errors:
         errors.add()
 
@@ -87,6 +115,7 @@ def map_reader(field: FieldDescriptor, read_entry: EntryReader) -> ItemsReader:
     assert field.message_type is not None
     kind = field.message_type.fields_by_name["key"].type
     read_key = _read_bool_key if kind == FieldDescriptor.TYPE_BOOL else READERS[kind]
+    is_number = kind not in (FieldDescriptor.TYPE_BOOL, FieldDescriptor.TYPE_STRING)
 
     def read_map(value: Any, path: str, violations: Violations, target: Any) -> None:
         if type(value) is not dict:
@@ -94,6 +123,8 @@ def map_reader(field: FieldDescriptor, read_entry: EntryReader) -> ItemsReader:
             return
         for name, item in value.items():
             try:
+                if is_number and not _INTEGER_KEY.fullmatch(name):
+                    raise InvalidValue("must be an integer")
                 key = read_key(name)
             except InvalidValue as error:
                 violations.add(join(path, name), error.code, f"has an invalid key: it {error}")

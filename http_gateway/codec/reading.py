@@ -61,8 +61,11 @@ class Readers:
             fields, errors_field = _readable(kind), row_errors_field(kind)
             scope = self._scope(kind, fields)
             if errors_field is not None:
-                add_row_errors = partial(items.add_row_errors, errors_field)
-                scope |= {"Violations": Violations, "add_row_errors": add_row_errors}
+                scope |= {
+                    "Violations": Violations,
+                    "add_row_errors": partial(items.add_row_errors, errors_field),
+                    "read_invalid_row": partial(items.read_invalid_row, errors_field),
+                }
             text = reading_text.items_text if errors_field is None else reading_text.rows_text
             lines = text(fields, self._options, oneofs=bool(scope["oneofs"]))
             self._items_readers[kind] = compiled(lines, scope, "read_items")

@@ -79,12 +79,12 @@ def rows_text(
         "    for o in values:",
         "        m = add()",
         "        if type(o) is not dict:",
-        "            add_row_errors(m, ())",
+        "            read_invalid_row(read, o, m)",
         "            continue",
         *_indented(_fields_lines(fields, options, "''", repr, oneofs=oneofs), 2),
         "        if n != len(o): other_keys.read(o, '', violations, m, read)",
         "        if found:",
-        "            add_row_errors(m, found)",
+        "            add_row_errors(m, found, o)",
         "            found.clear()",
     ]
 

@@ -9,13 +9,18 @@ duplicate keys, which orjson accepts:
 - Any other value is serialized again with indentation. A deeply indented line shows deep
   nesting, and fewer colons than in the body mean that a key was dropped.
 - Only then does the slow parser of the standard library find the duplicate keys.
+
+Rows fail alone. If a body is rejected, the slow parser also finds the rows with the error: with
+duplicate keys, lone surrogates or numbers beyond a double.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import orjson
@@ -31,6 +36,10 @@ MAX_VALUES = 25_000
 # A string, which can contain brackets, or a bracket. The possessive quantifiers avoid
 # backtracking, which would take a tenth of a second for a string of one megabyte.
 _BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]')
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# Longer integers are floats, as orjson returns them.
+_INTEGER_DIGITS = 18
 
 
 def loads(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
@@ -114,8 +123,49 @@ def _too_deep(max_depth: int) -> RequestError:
     return single_violation("INVALID_JSON", f"must be nested at most {max_depth} levels deep")
 
 
-class _Object(dict[str, Any]):
-    """An object and its duplicate keys."""
+class InvalidRow(dict[str, Any]):
+    """The valid values of a row, and its text with replaced characters.
+
+    `invalid` has the keys of the other values.
+    """
+
+    def __init__(self, values: dict[str, Any], invalid: list[str]) -> None:
+        super().__init__(values)
+        self.invalid = invalid
+
+
+def loads_rows(body: bytes, arrays: Collection[str]) -> Any:
+    """Parses a body of which these keys hold arrays of rows. Raises RequestError.
+
+    Rows with invalid values become InvalidRow.
+    """
+    try:
+        return loads(body)
+    except RequestError:
+        value = _parsed(body) if arrays else None
+        if type(value) is not dict:
+            raise
+        _check_depth_of_text(body, MAX_DEPTH)
+        rows = {
+            key: [_row(item) for item in items]
+            for key, items in value.items()
+            if key in arrays and type(items) is list
+        }
+        if not _is_valid({key: value[key] for key in value.keys() - rows.keys()}, MAX_DEPTH):
+            raise
+        return {**value, **rows}
+
+
+def loads_row(body: bytes) -> Any:
+    """Parses a row, which becomes InvalidRow if it has invalid values; None if it is not JSON."""
+    try:
+        return loads(body)
+    except RequestError:
+        return _row(_parsed(body))
+
+
+class _DuplicateKeys(dict[str, Any]):
+    """An object with duplicate keys."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -123,21 +173,87 @@ class _Object(dict[str, Any]):
         self.duplicates = sorted(key for key, count in counts.items() if count > 1)
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    return value if len(value) == len(pairs) else _DuplicateKeys(pairs)
+
+
 def _reject_duplicates(body: bytes, max_depth: int) -> None:
     # The values of dropped keys have not been checked yet.
     _check_depth_of_text(body, max_depth)
     violations = Violations()
-    _collect_duplicates(json.loads(body, object_pairs_hook=_Object), "", violations)
+    _collect_duplicates(json.loads(body, object_pairs_hook=_object), "", violations)
     if violations:
         raise validation_error(violations)
 
 
 def _collect_duplicates(value: Any, path: str, violations: Violations) -> None:
-    if isinstance(value, _Object):
+    if isinstance(value, _DuplicateKeys):
         for key in value.duplicates:
             violations.add(join(path, key), "DUPLICATE_FIELD", "is specified more than once")
+    if isinstance(value, dict):
         for key, item in value.items():
             _collect_duplicates(item, join(path, key), violations)
     elif isinstance(value, list):
         for index, item in enumerate(value):
             _collect_duplicates(item, f"{path}[{index}]", violations)
+
+
+def _parsed(body: bytes) -> Any:
+    """Parses JSON with invalid values; None if it is not well-formed, or too large or deep."""
+    if len(body) > 2 * MAX_VALUES and _has_more_values(body, MAX_VALUES):
+        return None
+    try:
+        return json.loads(
+            body.decode(),
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_constant=_reject_constant,
+        )
+    except (ValueError, RecursionError):
+        return None
+
+
+def _integer(text: str) -> float:
+    # Python limits the digits of an int.
+    return int(text) if len(text) <= _INTEGER_DIGITS else float(text)
+
+
+def _reject_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _row(value: Any) -> Any:
+    """Returns a parsed row, as InvalidRow if it is an object with invalid values."""
+    if not isinstance(value, dict):
+        return value
+    values, invalid = {}, list(getattr(value, "duplicates", ()))
+    for key, item in value.items():
+        if _is_valid({key: item}, MAX_DEPTH):
+            values[key] = item
+            continue
+        invalid.append(key)
+        if type(item) is str:
+            values[key] = item
+    values = {_replaced(key): _replaced(item) for key, item in values.items()}
+    return InvalidRow(values, [_replaced(key) for key in invalid]) if invalid else values
+
+
+def _replaced(value: Any) -> Any:
+    return _SURROGATE.sub("\ufffd", value) if type(value) is str else value
+
+
+def _is_valid(value: Any, levels: int) -> bool:
+    """Whether a value has no invalid parts, and is nested at most `levels` deep."""
+    kind = type(value)
+    if kind is str:
+        return _SURROGATE.search(value) is None
+    if kind is float:
+        return math.isfinite(value)
+    if kind is dict:
+        return levels > 0 and all(
+            _is_valid(key, 0) and _is_valid(item, levels - 1) for key, item in value.items()
+        )
+    if kind is list:
+        return levels > 0 and all(_is_valid(item, levels - 1) for item in value)
+    return kind is not _DuplicateKeys

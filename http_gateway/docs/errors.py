@@ -8,7 +8,7 @@ from typing import Any
 
 from roster.v1 import errors_pb2
 
-from ..errors import error_code_of, http_status
+from ..errors import error_code_of, errors_without_reason, http_status
 from ..openapi.comments import comment
 from .document import Document
 
@@ -31,6 +31,7 @@ def all_errors() -> list[ErrorCode]:
         for value in _REASONS.values
         if value.number
     ]
+    errors += [ErrorCode(e.code, e.status, e.message) for e in errors_without_reason()]
     return sorted(errors, key=lambda error: error.status)
 
 

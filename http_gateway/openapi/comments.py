@@ -22,7 +22,7 @@ from google.protobuf.descriptor import (
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from roster.v1 import errors_pb2, http_pb2
 
-from ..errors import error_code_of
+from ..errors import error_code_of, errors_without_reason
 from .values import names
 
 _DESCRIPTORS = files("roster.v1") / "descriptors.binpb"
@@ -61,8 +61,10 @@ def comment(declaration: Any) -> str:
 def meanings(enum: EnumDescriptor) -> str:
     """Returns a Markdown list of an enum's values and their comments."""
     values = [value for value in enum.values if value.number]
-    comments = zip(names(enum), map(comment, values), strict=True)
-    return "\n".join(f"- `{name}`: {text}" for name, text in comments if text)
+    texts = dict(zip(names(enum), map(comment, values), strict=True))
+    if enum is errors_pb2.Error.Reason.DESCRIPTOR:
+        texts |= {error.code: error.message for error in errors_without_reason()}
+    return "\n".join(f"- `{name}`: {text}" for name, text in texts.items() if text)
 
 
 def described(field: FieldDescriptor) -> str:

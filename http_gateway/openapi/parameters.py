@@ -54,7 +54,7 @@ _TIMEOUT: Parameter = {
         " m (milliseconds), u (microseconds) or n (nanoseconds). It can shorten the default"
         " timeout, not extend it."
     ),
-    "schema": {"type": "string", "pattern": "^[0-9]{1,8}[HMSmun]$"},
+    "schema": {"type": "string", "maxLength": 9, "pattern": "^0*[1-9][0-9]*[HMSmun]$"},
     "example": "20S",
 }
 _SEGMENT: Schema = {"type": "string", "minLength": 1}

@@ -15,7 +15,7 @@ from roster.v1 import errors_pb2, http_pb2
 
 from ..codec.enums import NULL_VALUE
 from ..codec.well_known import is_wrapper
-from ..errors import error_code_of
+from ..errors import error_code_of, errors_without_reason
 
 Schema = dict[str, Any]
 
@@ -133,7 +133,8 @@ def enum(kind: EnumDescriptor) -> Schema:
     It is inlined, because Go generators declare a constant per value of a component, and two
     enums can have a value with the same name.
     """
-    return {"type": "string", "enum": names(kind)}
+    others = [error.code for error in errors_without_reason()] if kind is _REASONS else []
+    return {"type": "string", "enum": names(kind) + others}
 
 
 def names(kind: EnumDescriptor) -> list[str]:

@@ -19,6 +19,7 @@ from .bodies import (
     body_reader,
     check_body,
     is_http_body,
+    row_arrays,
     takes_http_body,
     update_mask_of,
 )
@@ -79,6 +80,8 @@ class Binding:
     response_body: str
     # None if there is no request body, or it is a stream or not JSON.
     read_body: MessageReader | None
+    # The keys of the body that hold arrays of rows.
+    row_arrays: frozenset[str]
     # Whether the request body, or the response, is a google.api.HttpBody.
     takes_http_body: bool
     returns_http_body: bool
@@ -167,6 +170,7 @@ def _build(method: MethodDescriptor, rule: Any, http_method: str, template: Temp
         body=body,
         response_body=rule.response_body,
         read_body=None if requests else body_reader(request, body, in_url, mask),
+        row_arrays=row_arrays(request),
         takes_http_body=takes_http_body(request, body),
         returns_http_body=channel_method == UNARY and is_http_body(method.output_type),
         cross_origin=cross_origin,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from google.protobuf.descriptor import Descriptor
 
-from ..codec.transcode import MessageReader, reader
+from ..codec.transcode import MessageReader, reader, row_errors_field
 from .fields import field_in_json, nested_type
 from .templates import BindingError
 from .update_masks import UpdateMask, mask_of
@@ -63,6 +63,16 @@ def body_reader(
     read = reader(request, frozenset(other.name for other in request.fields if other is not field))
     return lambda value, path, violations, message: read(
         {field.json_name: value}, path, violations, message
+    )
+
+
+def row_arrays(request: Descriptor) -> frozenset[str]:
+    """Returns the keys of a request whose arrays have rows, which fail independently."""
+    return frozenset(
+        key
+        for field in request.fields
+        if field.message_type is not None and row_errors_field(field.message_type)
+        for key in (field.name, field.json_name)
     )
 
 

@@ -31,7 +31,10 @@ async def message_of(match: Match, query: str, request: Request) -> Any:
     body_keys: dict[str, Any] = {}
     if binding.read_body is not None:
         data = await body.read(request)
-        value = strict_json.loads(data) if binding.body == WHOLE else _read_field(binding, data)
+        if binding.body == WHOLE:
+            value = strict_json.loads_rows(data, binding.row_arrays)
+        else:
+            value = _read_field(binding, data)
         violations = Violations()
         body_keys = binding.read_body(value, "", violations, message)
         if violations:

@@ -5,7 +5,8 @@ differ decides: a literal takes precedence over `*`, and `*` over `**`. A templa
 matching verb takes precedence over all others. The order in the protos does not matter. Two
 bindings with the same method and equivalent templates fail the start.
 
-If a matching template has no binding for the method, the next template is tried.
+If a matching template has no binding for the method, the next template is tried. A template
+without wildcards is the only one of its path: `POST /a/bulk` hides `GET /a/{id}` for the ID "bulk".
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class Routes:
 
     def _search(self, http_method: str, path: str) -> Match | None:
         for parsed in self._parse(path):
-            for methods in _matching_methods(parsed.root, parsed.segments):
+            for methods in _candidates(parsed.root, parsed.segments):
                 binding = _binding_for(http_method, methods)
                 if binding is not None:
                     values = binding.template.values(parsed.segments, parsed.raw_segments)
@@ -124,7 +125,7 @@ class Routes:
         names = {
             name
             for parsed in self._parse(path)
-            for methods in _matching_methods(parsed.root, parsed.segments)
+            for methods in _candidates(parsed.root, parsed.segments)
             for name in methods
         }
         if not names:
@@ -152,6 +153,16 @@ def _parse_segments(root: _Node, raw: list[str]) -> Iterator[_ParsedPath]:
     segments = decode_segments(raw)
     if segments is not None and all(raw):
         yield _ParsedPath(root, segments, raw)
+
+
+def _candidates(root: _Node, segments: list[str]) -> Iterable[Methods]:
+    """Returns the bindings of each template of a path, in order of precedence."""
+    node: _Node | None = root
+    for segment in segments:
+        node = node.literals.get(segment) if node is not None else None
+    if node is not None and node.methods:
+        return (node.methods,)
+    return _matching_methods(root, segments)
 
 
 def _matching_methods(node: _Node, segments: list[str], index: int = 0) -> Iterator[Methods]:

@@ -38,6 +38,16 @@ class RequestRecords:
     max_per_message: int
     # The field that names the character encoding of a body; None if it must be UTF-8.
     charset_field: FieldDescriptor | None = None
+    # The field that limits the records of the response, if any.
+    limits_field: FieldDescriptor | None = None
+
+    def fewer_records(self, request: Any) -> list[str]:
+        """Returns the query parameters for fewer records of the response than now, if any."""
+        field = self.limits_field
+        if field is None or field.enum_type is None:
+            return []
+        now = getattr(request, field.name) or 1
+        return [f"{field.json_name}={v.name}" for v in field.enum_type.values if v.number > now]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +129,8 @@ def request_records(
         row_errors_field=row_errors_field(element),
         csv_field=lines.name if lines else None,
         max_per_message=min([MAX_RECORDS, *filter(None, bounds)]),
-        charset_field=_charset_field(request),
+        charset_field=_field_with(request, http_pb2.body_charset),
+        limits_field=_field_with(request, http_pb2.limits_records),
     )
 
 
@@ -174,10 +185,8 @@ def _element(field: FieldDescriptor) -> Descriptor:
     return field.message_type
 
 
-def _charset_field(message: Descriptor) -> FieldDescriptor | None:
-    return next(
-        (f for f in message.fields if f.GetOptions().Extensions[http_pb2.body_charset]), None
-    )
+def _field_with(message: Descriptor, option: Any) -> FieldDescriptor | None:
+    return next((f for f in message.fields if f.GetOptions().Extensions[option]), None)
 
 
 def _csv_field(message: Descriptor) -> FieldDescriptor | None:

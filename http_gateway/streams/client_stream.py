@@ -4,6 +4,9 @@ The body can have any size. Records are sent to the server when they have arrive
 read only as fast as the server requests messages. The request fails if no data arrives for
 `stream_idle_seconds`.
 
+A client that does not read the response cannot be sent the responses to more messages. These end,
+and the rest of the body is discarded, because browsers read no response before their upload ends.
+
 An error in the body ends the messages. If the response is a stream, the server first responds to
 the messages before the error, which is then the last record. If there is only one response, the
 call is canceled, so that the server does not treat an incomplete body as complete.
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from aiohttp import web
@@ -81,16 +84,17 @@ class RequestMessages:
     def __init__(
         self, request: Request, binding: Binding, parser: RecordParser, first: Any
     ) -> None:
-        assert binding.request_records is not None
+        fields = binding.request_records
+        assert fields is not None
         self._request = request
         self._parser = parser
-        self._converter = converter_of(request, binding.request_records, first)
+        self._converter = converter_of(request, fields, first)
         self._first = first
-        self._max_records = binding.request_records.max_per_message
-        self._has_other_fields = bool(binding.request_records.name)
+        self._fields = fields
         self._has_one_response = binding.response_records is None
-        self._reading: asyncio.Task[bytes] | None = None
-        self._is_stopped = False
+        self._reading: asyncio.Task[Any] | None = None
+        # Creates the error that replaces the data that is not read yet, if any.
+        self._stopped: Callable[[], RequestError] | None = None
         self.error: RequestError | None = None
 
     async def __aiter__(self) -> AsyncIterator[Any]:
@@ -103,7 +107,7 @@ class RequestMessages:
             async for message in self._messages(self._parser.finish()):
                 is_empty = False
                 yield message
-            if is_empty and self._has_other_fields:
+            if is_empty and self._fields.name:
                 yield self._first
         except RequestError as error:
             self.error = error
@@ -120,12 +124,14 @@ class RequestMessages:
         message, count, size = self._new_message(), 0, 0
         while True:
             batch = next_batch(
-                records, LINES_AT_ONCE, self._max_records - count, MESSAGE_BYTES - size
+                records, LINES_AT_ONCE, self._fields.max_per_message - count, MESSAGE_BYTES - size
             )
             added = self._parser.add(batch.records, message)
             count, size, error = count + added.number, size + batch.size, added.error or batch.error
             is_last = batch.is_last or error is not None
-            if count and (is_last or count == self._max_records or size >= MESSAGE_BYTES):
+            if count and (
+                is_last or count == self._fields.max_per_message or size >= MESSAGE_BYTES
+            ):
                 yield message
                 message, count, size = self._new_message(), 0, 0
             if error is not None:
@@ -150,19 +156,19 @@ class RequestMessages:
                 yield text
 
     async def _read(self) -> bytes:
-        if self._is_stopped:
-            raise _stopped_error()
+        self._check_not_stopped()
         # In its own task, which `stop` can cancel.
-        self._reading = asyncio.ensure_future(self._request.content.readany())
+        reading = asyncio.ensure_future(self._request.content.readany())
+        self._reading = reading
         seconds = self._request.options.stream_idle_seconds
         try:
             async with asyncio.timeout(seconds):
-                return await self._reading
+                return await reading
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise _stopped_error() from None
+            if task is None or not task.cancelling():
+                self._check_not_stopped()
+            raise
         except TimeoutError:
             raise timeout_error(seconds) from None
         except (web.RequestPayloadError, OSError):
@@ -170,11 +176,42 @@ class RequestMessages:
                 raise
             raise body.incomplete_error() from None
 
+    def _check_not_stopped(self) -> None:
+        if self._stopped is not None:
+            raise self._stopped() from None
+
     def stop(self) -> None:
         """Stops reading the body: the call has ended, or the gateway is draining."""
-        self._is_stopped = True
+        self._stopped = self._stopped or _stopped_error
         if self._reading is not None:
             self._reading.cancel()
+
+    async def discard_rest(self) -> bool:
+        """Ends the messages and discards the rest of the body, for a client that stopped reading.
+
+        Returns whether the client may read the response now: it has sent the body to its end.
+        """
+        if self._stopped is not None or self._request.content.is_eof():
+            return False
+        self._stopped = self._unread_error
+        if self._reading is not None and not self._reading.done():
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+        seconds = self._request.options.stream_idle_seconds
+        reading = asyncio.ensure_future(body.discard(self._request, seconds))
+        self._reading = reading
+        await asyncio.wait([reading])
+        return not reading.cancelled() and reading.result()
+
+    def _unread_error(self) -> RequestError:
+        seconds = self._request.options.write_seconds
+        message = (
+            f"The client did not read the response for {seconds:.0f} seconds while it sent the"
+            f" body. All lines up to {self._parser.last_line} were processed, and no others."
+        )
+        if values := self._fields.fewer_records(self._first):
+            message += f" To receive fewer records, use {' or '.join(values)}."
+        return request_error("REQUEST_TIMEOUT", message)
 
 
 def timeout_error(seconds: float) -> RequestError:

@@ -61,6 +61,7 @@ class CsvParser:
         """`charset_field` is the JSON name of the field that can name another encoding."""
         self._field = field
         self._charset_field = charset_field
+        self.last_line = 0
         self._lines = LineSplitter()
         # Until the header is complete, every possible delimiter ends a cell.
         self._complete = _complete_record(b",;\t")
@@ -163,6 +164,7 @@ class CsvParser:
             return Added(count, single_violation("INVALID_FORMAT", text))
         except RequestError as error:
             return Added(count, error)
+        self.last_line = records[-1].line
         return Added(count)
 
     def _texts(self, records: Sequence[Record]) -> Iterable[str]:

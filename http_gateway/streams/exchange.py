@@ -95,6 +95,7 @@ class Exchange:
             self._message,
             body_error=self._body_error,
             is_unread=self._is_unread,
+            on_stop=self._messages.discard_rest if self._messages else None,
         )
 
     async def _respond_once(self, call: Any) -> Response:

@@ -33,7 +33,7 @@ class NdjsonParser:
         errors_field = fields.row_errors_field
         self._read_rows = rows_reader(fields.read, errors_field) if errors_field else None
         self._lines = LineSplitter()
-        self._count = 0
+        self.last_line = 0
 
     def feed(self, data: bytes) -> Iterator[Record | None]:
         return (line if line.data.strip() else None for line in self._lines.feed(data))
@@ -44,14 +44,15 @@ class NdjsonParser:
     def add(self, records: Sequence[Record], message: Any) -> Added:
         if self._read_rows is None:
             return add_each(self._add, records, message)
-        values = [_value_or_none(record.data) for record in records]
+        self.last_line += len(records)
+        values = [strict_json.loads_row(record.data) for record in records]
         self._read_rows(values, "", Violations(), getattr(message, self._fields.name))
         return Added(len(records))
 
     def _add(self, record: Record, message: Any) -> None:
         name = self._fields.name
         repeated = getattr(message, name) if name else None
-        self._count += 1
+        self.last_line += 1
         try:
             value = strict_json.loads(record.data)
         except RequestError as error:
@@ -67,18 +68,11 @@ class NdjsonParser:
 
     def _locate(self, record: Record, error: RequestError) -> RequestError:
         """Returns the error of a record with its path in the body and its line."""
-        violations, path = Violations(), f"{self._fields.json_name}[{self._count - 1}]"
+        violations, path = Violations(), f"{self._fields.json_name}[{self.last_line - 1}]"
         for detail in error.error.details:
             field = f"{path}.{detail.field}" if detail.field else path
             violations.add(field, Code.Name(detail.code), f"{detail.message} (line {record.line})")
         return validation_error(violations)
-
-
-def _value_or_none(line: bytes) -> Any:
-    try:
-        return strict_json.loads(line)
-    except RequestError:
-        return None
 
 
 def encode_error(error: bytes) -> bytes:

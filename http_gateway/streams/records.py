@@ -62,8 +62,10 @@ class RecordParser(Protocol):
     """Parses one body in a format such as NDJSON. Methods raise RequestError.
 
     The iterators yield None for a line that ends no record, so that the caller can yield to the
-    event loop.
+    event loop. `last_line` is the number of the last line that was added to a message.
     """
+
+    last_line: int
 
     def feed(self, data: bytes) -> Iterator[Record | None]:
         """Yields the records that end within the next piece of the body."""

@@ -6,6 +6,7 @@ In HTTP/1.1 its parts are chunks. HTTP/1.0 has no chunks, so the connection is c
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from ..request import Request
 from ..responses import REQUEST_ID, UNREAD_BYTES, drain, head_lines
@@ -18,8 +19,16 @@ class StreamResponse:
     disconnected or stopped reading.
     """
 
-    def __init__(self, request: Request, status: int, request_id: str) -> None:
+    def __init__(
+        self,
+        request: Request,
+        status: int,
+        request_id: str,
+        on_stop: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
+        """`on_stop` is called if the client stops reading, as in `drain`."""
         self._request = request
+        self._on_stop = on_stop
         self._head = {REQUEST_ID: request_id}
         self._is_chunked = request.version >= (1, 1)
         self.status = status
@@ -37,6 +46,12 @@ class StreamResponse:
     def has_started(self) -> bool:
         """Whether the status was sent."""
         return bool(self.content_type)
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether the client has to read before more can be sent to it."""
+        transport = self._request.transport
+        return transport is not None and transport.get_write_buffer_size() > 0
 
     async def start(self, content_type: str, more: dict[str, str] | None = None) -> None:
         """Writes the status line and the headers."""
@@ -80,4 +95,4 @@ class StreamResponse:
         transport.write(data)
         self.written_at = self._loop.time()
         if transport.get_write_buffer_size() > UNREAD_BYTES:
-            await drain(self._request, transport)
+            await drain(self._request, transport, self._on_stop)

@@ -7,14 +7,15 @@ response. A later error is the last record, `{"error": …}`, or, in a format wi
 aborted connection.
 
 If nothing was written for `stream_keepalive_seconds`, a keepalive record is written, except in
-CSV, where each line counts. It also starts the response if the server has sent nothing yet.
+CSV, where each line counts, and if the client has data to read. It also starts the response if
+the server has sent nothing yet.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -38,7 +39,8 @@ class ResponseWriter:
     """Writes the response of one call.
 
     `message` is the request without its records. `body_error` returns the error in the body of
-    the request, if any, and `is_unread` whether the body was not read to its end.
+    the request, if any, and `is_unread` whether the body was not read to its end. `on_stop` is
+    called if the client stops reading, as in `drain`.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class ResponseWriter:
         *,
         body_error: Callable[[], RequestError | None],
         is_unread: Callable[[], bool],
+        on_stop: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         assert binding.response_records is not None
         self._fields = binding.response_records
@@ -57,7 +60,7 @@ class ResponseWriter:
         self._body_error = body_error
         self._is_unread = is_unread
         self._format = format_of_request(request, binding.response_records, message)
-        self._response = StreamResponse(request, binding.success_status, request_id)
+        self._response = StreamResponse(request, binding.success_status, request_id, on_stop)
         self._keepalive_seconds = request.options.stream_keepalive_seconds
 
     async def write_response(self, call: Any) -> Response | StreamResponse:
@@ -173,7 +176,7 @@ class ResponseWriter:
                 response_format = self._format
                 if loop.time() < due:
                     await asyncio.sleep(due - loop.time())
-                elif response_format is None:
+                elif response_format is None or self._response.has_unread:
                     await asyncio.sleep(self._keepalive_seconds)
                 elif response_format.keepalive:
                     await self._write_head(response_format, ())

@@ -9,12 +9,12 @@ from typing import NamedTuple
 from google.protobuf.timestamp_pb2 import Timestamp
 from roster.v1 import suppressions_pb2 as pb
 from roster.v1.http_pb2 import CsvLine
-from roster.v1.subscribers_pb2 import BulkFailure
+from roster.v1.subscribers_pb2 import BulkFailure, ImportSubscribersRequest
 
 from ..clock import system_clock
 from ..emails import parse_email, trim
 from ..errors import invalid
-from ..messages import milliseconds
+from ..messages import milliseconds, select_results
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..timestamps import is_valid_time
@@ -63,12 +63,13 @@ class SuppressionWriter:
 
 
 class SuppressionImport:
-    """Parses and stores the messages of one import, in order. The first one sets the reason."""
+    """Parses and stores the messages of one import, in order. The first one sets the options."""
 
     def __init__(self, database: Database, writer: SuppressionWriter) -> None:
         self._database = database
         self._writer = writer
         self._reason: Reason | None = None
+        self._results = ImportSubscribersRequest.RESULTS_UNSPECIFIED
         self._columns: Columns | None = None
         self._last_line = 0
         self._summary = pb.ImportSuppressionsSummary()
@@ -84,11 +85,14 @@ class SuppressionImport:
         async for request in requests:
             if self._reason is None:
                 self._reason = Reason(request.reason or Reason.MANUAL)
+                self._results = request.results
             lines = self._without_header(request)
             # In another thread, so that the event loop does not wait.
             rows = await asyncio.to_thread(lambda: list(self._rows(request, lines)))  # noqa: B023
             for first in range(0, len(rows), MAX_ROWS_OF_A_TRANSACTION):
-                yield await self._stored(rows[first : first + MAX_ROWS_OF_A_TRANSACTION])
+                reply = await self._stored(rows[first : first + MAX_ROWS_OF_A_TRANSACTION])
+                if select_results(reply, self._results):
+                    yield reply
         if self._columns is not None:
             self._summary.ignored_columns.extend(self._columns.ignored)
             for column, (count, example) in self._columns.unrecognized.by_column.items():

@@ -23,8 +23,12 @@ from .helpers import (
     suppress,
     tag_names,
 )
+from .invalid_rows import INVALID_VALUES
 from .streams import (
+    IMPORT,
+    IMPORT_SUPPRESSIONS,
     Row,
+    Rpc,
     StreamResult,
     import_rows,
     import_table,
@@ -218,6 +222,11 @@ def test_unknown_custom_field_fails_only_its_row(account: Account) -> None:
         ('{"email": "a@b.io", "isConfirmed": "maybe"}', "INVALID_FIELD", "isConfirmed", "a@b.io"),
         ('{"email": "a@b.io", "customFields": []}', "INVALID_FIELD", "customFields", "a@b.io"),
         ('{"email": "a@b.io", "color": "red"}', "INVALID_FIELD", "color", "a@b.io"),
+        ('{"email": "a@b.io", "firstName": NaN}', "INVALID_ROW", None, ""),
+        ('{"email": "a@b.io", "x": %s}' % ("[" * 5_000 + "]" * 5_000), "INVALID_ROW", None, ""),
+        ('{"email": "a@b.io", "x": %s}' % ("[" * 32 + "]" * 32), "INVALID_FIELD", "x", "a@b.io"),
+        *((line, "INVALID_FIELD", at, email) for line, at, email in INVALID_VALUES),
+        (r'{"email": "a@b.io", "firstName": "\u0000"}', "INVALID_FIELD", "firstName", "a@b.io"),
     ],
 )
 def test_malformed_line_fails_without_affecting_others(
@@ -479,6 +488,43 @@ def test_import_of_several_transactions_is_complete(account: Account, import_: I
     assert account.ok("ListSubscribers", tag="all")["total"] == 1_198
     ids = [result["id"] for result in results if result["id"]]
     assert ids == sorted(set(ids))
+
+
+@each_form
+@pytest.mark.parametrize(
+    ("results", "lines"), [("ALL", [1, 2, 3]), ("FAILED", [2]), ("SUMMARY", [])]
+)
+def test_only_requested_results_are_returned(
+    account: Account, import_: Import, results: str, lines: list[int]
+) -> None:
+    create_subscriber(account, "c@b.io")
+    rows: list[Row] = [
+        {"email": "a@b.io"},
+        {"email": "no"},
+        {"email": "c@b.io", "status": "CONFIRMED"},
+    ]
+
+    got = import_(account, rows, results=results, onConflict="UPDATE")
+
+    assert [result["line"] for result in got] == lines
+    assert sorted(emails(account)) == ["a@b.io", "c@b.io"]
+
+
+@pytest.mark.parametrize("rpc", [IMPORT, IMPORT_SUPPRESSIONS])
+@pytest.mark.parametrize(("results", "count"), [("FAILED", 1), ("SUMMARY", 0)])
+def test_summary_counts_rows_without_a_returned_result(
+    account: Account, rpc: Rpc, results: str, count: int
+) -> None:
+    rows = [{"email": "a@b.io"}, {"email": "no"}, *({"email": f"{n}@b.io"} for n in range(2_500))]
+
+    got = send_rows(account, rows, rpc, results=results)
+
+    assert [(result["line"], result["outcome"]) for result in got.records] == [(2, "FAILED")][
+        :count
+    ]
+    assert got.summary is not None
+    added = got.summary["created" if rpc is IMPORT else "added"]
+    assert (added, got.summary["failed"]) == (2_501, 1)
 
 
 def test_empty_import_stores_nothing_and_has_no_results(account: Account) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from ..conftest import Account
 from .helpers import create_field, emails, failures, over_http, send, suppress, tag_names
+from .invalid_rows import INVALID_VALUES
 
 VALID = {"email": "good@example.com"}
 
@@ -104,6 +105,26 @@ def test_bulk_row_with_a_wrong_type_never_fails_the_request(
 
     assert response.status == 200
     assert response.body == {"failed": [{"index": 0, "email": email, "reason": reason}]}
+    assert emails(account) == ["good@example.com"]
+
+
+@over_http
+@pytest.mark.parametrize(("row", "email"), [(row, email) for row, _, email in INVALID_VALUES])
+def test_bulk_row_with_an_invalid_value_fails_alone(account: Account, row: str, email: str) -> None:
+    body = f'{{"subscribers": [{{"email": "good@example.com"}}, {row}, 7], "returnResults": true}}'
+
+    response = send(account, "POST", "/api/subscribers/bulk", body.encode())
+
+    assert response.status == 200
+    assert response.body["failed"] == [
+        {"index": 1, "email": email, "reason": "INVALID_FIELD"},
+        {"index": 2, "email": "", "reason": "INVALID_ROW"},
+    ]
+    assert [result["outcome"] for result in response.body["results"]] == [
+        "CREATED",
+        "FAILED",
+        "FAILED",
+    ]
     assert emails(account) == ["good@example.com"]
 
 
@@ -209,8 +230,15 @@ def test_bulk_create_never_changes_an_existing_subscriber(account: Account) -> N
         ({"subscribers": [VALID], "mode": "x"}, [("mode", "UNKNOWN_FIELD")]),
         ([VALID], [("", "INVALID_TYPE")]),
         (b'{"subscribers": [', [("", "INVALID_JSON")]),
+        (b'{"subscribers": [{"email": NaN}]}', [("", "INVALID_JSON")]),
+        (b'{"subscribers": [{"email": "\xff"}]}', [("", "INVALID_JSON")]),
+        (rb'{"subscribers": [{}], "onConflict": "\ud83d"}', [("", "INVALID_JSON")]),
+        (b'{"subscribers": [], "subscribers": [{}]}', [("subscribers", "DUPLICATE_FIELD")]),
+        (
+            b'{"subscribers": [{"a": 1, "a": 1}, %s]}' % (b"[" * 31 + b"]" * 31),
+            [("", "INVALID_JSON")],
+        ),
     ],
-    ids=["absent", "null", "string", "object", "unknown key", "top-level array", "not JSON"],
 )
 def test_bulk_create_fails_entirely_only_for_an_invalid_request(
     account: Account, body: Any, violations: list[tuple[str, str]]

@@ -195,11 +195,6 @@ def test_nesting_in_a_value_that_a_duplicate_key_replaces_is_rejected(
             '{"email": "a@b.io", "firstName": "", "first_name": ""}',
             "firstName",
         ),
-        "in a row": (
-            "/api/subscribers/bulk",
-            '{"subscribers": [{"email": "a@b.io"}, {"email": "c@b.io", "email": "d@b.io"}]}',
-            "subscribers[1].email",
-        ),
         "the rows": (
             "/api/subscribers/bulk",
             '{"subscribers": [], "subscribers": []}',

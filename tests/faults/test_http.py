@@ -162,6 +162,9 @@ def test_unknown_path_is_not_found(account: Account, path: str) -> None:
         ("POST", f"/api/tags/{MISSING_ID}", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
         ("GET", f"/api/keys/{MISSING_ID}/rotate", "OPTIONS, POST"),
         ("HEAD", f"/api/keys/{MISSING_ID}/rotate", "OPTIONS, POST"),
+        ("GET", "/api/subscribers/bulk", "OPTIONS, POST"),
+        ("HEAD", "/api/subscribers/import", "OPTIONS, POST"),
+        ("DELETE", "/api/subscribers/export", "GET, HEAD, OPTIONS"),
         ("TRACE", "/api/tags", "GET, HEAD, OPTIONS, POST"),
         ("PURGE", "/api/tags", "GET, HEAD, OPTIONS, POST"),
         ("PROPFIND", "/api/tags", "GET, HEAD, OPTIONS, POST"),
@@ -198,6 +201,7 @@ def test_unknown_method_is_not_implemented(http_service: Service, method: str, p
     ("path", "allowed"),
     [
         ("/api/tags", "GET, HEAD, OPTIONS, POST"),
+        ("/api/subscribers/bulk", "OPTIONS, POST"),
         (f"/api/subscribers/{MISSING_ID}", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
         ("/readyz", "GET, HEAD, OPTIONS"),
     ],
@@ -208,6 +212,20 @@ def test_options_returns_the_allowed_methods_without_a_key(
     status, headers, body = HttpFront("", http_service.http).exchange("OPTIONS", path)
 
     assert (status, headers["allow"], body) == (204, allowed, b"")
+
+
+@both_http
+@each("path", ["/openapi.json", "/openapi/webhooks.json"])
+def test_unknown_query_parameter_of_a_document_is_rejected(
+    http_service: Service, path: str
+) -> None:
+    http = HttpFront("", http_service.http)
+    for method in ("GET", "HEAD"):
+        assert http.exchange(method, f"{path}?color=red")[0] == 400
+    for page in ("/docs", "/healthz"):
+        assert http.exchange("GET", f"{page}?color=red")[0] == 200
+    (detail,) = json.loads(http.exchange("GET", f"{path}?color=red")[2])["error"]["details"]
+    assert (detail["field"], detail["code"]) == ("color", "UNKNOWN_FIELD")
 
 
 @both_http

@@ -35,6 +35,7 @@ class Options:
         self.on_conflict = OnConflict(request.on_conflict or OnConflict.FAIL)
         self.after_line = request.after_line
         self.is_dry_run = request.dry_run
+        self.results = request.results
         self.columns = ColumnOptions(
             preset=BY_NUMBER.get(request.preset),
             column_map=tuple(request.column_map),

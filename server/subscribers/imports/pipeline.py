@@ -15,6 +15,7 @@ from ...caller import account_id, current
 from ...clock import system_clock
 from ...custom_fields.store import column_fields
 from ...errors import EmailNotVerified, invalid
+from ...messages import select_results
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...streams import end
@@ -102,7 +103,9 @@ class ImportPipeline:
             stored = await results
             self._results.popleft()
             self._summary.add(validated, stored)
-            yield reply_of(rows, stored)
+            reply = reply_of(rows, stored)
+            if select_results(reply, self._options.results):
+                yield reply
         yield pb.ImportSubscribersResponse(summary=self._summary_message())
 
     async def aclose(self) -> None:

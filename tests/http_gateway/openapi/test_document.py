@@ -7,21 +7,27 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from google.protobuf.descriptor import MethodDescriptor
+from grpc import StatusCode
+from grpc.aio import AioRpcError, Metadata
+from multidict import CIMultiDict
 from openapi_spec_validator import validate
 from roster.v1 import errors_pb2, http_pb2
 
 from http_gateway.codec.fields import is_in_head
-from http_gateway.errors import error_code_of
+from http_gateway.errors import call_error, error_code_of, http_error
 from http_gateway.openapi.bodies import FORM
 from http_gateway.openapi.comments import comment
 from http_gateway.openapi.document import document, webhooks_document
+from http_gateway.request_errors import Reason, RequestError
 from http_gateway.routing.bindings import bindings_of
 from http_gateway.routing.bodies import is_http_body
 from http_gateway.routing.routes import Routes
+from http_gateway.timeouts import timeout_of
 from server.app import SERVICES
 from server.serving.documentation import documentation
 
@@ -64,6 +70,32 @@ def test_redocly_reports_no_problem(tmp_path: Path, path: str) -> None:
     )
 
     assert json.loads(result.stdout)["problems"] == []
+
+
+def test_every_code_of_an_error_is_documented() -> None:
+    failed = [
+        AioRpcError(code, Metadata(), Metadata(), details)
+        for code in StatusCode
+        if code is not StatusCode.OK
+        for details in ("", "CLIENT: Received message larger than max", "message larger than max")
+    ]
+    sent = {call_error(each).code for each in failed}
+    sent |= {http_error(errors_pb2.Error(reason=number)).code for number in Reason.values()[1:]}
+
+    schema = DOCUMENT["components"]["schemas"]["ErrorBody"]
+    assert set(schema["properties"]["code"]["enum"]) == sent
+
+
+def test_timeout_is_documented_as_it_is_read() -> None:
+    schema = DOCUMENT["components"]["parameters"]["Timeout"]["schema"]
+    for value in ("0n", "00S", "1n", "0001H", "12345678S", "012345678S", "1", "S", "1s", "-1S", ""):
+        documented = len(value) <= schema["maxLength"] and bool(re.search(schema["pattern"], value))
+        try:
+            timeout_of(SimpleNamespace(headers=CIMultiDict({"Grpc-Timeout": value})))
+            accepted = True
+        except RequestError as error:
+            accepted = error.error.reason != Reason.Value("VALIDATION_ERROR")
+        assert documented == accepted, value
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)

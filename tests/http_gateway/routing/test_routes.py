@@ -24,11 +24,21 @@ def test_literal_takes_precedence_over_a_variable(rules: dict[str, Rule | str]) 
     assert matched(routes, "GET", "/a/bulky") == ("One", {"id": "bulky"})
 
 
-def test_literal_does_not_hide_a_variable_with_another_method() -> None:
-    routes = Routes([service_of(One="/a/{id}", Bulk=Rule(post="/a/bulk", body="*"))])
+@pytest.mark.parametrize("one", ["/a/{id}", "/{id=**}"])
+def test_path_without_variables_has_no_methods_of_other_templates(one: str) -> None:
+    routes = Routes([service_of(One=one, Bulk=Rule(post="/a/bulk", body="*"))])
 
-    assert matched(routes, "GET", "/a/bulk") == ("One", {"id": "bulk"})
-    assert routes.methods("/a/bulk") == ["GET", "HEAD", "OPTIONS", "POST"]
+    for path in ("/a/bulk", "/%61/bulk"):
+        assert matched(routes, "POST", path) == ("Bulk", {})
+    assert matched(routes, "GET", "/a/bulk") is matched(routes, "HEAD", "/a/bulk") is None
+    assert routes.methods("/a/bulk") == ["OPTIONS", "POST"]
+
+
+def test_literal_does_not_hide_a_variable_with_another_method() -> None:
+    routes = Routes([service_of(One="/a/{id}/{name}", Do=Rule(post="/a/{id}/do", body="*"))])
+
+    assert matched(routes, "GET", "/a/x/do") == ("One", {"id": "x", "name": "do"})
+    assert routes.methods("/a/x/do") == ["GET", "HEAD", "OPTIONS", "POST"]
 
 
 def test_precedence_does_not_depend_on_the_order_of_rules() -> None:

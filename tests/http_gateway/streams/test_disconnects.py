@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from grpc import StatusCode
 
-from ..client import Client
+from ..client import Client, ReceivedResponse
 from ..serving import OPTIONS
 from ..stream_service import notes_reply
 from .handlers import Handlers, each_channel, with_gateway
@@ -161,3 +162,78 @@ def test_client_that_does_not_read_is_disconnected(kind: str) -> None:
 
     assert not with_gateway(kind, body, options=options, List=handlers.endless).is_whole
     assert len(handlers.received) < MAX_BUFFERED
+
+
+# An item whose notes have 640 KiB, and more items than the buffers hold notes.
+LINE, LINES = b'{"name":"%b"}\n' % (b"x" * 30_000), 600
+
+
+class Notes:
+    """A handler that returns notes for each item, and counts the items."""
+
+    def __init__(self) -> None:
+        self.items = 0
+
+    async def exchange(self, requests: Any, _context: Any) -> AsyncIterator[Any]:
+        async for request in requests:
+            for _ in request.items:
+                self.items += 1
+                yield notes_reply(*["x" * 65_536] * 10)
+
+
+async def send_all(client: Client) -> None:
+    await client.begin("POST", "/exchange")
+    for _ in range(LINES):
+        await client.send(LINE)
+    await client.finish()
+
+
+@each_channel
+def test_client_that_reads_after_its_upload_receives_the_records_and_an_error(kind: str) -> None:
+    notes = Notes()
+
+    async def body(runner: web.ServerRunner) -> ReceivedResponse:
+        client = await Client.to(runner)
+        await send_all(client)
+        return await client.response()
+
+    options = replace(OPTIONS, write_seconds=1.0)
+    got = with_gateway(kind, body, options=options, Exchange=notes.exchange)
+
+    *records, last = got.records
+    assert (got.status, got.is_whole, last["error"]["code"]) == (200, True, "RequestTimeout")
+    assert len(records) == 10 * notes.items < 10 * LINES
+    assert f"All lines up to {notes.items} were processed" in last["error"]["message"]
+
+
+@pytest.mark.parametrize("limits", [{"discarded_bytes": 1 << 20}, {"discarded_seconds": 0.0}])
+def test_upload_that_is_not_read_is_discarded_within_limits(limits: dict[str, Any]) -> None:
+    async def body(runner: web.ServerRunner) -> None:
+        client = await Client.to(runner)
+        await send_all(client)
+        await client.response()
+
+    options = replace(OPTIONS, write_seconds=1.0, **limits)
+    with pytest.raises(ConnectionError):
+        with_gateway("in-process", body, options=options, Exchange=Notes().exchange)
+
+
+@each_channel
+def test_error_is_read_by_a_client_that_first_sends_its_body(kind: str) -> None:
+    async def exchange(_requests: Any, context: Any) -> AsyncIterator[Any]:
+        await context.abort(StatusCode.FAILED_PRECONDITION)
+        yield
+
+    async def body(runner: web.ServerRunner) -> ReceivedResponse:
+        client = await Client.to(runner)
+        await client.begin("POST", "/exchange")
+        for _ in range(10):
+            await client.send(LINE)
+            await asyncio.sleep(0.1)
+        await client.finish()
+        return await client.response()
+
+    options = replace(OPTIONS, lingering_seconds=0.6)
+    got = with_gateway(kind, body, options=options, Exchange=exchange)
+
+    assert (got.status, got.is_whole) == (400, True)

@@ -76,7 +76,8 @@ const (
 	Error_CUSTOM_FIELD_ALREADY_EXISTS Error_Reason = 13
 	// The account has the maximum number of custom fields.
 	Error_CUSTOM_FIELD_LIMIT_REACHED Error_Reason = 14
-	// The client sent its request too slowly.
+	// The client sent its request too slowly, or did not read the response to a stream while
+	// it sent the request.
 	Error_REQUEST_TIMEOUT Error_Reason = 15
 	// The body or message exceeds the maximum size.
 	Error_PAYLOAD_TOO_LARGE Error_Reason = 16

@@ -437,6 +437,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50018,
+		Name:          "roster.v1.limits_records",
+		Tag:           "varint,50018,opt,name=limits_records",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
 		ExtensionType: (*string)(nil),
 		Field:         50002,
@@ -580,6 +588,12 @@ var (
 	//
 	// optional string selects = 50017;
 	E_Selects = &file_roster_v1_http_proto_extTypes[23]
+	// For an enum of the request of a stream: it limits the records of the response. If a
+	// client of HTTP does not read the response while it sends the body, the error names the
+	// values that return fewer records: those after the default, which is the first.
+	//
+	// optional bool limits_records = 50018;
+	E_LimitsRecords = &file_roster_v1_http_proto_extTypes[24]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -590,7 +604,7 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[24]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[25]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -638,7 +652,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x0estatus_if_true\x12\x1d.google.protobuf.FieldOptions\x18߆\x03 \x01(\x05R\fstatusIfTrue:>\n" +
 	"\n" +
 	"omit_empty\x12\x1d.google.protobuf.FieldOptions\x18\xe0\x86\x03 \x01(\bR\tomitEmpty:9\n" +
-	"\aselects\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x86\x03 \x01(\tR\aselects:B\n" +
+	"\aselects\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x86\x03 \x01(\tR\aselects:F\n" +
+	"\x0elimits_records\x12\x1d.google.protobuf.FieldOptions\x18\xe2\x86\x03 \x01(\bR\rlimitsRecords:B\n" +
 	"\n" +
 	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
@@ -692,13 +707,14 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	7,  // 21: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
 	7,  // 22: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
 	7,  // 23: roster.v1.selects:extendee -> google.protobuf.FieldOptions
-	8,  // 24: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 25: roster.v1.access:type_name -> roster.v1.Access
-	9,  // 26: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	25, // [25:27] is the sub-list for extension type_name
-	0,  // [0:25] is the sub-list for extension extendee
+	7,  // 24: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
+	8,  // 25: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 26: roster.v1.access:type_name -> roster.v1.Access
+	9,  // 27: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	26, // [26:28] is the sub-list for extension type_name
+	0,  // [0:26] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -715,7 +731,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
-			NumExtensions: 25,
+			NumExtensions: 26,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

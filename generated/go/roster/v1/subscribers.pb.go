@@ -586,6 +586,63 @@ func (ImportSubscribersRequest_Preset) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 1}
 }
 
+// Which results an import returns. The summary counts all rows in any case.
+type ImportSubscribersRequest_Results int32
+
+const (
+	// The same as ALL.
+	ImportSubscribersRequest_RESULTS_UNSPECIFIED ImportSubscribersRequest_Results = 0
+	// A result for every row.
+	ImportSubscribersRequest_ALL ImportSubscribersRequest_Results = 1
+	// The results of rows that failed or have droppedCells.
+	ImportSubscribersRequest_FAILED ImportSubscribersRequest_Results = 2
+	// No results, only the summary.
+	ImportSubscribersRequest_SUMMARY ImportSubscribersRequest_Results = 3
+)
+
+// Enum value maps for ImportSubscribersRequest_Results.
+var (
+	ImportSubscribersRequest_Results_name = map[int32]string{
+		0: "RESULTS_UNSPECIFIED",
+		1: "ALL",
+		2: "FAILED",
+		3: "SUMMARY",
+	}
+	ImportSubscribersRequest_Results_value = map[string]int32{
+		"RESULTS_UNSPECIFIED": 0,
+		"ALL":                 1,
+		"FAILED":              2,
+		"SUMMARY":             3,
+	}
+)
+
+func (x ImportSubscribersRequest_Results) Enum() *ImportSubscribersRequest_Results {
+	p := new(ImportSubscribersRequest_Results)
+	*p = x
+	return p
+}
+
+func (x ImportSubscribersRequest_Results) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ImportSubscribersRequest_Results) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_subscribers_proto_enumTypes[8].Descriptor()
+}
+
+func (ImportSubscribersRequest_Results) Type() protoreflect.EnumType {
+	return &file_roster_v1_subscribers_proto_enumTypes[8]
+}
+
+func (x ImportSubscribersRequest_Results) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ImportSubscribersRequest_Results.Descriptor instead.
+func (ImportSubscribersRequest_Results) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 2}
+}
+
 // The outcome of one row.
 type ImportResult_Outcome int32
 
@@ -633,11 +690,11 @@ func (x ImportResult_Outcome) String() string {
 }
 
 func (ImportResult_Outcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[8].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[9].Descriptor()
 }
 
 func (ImportResult_Outcome) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[8]
+	return &file_roster_v1_subscribers_proto_enumTypes[9]
 }
 
 func (x ImportResult_Outcome) Number() protoreflect.EnumNumber {
@@ -688,11 +745,11 @@ func (x ExportSubscribersRequest_Format) String() string {
 }
 
 func (ExportSubscribersRequest_Format) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[9].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[10].Descriptor()
 }
 
 func (ExportSubscribersRequest_Format) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[9]
+	return &file_roster_v1_subscribers_proto_enumTypes[10]
 }
 
 func (x ExportSubscribersRequest_Format) Number() protoreflect.EnumNumber {
@@ -738,11 +795,11 @@ func (x ExportSubscribersRequest_Include) String() string {
 }
 
 func (ExportSubscribersRequest_Include) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[10].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[11].Descriptor()
 }
 
 func (ExportSubscribersRequest_Include) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[10]
+	return &file_roster_v1_subscribers_proto_enumTypes[11]
 }
 
 func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
@@ -3249,6 +3306,11 @@ type ImportSubscribersRequest struct {
 	Filter string `protobuf:"bytes,12,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Imports only rows that match the filter of the segment with this identifier.
 	Segment string `protobuf:"bytes,13,opt,name=segment,proto3" json:"segment,omitempty"`
+	// Which results are returned. Default: ALL. A client that reads no results before it has
+	// sent all rows, such as a web page that uses fetch, needs FAILED or SUMMARY for a large
+	// file. With ALL, its import ends with REQUEST_TIMEOUT when the unread results fill the
+	// connection. The error names the last line that was processed.
+	Results ImportSubscribersRequest_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.ImportSubscribersRequest_Results" json:"results,omitempty"`
 	// Statuses of the words in the file, each as WORD=STATUS, such as active=CONFIRMED. Words
 	// ignore case, whitespace, hyphens and underscores. They take precedence over those of the
 	// preset, and these over common words such as subscribed, unsubscribed, cleaned, bounced
@@ -3379,6 +3441,13 @@ func (x *ImportSubscribersRequest) GetSegment() string {
 		return x.Segment
 	}
 	return ""
+}
+
+func (x *ImportSubscribersRequest) GetResults() ImportSubscribersRequest_Results {
+	if x != nil {
+		return x.Results
+	}
+	return ImportSubscribersRequest_RESULTS_UNSPECIFIED
 }
 
 func (x *ImportSubscribersRequest) GetStatusMap() []string {
@@ -3668,7 +3737,7 @@ func (x *ImportSummary) GetRowsWithDroppedCells() int32 {
 // Results of rows, in the order of the rows.
 type ImportSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Results, one per row.
+	// Results, one per row that the request selects.
 	Results []*ImportResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	// The summary, in the last message of an import that did not fail. Over HTTP it is the last
 	// record, {"summary": {...}}.
@@ -4542,7 +4611,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04FAIL\x10\x01\x12\n" +
 	"\n" +
 	"\x06IGNORE\x10\x02\x12\x11\n" +
-	"\rCREATE_FIELDS\x10\x03\"\xb5\v\n" +
+	"\rCREATE_FIELDS\x10\x03\"\xda\f\n" +
 	"\x18ImportSubscribersRequest\x12a\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2..roster.v1.ImportSubscribersRequest.OnConflictB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIPR\n" +
 	"onConflict\x12=\n" +
@@ -4561,7 +4630,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	" \x03(\tB\x1e\xbaH\x05\x92\x01\x02\x10d\xaa\xb5\x18\x12[\"from Mailchimp\"]R\aaddTags\x12!\n" +
 	"\adry_run\x18\v \x01(\bB\b\xaa\xb5\x18\x04trueR\x06dryRun\x12I\n" +
 	"\x06filter\x18\f \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\x128\n" +
-	"\asegment\x18\r \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12N\n" +
+	"\asegment\x18\r \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12]\n" +
+	"\aresults\x18\x0e \x01(\x0e2+.roster.v1.ImportSubscribersRequest.ResultsB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\x90\xb6\x18\x01R\aresults\x12N\n" +
 	"\n" +
 	"status_map\x18\x0f \x03(\tB/\xbaH\r\x92\x01\n" +
 	"\x10\xc8\x01\"\x05r\x03\x18\xc8\x01\xaa\xb5\x18\x1b[\"abgemeldet=UNSUBSCRIBED\"]R\tstatusMap\x12J\n" +
@@ -4593,7 +4663,13 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05BREVO\x10\v\x12\v\n" +
 	"\aHUBSPOT\x10\f\x12\v\n" +
 	"\aKLAVIYO\x10\r\x12\x12\n" +
-	"\x0eACTIVECAMPAIGN\x10\x0e\"\x81\x04\n" +
+	"\x0eACTIVECAMPAIGN\x10\x0e\"D\n" +
+	"\aResults\x12\x17\n" +
+	"\x13RESULTS_UNSPECIFIED\x10\x00\x12\a\n" +
+	"\x03ALL\x10\x01\x12\n" +
+	"\n" +
+	"\x06FAILED\x10\x02\x12\v\n" +
+	"\aSUMMARY\x10\x03\"\x81\x04\n" +
 	"\fImportResult\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12F\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1f.roster.v1.ImportResult.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x12.\n" +
@@ -4716,7 +4792,7 @@ func file_roster_v1_subscribers_proto_rawDescGZIP() []byte {
 	return file_roster_v1_subscribers_proto_rawDescData
 }
 
-var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
+var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
 var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_roster_v1_subscribers_proto_goTypes = []any{
 	(Subscriber_Status)(0),                      // 0: roster.v1.Subscriber.Status
@@ -4727,185 +4803,187 @@ var file_roster_v1_subscribers_proto_goTypes = []any{
 	(UnknownColumns_Action)(0),                  // 5: roster.v1.UnknownColumns.Action
 	(ImportSubscribersRequest_OnConflict)(0),    // 6: roster.v1.ImportSubscribersRequest.OnConflict
 	(ImportSubscribersRequest_Preset)(0),        // 7: roster.v1.ImportSubscribersRequest.Preset
-	(ImportResult_Outcome)(0),                   // 8: roster.v1.ImportResult.Outcome
-	(ExportSubscribersRequest_Format)(0),        // 9: roster.v1.ExportSubscribersRequest.Format
-	(ExportSubscribersRequest_Include)(0),       // 10: roster.v1.ExportSubscribersRequest.Include
-	(*Subscriber)(nil),                          // 11: roster.v1.Subscriber
-	(*CreateSubscriberRequest)(nil),             // 12: roster.v1.CreateSubscriberRequest
-	(*CreateSubscriberResponse)(nil),            // 13: roster.v1.CreateSubscriberResponse
-	(*BulkSubscriber)(nil),                      // 14: roster.v1.BulkSubscriber
-	(*BulkCreateSubscribersRequest)(nil),        // 15: roster.v1.BulkCreateSubscribersRequest
-	(*BulkResult)(nil),                          // 16: roster.v1.BulkResult
-	(*BulkFailure)(nil),                         // 17: roster.v1.BulkFailure
-	(*BulkCreateSubscribersResponse)(nil),       // 18: roster.v1.BulkCreateSubscribersResponse
-	(*GetSubscriberRequest)(nil),                // 19: roster.v1.GetSubscriberRequest
-	(*GetSubscriberResponse)(nil),               // 20: roster.v1.GetSubscriberResponse
-	(*BatchGetSubscribersRequest)(nil),          // 21: roster.v1.BatchGetSubscribersRequest
-	(*BatchGetSubscribersResponse)(nil),         // 22: roster.v1.BatchGetSubscribersResponse
-	(*ListSubscribersRequest)(nil),              // 23: roster.v1.ListSubscribersRequest
-	(*ListSubscribersResponse)(nil),             // 24: roster.v1.ListSubscribersResponse
-	(*UpdateSubscriberRequest)(nil),             // 25: roster.v1.UpdateSubscriberRequest
-	(*UpdateSubscriberResponse)(nil),            // 26: roster.v1.UpdateSubscriberResponse
-	(*ChangeSubscriberStatusRequest)(nil),       // 27: roster.v1.ChangeSubscriberStatusRequest
-	(*ChangeSubscriberStatusResponse)(nil),      // 28: roster.v1.ChangeSubscriberStatusResponse
-	(*AddSubscriberTagsRequest)(nil),            // 29: roster.v1.AddSubscriberTagsRequest
-	(*AddSubscriberTagsResponse)(nil),           // 30: roster.v1.AddSubscriberTagsResponse
-	(*RemoveSubscriberTagsRequest)(nil),         // 31: roster.v1.RemoveSubscriberTagsRequest
-	(*RemoveSubscriberTagsResponse)(nil),        // 32: roster.v1.RemoveSubscriberTagsResponse
-	(*SubscriberHistoryEntry)(nil),              // 33: roster.v1.SubscriberHistoryEntry
-	(*ListSubscriberHistoryRequest)(nil),        // 34: roster.v1.ListSubscriberHistoryRequest
-	(*ListSubscriberHistoryResponse)(nil),       // 35: roster.v1.ListSubscriberHistoryResponse
-	(*PersonalDelivery)(nil),                    // 36: roster.v1.PersonalDelivery
-	(*GetSubscriberPersonalDataRequest)(nil),    // 37: roster.v1.GetSubscriberPersonalDataRequest
-	(*GetSubscriberPersonalDataResponse)(nil),   // 38: roster.v1.GetSubscriberPersonalDataResponse
-	(*ImportSubscriber)(nil),                    // 39: roster.v1.ImportSubscriber
-	(*UnknownColumns)(nil),                      // 40: roster.v1.UnknownColumns
-	(*ImportSubscribersRequest)(nil),            // 41: roster.v1.ImportSubscribersRequest
-	(*ImportResult)(nil),                        // 42: roster.v1.ImportResult
-	(*ImportSummary)(nil),                       // 43: roster.v1.ImportSummary
-	(*ImportSubscribersResponse)(nil),           // 44: roster.v1.ImportSubscribersResponse
-	(*ExportSubscribersRequest)(nil),            // 45: roster.v1.ExportSubscribersRequest
-	(*ExportSubscribersResponse)(nil),           // 46: roster.v1.ExportSubscribersResponse
-	(*DeleteSubscriberRequest)(nil),             // 47: roster.v1.DeleteSubscriberRequest
-	(*DeleteSubscriberResponse)(nil),            // 48: roster.v1.DeleteSubscriberResponse
-	(*Subscriber_Consent)(nil),                  // 49: roster.v1.Subscriber.Consent
-	(*SubscriberHistoryEntry_TagChange)(nil),    // 50: roster.v1.SubscriberHistoryEntry.TagChange
-	(*SubscriberHistoryEntry_StatusChange)(nil), // 51: roster.v1.SubscriberHistoryEntry.StatusChange
-	(*ImportSummary_UnrecognizedCells)(nil),     // 52: roster.v1.ImportSummary.UnrecognizedCells
-	nil,                                         // 53: roster.v1.ImportSummary.ReasonsEntry
-	nil,                                         // 54: roster.v1.ImportSummary.StatusesEntry
-	(*timestamppb.Timestamp)(nil),               // 55: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),                     // 56: google.protobuf.Struct
-	(*Row_Fault)(nil),                           // 57: roster.v1.Row.Fault
-	(*fieldmaskpb.FieldMask)(nil),               // 58: google.protobuf.FieldMask
-	(*WebhookDelivery)(nil),                     // 59: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),                      // 60: roster.v1.WebhookAttempt
-	(*Event)(nil),                               // 61: roster.v1.Event
-	(*CsvLine)(nil),                             // 62: roster.v1.CsvLine
+	(ImportSubscribersRequest_Results)(0),       // 8: roster.v1.ImportSubscribersRequest.Results
+	(ImportResult_Outcome)(0),                   // 9: roster.v1.ImportResult.Outcome
+	(ExportSubscribersRequest_Format)(0),        // 10: roster.v1.ExportSubscribersRequest.Format
+	(ExportSubscribersRequest_Include)(0),       // 11: roster.v1.ExportSubscribersRequest.Include
+	(*Subscriber)(nil),                          // 12: roster.v1.Subscriber
+	(*CreateSubscriberRequest)(nil),             // 13: roster.v1.CreateSubscriberRequest
+	(*CreateSubscriberResponse)(nil),            // 14: roster.v1.CreateSubscriberResponse
+	(*BulkSubscriber)(nil),                      // 15: roster.v1.BulkSubscriber
+	(*BulkCreateSubscribersRequest)(nil),        // 16: roster.v1.BulkCreateSubscribersRequest
+	(*BulkResult)(nil),                          // 17: roster.v1.BulkResult
+	(*BulkFailure)(nil),                         // 18: roster.v1.BulkFailure
+	(*BulkCreateSubscribersResponse)(nil),       // 19: roster.v1.BulkCreateSubscribersResponse
+	(*GetSubscriberRequest)(nil),                // 20: roster.v1.GetSubscriberRequest
+	(*GetSubscriberResponse)(nil),               // 21: roster.v1.GetSubscriberResponse
+	(*BatchGetSubscribersRequest)(nil),          // 22: roster.v1.BatchGetSubscribersRequest
+	(*BatchGetSubscribersResponse)(nil),         // 23: roster.v1.BatchGetSubscribersResponse
+	(*ListSubscribersRequest)(nil),              // 24: roster.v1.ListSubscribersRequest
+	(*ListSubscribersResponse)(nil),             // 25: roster.v1.ListSubscribersResponse
+	(*UpdateSubscriberRequest)(nil),             // 26: roster.v1.UpdateSubscriberRequest
+	(*UpdateSubscriberResponse)(nil),            // 27: roster.v1.UpdateSubscriberResponse
+	(*ChangeSubscriberStatusRequest)(nil),       // 28: roster.v1.ChangeSubscriberStatusRequest
+	(*ChangeSubscriberStatusResponse)(nil),      // 29: roster.v1.ChangeSubscriberStatusResponse
+	(*AddSubscriberTagsRequest)(nil),            // 30: roster.v1.AddSubscriberTagsRequest
+	(*AddSubscriberTagsResponse)(nil),           // 31: roster.v1.AddSubscriberTagsResponse
+	(*RemoveSubscriberTagsRequest)(nil),         // 32: roster.v1.RemoveSubscriberTagsRequest
+	(*RemoveSubscriberTagsResponse)(nil),        // 33: roster.v1.RemoveSubscriberTagsResponse
+	(*SubscriberHistoryEntry)(nil),              // 34: roster.v1.SubscriberHistoryEntry
+	(*ListSubscriberHistoryRequest)(nil),        // 35: roster.v1.ListSubscriberHistoryRequest
+	(*ListSubscriberHistoryResponse)(nil),       // 36: roster.v1.ListSubscriberHistoryResponse
+	(*PersonalDelivery)(nil),                    // 37: roster.v1.PersonalDelivery
+	(*GetSubscriberPersonalDataRequest)(nil),    // 38: roster.v1.GetSubscriberPersonalDataRequest
+	(*GetSubscriberPersonalDataResponse)(nil),   // 39: roster.v1.GetSubscriberPersonalDataResponse
+	(*ImportSubscriber)(nil),                    // 40: roster.v1.ImportSubscriber
+	(*UnknownColumns)(nil),                      // 41: roster.v1.UnknownColumns
+	(*ImportSubscribersRequest)(nil),            // 42: roster.v1.ImportSubscribersRequest
+	(*ImportResult)(nil),                        // 43: roster.v1.ImportResult
+	(*ImportSummary)(nil),                       // 44: roster.v1.ImportSummary
+	(*ImportSubscribersResponse)(nil),           // 45: roster.v1.ImportSubscribersResponse
+	(*ExportSubscribersRequest)(nil),            // 46: roster.v1.ExportSubscribersRequest
+	(*ExportSubscribersResponse)(nil),           // 47: roster.v1.ExportSubscribersResponse
+	(*DeleteSubscriberRequest)(nil),             // 48: roster.v1.DeleteSubscriberRequest
+	(*DeleteSubscriberResponse)(nil),            // 49: roster.v1.DeleteSubscriberResponse
+	(*Subscriber_Consent)(nil),                  // 50: roster.v1.Subscriber.Consent
+	(*SubscriberHistoryEntry_TagChange)(nil),    // 51: roster.v1.SubscriberHistoryEntry.TagChange
+	(*SubscriberHistoryEntry_StatusChange)(nil), // 52: roster.v1.SubscriberHistoryEntry.StatusChange
+	(*ImportSummary_UnrecognizedCells)(nil),     // 53: roster.v1.ImportSummary.UnrecognizedCells
+	nil,                                         // 54: roster.v1.ImportSummary.ReasonsEntry
+	nil,                                         // 55: roster.v1.ImportSummary.StatusesEntry
+	(*timestamppb.Timestamp)(nil),               // 56: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),                     // 57: google.protobuf.Struct
+	(*Row_Fault)(nil),                           // 58: roster.v1.Row.Fault
+	(*fieldmaskpb.FieldMask)(nil),               // 59: google.protobuf.FieldMask
+	(*WebhookDelivery)(nil),                     // 60: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),                      // 61: roster.v1.WebhookAttempt
+	(*Event)(nil),                               // 62: roster.v1.Event
+	(*CsvLine)(nil),                             // 63: roster.v1.CsvLine
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,   // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
-	55,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
-	56,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
-	55,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
-	55,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	55,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	55,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	49,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	56,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	11,  // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	56,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	57,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
-	14,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
+	56,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
+	57,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
+	56,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
+	56,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	56,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	56,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	50,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	57,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	12,  // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	57,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	58,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
+	15,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
 	6,   // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	8,   // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	9,   // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.ImportResult.Outcome
 	2,   // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.BulkFailure.Reason
 	2,   // 16: roster.v1.BulkFailure.reason:type_name -> roster.v1.BulkFailure.Reason
-	17,  // 17: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
-	16,  // 18: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
+	18,  // 17: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
+	17,  // 18: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
 	1,   // 19: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
-	58,  // 20: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
-	11,  // 21: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	59,  // 20: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
+	12,  // 21: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	1,   // 22: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	11,  // 23: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	12,  // 23: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
 	0,   // 24: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	55,  // 25: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	55,  // 26: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	55,  // 27: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	55,  // 28: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	56,  // 25: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	56,  // 26: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	56,  // 27: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	56,  // 28: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
 	1,   // 29: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	58,  // 30: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
-	11,  // 31: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	58,  // 32: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	56,  // 33: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	11,  // 34: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	59,  // 30: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
+	12,  // 31: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	59,  // 32: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	57,  // 33: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	12,  // 34: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	0,   // 35: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	11,  // 36: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	11,  // 37: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	11,  // 38: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	12,  // 36: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	12,  // 37: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	12,  // 38: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
 	3,   // 39: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
-	55,  // 40: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	56,  // 40: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
 	4,   // 41: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	56,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	56,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	50,  // 44: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	51,  // 45: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	33,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	59,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	60,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	11,  // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	33,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	61,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	36,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	56,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	57,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	57,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	51,  // 44: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	52,  // 45: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	34,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	60,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	61,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	12,  // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	34,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	62,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	37,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	57,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
 	0,   // 54: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	55,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	55,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	55,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	55,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	55,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	49,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	57,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	56,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	56,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	56,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	56,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	56,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	50,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	58,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
 	6,   // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	14,  // 63: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
-	62,  // 64: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	39,  // 65: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	15,  // 63: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
+	63,  // 64: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	40,  // 65: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
 	7,   // 66: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
 	5,   // 67: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	8,   // 68: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
-	2,   // 69: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	53,  // 70: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
-	54,  // 71: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	7,   // 72: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	52,  // 73: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	42,  // 74: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	43,  // 75: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	9,   // 76: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	0,   // 77: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	55,  // 78: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	55,  // 79: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	55,  // 80: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	55,  // 81: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 82: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	10,  // 83: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
-	11,  // 84: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	62,  // 85: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	55,  // 86: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 87: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 88: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	12,  // 89: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	15,  // 90: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	19,  // 91: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	21,  // 92: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	23,  // 93: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	25,  // 94: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	27,  // 95: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	29,  // 96: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	31,  // 97: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	34,  // 98: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	37,  // 99: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	41,  // 100: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	45,  // 101: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	47,  // 102: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	13,  // 103: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	18,  // 104: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	20,  // 105: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	22,  // 106: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	24,  // 107: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	26,  // 108: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	28,  // 109: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	30,  // 110: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	32,  // 111: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	35,  // 112: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	38,  // 113: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	44,  // 114: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	46,  // 115: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	48,  // 116: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	103, // [103:117] is the sub-list for method output_type
-	89,  // [89:103] is the sub-list for method input_type
-	89,  // [89:89] is the sub-list for extension type_name
-	89,  // [89:89] is the sub-list for extension extendee
-	0,   // [0:89] is the sub-list for field type_name
+	8,   // 68: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
+	9,   // 69: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	2,   // 70: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
+	54,  // 71: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
+	55,  // 72: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	7,   // 73: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	53,  // 74: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
+	43,  // 75: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	44,  // 76: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	10,  // 77: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	0,   // 78: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	56,  // 79: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	56,  // 80: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	56,  // 81: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	56,  // 82: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 83: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	11,  // 84: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
+	12,  // 85: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	63,  // 86: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	56,  // 87: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 88: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	13,  // 90: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	16,  // 91: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	20,  // 92: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	22,  // 93: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	24,  // 94: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	26,  // 95: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	28,  // 96: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	30,  // 97: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	32,  // 98: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	35,  // 99: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	38,  // 100: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	42,  // 101: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	46,  // 102: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	48,  // 103: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	14,  // 104: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	19,  // 105: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	21,  // 106: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	23,  // 107: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	25,  // 108: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	27,  // 109: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	29,  // 110: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	31,  // 111: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	33,  // 112: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	36,  // 113: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	39,  // 114: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	45,  // 115: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	47,  // 116: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	49,  // 117: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	104, // [104:118] is the sub-list for method output_type
+	90,  // [90:104] is the sub-list for method input_type
+	90,  // [90:90] is the sub-list for extension type_name
+	90,  // [90:90] is the sub-list for extension extendee
+	0,   // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -4927,7 +5005,7 @@ func file_roster_v1_subscribers_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_subscribers_proto_rawDesc), len(file_roster_v1_subscribers_proto_rawDesc)),
-			NumEnums:      11,
+			NumEnums:      12,
 			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -121,7 +121,7 @@ type SubscriberServiceClient interface {
 	// often in the header, unless a first line such as "sep=;" names it. The body is in UTF-8,
 	// or in the encoding of charset. The response is NDJSON: one ImportResult per line, then a
 	// line with the summary, {"summary": {...}}. The client must read it while it sends the
-	// rows. On gRPC each request message holds many rows. Each response message holds many
+	// rows, or limit it with results. On gRPC each request message holds many rows. Each response message holds many
 	// results, at most 1 MiB. The response begins when the first rows, or the header of the
 	// CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
 	// SKIP.
@@ -393,7 +393,7 @@ type SubscriberServiceServer interface {
 	// often in the header, unless a first line such as "sep=;" names it. The body is in UTF-8,
 	// or in the encoding of charset. The response is NDJSON: one ImportResult per line, then a
 	// line with the summary, {"summary": {...}}. The client must read it while it sends the
-	// rows. On gRPC each request message holds many rows. Each response message holds many
+	// rows, or limit it with results. On gRPC each request message holds many rows. Each response message holds many
 	// results, at most 1 MiB. The response begins when the first rows, or the header of the
 	// CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
 	// SKIP.

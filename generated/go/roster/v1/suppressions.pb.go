@@ -720,7 +720,9 @@ type ImportSuppressionsRequest struct {
 	Lines []*CsvLine `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
 	// Character encoding of the body over HTTP, such as windows-1252. Default: that of the
 	// Content-Type header, otherwise UTF-8.
-	Charset       string `protobuf:"bytes,4,opt,name=charset,proto3" json:"charset,omitempty"`
+	Charset string `protobuf:"bytes,4,opt,name=charset,proto3" json:"charset,omitempty"`
+	// Which results are returned, as in ImportSubscribers. Default: ALL.
+	Results       ImportSubscribersRequest_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.ImportSubscribersRequest_Results" json:"results,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -781,6 +783,13 @@ func (x *ImportSuppressionsRequest) GetCharset() string {
 		return x.Charset
 	}
 	return ""
+}
+
+func (x *ImportSuppressionsRequest) GetResults() ImportSubscribersRequest_Results {
+	if x != nil {
+		return x.Results
+	}
+	return ImportSubscribersRequest_RESULTS_UNSPECIFIED
 }
 
 // The result of one row.
@@ -961,7 +970,7 @@ func (x *ImportSuppressionsSummary) GetUnrecognizedCells() []*ImportSummary_Unre
 // Results of rows, in the order of the rows.
 type ImportSuppressionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Results, one per row.
+	// Results, one per row that the request selects.
 	Results []*ImportSuppressionResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	// The summary, in the last message of an import that did not fail. Over HTTP it is the last
 	// record, {"summary": {...}}.
@@ -1164,12 +1173,13 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x0f\xaa\xb5\x18\aBOUNCED\xe0\xb5\x18\x01R\x06reason\x12[\n" +
 	"\n" +
 	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182024-03-01T00:00:00.000Z\xe8\xb5\x18\x01R\tcreatedAt\x122\n" +
-	"\x06faults\x18\x04 \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\r\x8a\xb5\x18\temailHash\"\xf9\x02\n" +
+	"\x06faults\x18\x04 \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\r\x8a\xb5\x18\temailHash\"\xd8\x03\n" +
 	"\x19ImportSuppressionsRequest\x12O\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x18\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\fUNSUBSCRIBEDR\x06reason\x12P\n" +
 	"\fsuppressions\x18\x02 \x03(\v2\x1c.roster.v1.ImportSuppressionB\x0e\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03R\fsuppressions\x12\x88\x01\n" +
 	"\x05lines\x18\x03 \x03(\v2\x12.roster.v1.CsvLineB^\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03\xaa\xb5\x18L[{\"cells\": [\"email\", \"reason\"]}, {\"cells\": [\"gone@example.com\", \"BOUNCED\"]}]R\x05lines\x12.\n" +
-	"\acharset\x18\x04 \x01(\tB\x14\xaa\xb5\x18\fwindows-1252ص\x18\x01R\acharset\"\xe9\x02\n" +
+	"\acharset\x18\x04 \x01(\tB\x14\xaa\xb5\x18\fwindows-1252ص\x18\x01R\acharset\x12]\n" +
+	"\aresults\x18\x0e \x01(\x0e2+.roster.v1.ImportSubscribersRequest.ResultsB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\x90\xb6\x18\x01R\aresults\"\xe9\x02\n" +
 	"\x17ImportSuppressionResult\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12O\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2*.roster.v1.ImportSuppressionResult.OutcomeB\t\xaa\xb5\x18\x05ADDEDR\aoutcome\x12*\n" +
@@ -1251,9 +1261,10 @@ var file_roster_v1_suppressions_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),           // 18: google.protobuf.Timestamp
 	(*Row_Fault)(nil),                       // 19: roster.v1.Row.Fault
 	(*CsvLine)(nil),                         // 20: roster.v1.CsvLine
-	(BulkFailure_Reason)(0),                 // 21: roster.v1.BulkFailure.Reason
-	(*ImportSummary_UnrecognizedCells)(nil), // 22: roster.v1.ImportSummary.UnrecognizedCells
-	(ExportSubscribersRequest_Format)(0),    // 23: roster.v1.ExportSubscribersRequest.Format
+	(ImportSubscribersRequest_Results)(0),   // 21: roster.v1.ImportSubscribersRequest.Results
+	(BulkFailure_Reason)(0),                 // 22: roster.v1.BulkFailure.Reason
+	(*ImportSummary_UnrecognizedCells)(nil), // 23: roster.v1.ImportSummary.UnrecognizedCells
+	(ExportSubscribersRequest_Format)(0),    // 24: roster.v1.ExportSubscribersRequest.Format
 }
 var file_roster_v1_suppressions_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.Suppression.reason:type_name -> roster.v1.Suppression.Reason
@@ -1267,31 +1278,32 @@ var file_roster_v1_suppressions_proto_depIdxs = []int32{
 	0,  // 8: roster.v1.ImportSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
 	11, // 9: roster.v1.ImportSuppressionsRequest.suppressions:type_name -> roster.v1.ImportSuppression
 	20, // 10: roster.v1.ImportSuppressionsRequest.lines:type_name -> roster.v1.CsvLine
-	1,  // 11: roster.v1.ImportSuppressionResult.outcome:type_name -> roster.v1.ImportSuppressionResult.Outcome
-	21, // 12: roster.v1.ImportSuppressionResult.failure:type_name -> roster.v1.BulkFailure.Reason
-	22, // 13: roster.v1.ImportSuppressionsSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	13, // 14: roster.v1.ImportSuppressionsResponse.results:type_name -> roster.v1.ImportSuppressionResult
-	14, // 15: roster.v1.ImportSuppressionsResponse.summary:type_name -> roster.v1.ImportSuppressionsSummary
-	23, // 16: roster.v1.ExportSuppressionsRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	2,  // 17: roster.v1.ExportSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
-	20, // 18: roster.v1.ExportSuppressionsResponse.lines:type_name -> roster.v1.CsvLine
-	9,  // 19: roster.v1.SuppressionService.AddSuppressions:input_type -> roster.v1.AddSuppressionsRequest
-	12, // 20: roster.v1.SuppressionService.ImportSuppressions:input_type -> roster.v1.ImportSuppressionsRequest
-	16, // 21: roster.v1.SuppressionService.ExportSuppressions:input_type -> roster.v1.ExportSuppressionsRequest
-	3,  // 22: roster.v1.SuppressionService.GetSuppression:input_type -> roster.v1.GetSuppressionRequest
-	5,  // 23: roster.v1.SuppressionService.ListSuppressions:input_type -> roster.v1.ListSuppressionsRequest
-	7,  // 24: roster.v1.SuppressionService.DeleteSuppression:input_type -> roster.v1.DeleteSuppressionRequest
-	10, // 25: roster.v1.SuppressionService.AddSuppressions:output_type -> roster.v1.AddSuppressionsResponse
-	15, // 26: roster.v1.SuppressionService.ImportSuppressions:output_type -> roster.v1.ImportSuppressionsResponse
-	17, // 27: roster.v1.SuppressionService.ExportSuppressions:output_type -> roster.v1.ExportSuppressionsResponse
-	4,  // 28: roster.v1.SuppressionService.GetSuppression:output_type -> roster.v1.GetSuppressionResponse
-	6,  // 29: roster.v1.SuppressionService.ListSuppressions:output_type -> roster.v1.ListSuppressionsResponse
-	8,  // 30: roster.v1.SuppressionService.DeleteSuppression:output_type -> roster.v1.DeleteSuppressionResponse
-	25, // [25:31] is the sub-list for method output_type
-	19, // [19:25] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	21, // 11: roster.v1.ImportSuppressionsRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
+	1,  // 12: roster.v1.ImportSuppressionResult.outcome:type_name -> roster.v1.ImportSuppressionResult.Outcome
+	22, // 13: roster.v1.ImportSuppressionResult.failure:type_name -> roster.v1.BulkFailure.Reason
+	23, // 14: roster.v1.ImportSuppressionsSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
+	13, // 15: roster.v1.ImportSuppressionsResponse.results:type_name -> roster.v1.ImportSuppressionResult
+	14, // 16: roster.v1.ImportSuppressionsResponse.summary:type_name -> roster.v1.ImportSuppressionsSummary
+	24, // 17: roster.v1.ExportSuppressionsRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	2,  // 18: roster.v1.ExportSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
+	20, // 19: roster.v1.ExportSuppressionsResponse.lines:type_name -> roster.v1.CsvLine
+	9,  // 20: roster.v1.SuppressionService.AddSuppressions:input_type -> roster.v1.AddSuppressionsRequest
+	12, // 21: roster.v1.SuppressionService.ImportSuppressions:input_type -> roster.v1.ImportSuppressionsRequest
+	16, // 22: roster.v1.SuppressionService.ExportSuppressions:input_type -> roster.v1.ExportSuppressionsRequest
+	3,  // 23: roster.v1.SuppressionService.GetSuppression:input_type -> roster.v1.GetSuppressionRequest
+	5,  // 24: roster.v1.SuppressionService.ListSuppressions:input_type -> roster.v1.ListSuppressionsRequest
+	7,  // 25: roster.v1.SuppressionService.DeleteSuppression:input_type -> roster.v1.DeleteSuppressionRequest
+	10, // 26: roster.v1.SuppressionService.AddSuppressions:output_type -> roster.v1.AddSuppressionsResponse
+	15, // 27: roster.v1.SuppressionService.ImportSuppressions:output_type -> roster.v1.ImportSuppressionsResponse
+	17, // 28: roster.v1.SuppressionService.ExportSuppressions:output_type -> roster.v1.ExportSuppressionsResponse
+	4,  // 29: roster.v1.SuppressionService.GetSuppression:output_type -> roster.v1.GetSuppressionResponse
+	6,  // 30: roster.v1.SuppressionService.ListSuppressions:output_type -> roster.v1.ListSuppressionsResponse
+	8,  // 31: roster.v1.SuppressionService.DeleteSuppression:output_type -> roster.v1.DeleteSuppressionResponse
+	26, // [26:32] is the sub-list for method output_type
+	20, // [20:26] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_suppressions_proto_init() }

@@ -57,8 +57,8 @@ type SuppressionServiceClient interface {
 	// contains an address, the file has no header, and the first column is the address. The body
 	// is in UTF-8, or in the encoding of charset. The response is NDJSON: one
 	// ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
-	// client must read it while it sends the rows. On gRPC each request message holds many rows,
-	// and each response message many results.
+	// client must read it while it sends the rows, or limit it with results. On gRPC each request
+	// message holds many rows, and each response message many results.
 	ImportSuppressions(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportSuppressionsRequest, ImportSuppressionsResponse], error)
 	// Streams all suppressions, oldest first. Over HTTP the response is NDJSON, one suppression
 	// per line, or text/csv, as for ExportSubscribers. An export contains hashes, which only
@@ -180,8 +180,8 @@ type SuppressionServiceServer interface {
 	// contains an address, the file has no header, and the first column is the address. The body
 	// is in UTF-8, or in the encoding of charset. The response is NDJSON: one
 	// ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
-	// client must read it while it sends the rows. On gRPC each request message holds many rows,
-	// and each response message many results.
+	// client must read it while it sends the rows, or limit it with results. On gRPC each request
+	// message holds many rows, and each response message many results.
 	ImportSuppressions(grpc.BidiStreamingServer[ImportSuppressionsRequest, ImportSuppressionsResponse]) error
 	// Streams all suppressions, oldest first. Over HTTP the response is NDJSON, one suppression
 	// per line, or text/csv, as for ExportSubscribers. An export contains hashes, which only

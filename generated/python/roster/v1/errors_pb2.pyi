@@ -100,7 +100,9 @@ class Error(_message.Message):
         CUSTOM_FIELD_LIMIT_REACHED: Error._Reason.ValueType  # 14
         """The account has the maximum number of custom fields."""
         REQUEST_TIMEOUT: Error._Reason.ValueType  # 15
-        """The client sent its request too slowly."""
+        """The client sent its request too slowly, or did not read the response to a stream while
+        it sent the request.
+        """
         PAYLOAD_TOO_LARGE: Error._Reason.ValueType  # 16
         """The body or message exceeds the maximum size."""
         UNSUPPORTED_MEDIA_TYPE: Error._Reason.ValueType  # 17
@@ -224,7 +226,9 @@ class Error(_message.Message):
     CUSTOM_FIELD_LIMIT_REACHED: Error.Reason.ValueType  # 14
     """The account has the maximum number of custom fields."""
     REQUEST_TIMEOUT: Error.Reason.ValueType  # 15
-    """The client sent its request too slowly."""
+    """The client sent its request too slowly, or did not read the response to a stream while
+    it sent the request.
+    """
     PAYLOAD_TOO_LARGE: Error.Reason.ValueType  # 16
     """The body or message exceeds the maximum size."""
     UNSUPPORTED_MEDIA_TYPE: Error.Reason.ValueType  # 17

@@ -156,6 +156,7 @@ IN_QUERY_FIELD_NUMBER: _builtins.int
 STATUS_IF_TRUE_FIELD_NUMBER: _builtins.int
 OMIT_EMPTY_FIELD_NUMBER: _builtins.int
 SELECTS_FIELD_NUMBER: _builtins.int
+LIMITS_RECORDS_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 no_control_characters: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FileOptions, _builtins.bool]
 """Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
@@ -244,6 +245,11 @@ omit_empty: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptio
 selects: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.str]
 """For a FieldMask of a request (AIP-157): the name of a field of the response. If the
 mask is set, JSON contains only the fields of the mask in it.
+"""
+limits_records: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For an enum of the request of a stream: it limits the records of the response. If a
+client of HTTP does not read the response while it sends the body, the error names the
+values that return fewer records: those after the default, which is the first.
 """
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that selects the format of a streamed response: the media type of the

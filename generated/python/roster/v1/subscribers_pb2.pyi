@@ -1829,6 +1829,33 @@ class ImportSubscribersRequest(_message.Message):
     ACTIVECAMPAIGN: ImportSubscribersRequest.Preset.ValueType  # 14
     """ActiveCampaign."""
 
+    class _Results:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _ResultsEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ImportSubscribersRequest._Results.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        RESULTS_UNSPECIFIED: ImportSubscribersRequest._Results.ValueType  # 0
+        """The same as ALL."""
+        ALL: ImportSubscribersRequest._Results.ValueType  # 1
+        """A result for every row."""
+        FAILED: ImportSubscribersRequest._Results.ValueType  # 2
+        """The results of rows that failed or have droppedCells."""
+        SUMMARY: ImportSubscribersRequest._Results.ValueType  # 3
+        """No results, only the summary."""
+
+    class Results(_Results, metaclass=_ResultsEnumTypeWrapper):
+        """Which results an import returns. The summary counts all rows in any case."""
+
+    RESULTS_UNSPECIFIED: ImportSubscribersRequest.Results.ValueType  # 0
+    """The same as ALL."""
+    ALL: ImportSubscribersRequest.Results.ValueType  # 1
+    """A result for every row."""
+    FAILED: ImportSubscribersRequest.Results.ValueType  # 2
+    """The results of rows that failed or have droppedCells."""
+    SUMMARY: ImportSubscribersRequest.Results.ValueType  # 3
+    """No results, only the summary."""
+
     ON_CONFLICT_FIELD_NUMBER: _builtins.int
     ROWS_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
@@ -1842,6 +1869,7 @@ class ImportSubscribersRequest(_message.Message):
     DRY_RUN_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
     SEGMENT_FIELD_NUMBER: _builtins.int
+    RESULTS_FIELD_NUMBER: _builtins.int
     STATUS_MAP_FIELD_NUMBER: _builtins.int
     IGNORE_COLUMNS_FIELD_NUMBER: _builtins.int
     on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
@@ -1877,6 +1905,12 @@ class ImportSubscribersRequest(_message.Message):
     """
     segment: _builtins.str
     """Imports only rows that match the filter of the segment with this identifier."""
+    results: Global___ImportSubscribersRequest.Results.ValueType
+    """Which results are returned. Default: ALL. A client that reads no results before it has
+    sent all rows, such as a web page that uses fetch, needs FAILED or SUMMARY for a large
+    file. With ALL, its import ends with REQUEST_TIMEOUT when the unread results fill the
+    connection. The error names the last line that was processed.
+    """
     @_builtins.property
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkSubscriber]:
         """Rows without a status and times, for clients of earlier versions. At most 2,000. Use
@@ -1955,12 +1989,13 @@ class ImportSubscribersRequest(_message.Message):
         dry_run: _builtins.bool = ...,
         filter: _builtins.str = ...,
         segment: _builtins.str = ...,
+        results: Global___ImportSubscribersRequest.Results.ValueType = ...,
         status_map: _abc.Iterable[_builtins.str] | None = ...,
         ignore_columns: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "on_conflict", b"on_conflict", "preset", b"preset", "rows", b"rows", "segment", b"segment", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "on_conflict", b"on_conflict", "preset", b"preset", "results", b"results", "rows", b"rows", "segment", b"segment", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2240,7 +2275,7 @@ class ImportSubscribersResponse(_message.Message):
     SUMMARY_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportResult]:
-        """Results, one per row."""
+        """Results, one per row that the request selects."""
 
     @_builtins.property
     def summary(self) -> Global___ImportSummary:

@@ -350,12 +350,15 @@ class ImportSuppressionsRequest(_message.Message):
     SUPPRESSIONS_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
     CHARSET_FIELD_NUMBER: _builtins.int
+    RESULTS_FIELD_NUMBER: _builtins.int
     reason: Global___Suppression.Reason.ValueType
     """Why the addresses are suppressed, for rows without a reason. Default: MANUAL."""
     charset: _builtins.str
     """Character encoding of the body over HTTP, such as windows-1252. Default: that of the
     Content-Type header, otherwise UTF-8.
     """
+    results: _subscribers_pb2.ImportSubscribersRequest.Results.ValueType
+    """Which results are returned, as in ImportSubscribers. Default: ALL."""
     @_builtins.property
     def suppressions(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportSuppression]:
         """Rows, at most 2,000 per message."""
@@ -371,10 +374,11 @@ class ImportSuppressionsRequest(_message.Message):
         suppressions: _abc.Iterable[Global___ImportSuppression] | None = ...,
         lines: _abc.Iterable[_http_pb2.CsvLine] | None = ...,
         charset: _builtins.str = ...,
+        results: _subscribers_pb2.ImportSubscribersRequest.Results.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["charset", b"charset", "lines", b"lines", "reason", b"reason", "suppressions", b"suppressions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["charset", b"charset", "lines", b"lines", "reason", b"reason", "results", b"results", "suppressions", b"suppressions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -512,7 +516,7 @@ class ImportSuppressionsResponse(_message.Message):
     SUMMARY_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportSuppressionResult]:
-        """Results, one per row."""
+        """Results, one per row that the request selects."""
 
     @_builtins.property
     def summary(self) -> Global___ImportSuppressionsSummary:

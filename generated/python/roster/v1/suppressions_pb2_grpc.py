@@ -104,8 +104,8 @@ class SuppressionServiceServicer:
         contains an address, the file has no header, and the first column is the address. The body
         is in UTF-8, or in the encoding of charset. The response is NDJSON: one
         ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
-        client must read it while it sends the rows. On gRPC each request message holds many rows,
-        and each response message many results.
+        client must read it while it sends the rows, or limit it with results. On gRPC each request
+        message holds many rows, and each response message many results.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

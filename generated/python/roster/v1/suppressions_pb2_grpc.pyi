@@ -59,8 +59,8 @@ class SuppressionServiceStub:
     contains an address, the file has no header, and the first column is the address. The body
     is in UTF-8, or in the encoding of charset. The response is NDJSON: one
     ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
-    client must read it while it sends the rows. On gRPC each request message holds many rows,
-    and each response message many results.
+    client must read it while it sends the rows, or limit it with results. On gRPC each request
+    message holds many rows, and each response message many results.
     """
     ExportSuppressions: _grpc.UnaryStreamMultiCallable[_suppressions_pb2.ExportSuppressionsRequest, _suppressions_pb2.ExportSuppressionsResponse]
     """Streams all suppressions, oldest first. Over HTTP the response is NDJSON, one suppression
@@ -105,8 +105,8 @@ class SuppressionServiceAsyncStub(SuppressionServiceStub):
     contains an address, the file has no header, and the first column is the address. The body
     is in UTF-8, or in the encoding of charset. The response is NDJSON: one
     ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
-    client must read it while it sends the rows. On gRPC each request message holds many rows,
-    and each response message many results.
+    client must read it while it sends the rows, or limit it with results. On gRPC each request
+    message holds many rows, and each response message many results.
     """
     ExportSuppressions: _aio.UnaryStreamMultiCallable[_suppressions_pb2.ExportSuppressionsRequest, _suppressions_pb2.ExportSuppressionsResponse]  # type: ignore[assignment]
     """Streams all suppressions, oldest first. Over HTTP the response is NDJSON, one suppression
@@ -160,8 +160,8 @@ class SuppressionServiceServicer(metaclass=_abc_1.ABCMeta):
         contains an address, the file has no header, and the first column is the address. The body
         is in UTF-8, or in the encoding of charset. The response is NDJSON: one
         ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
-        client must read it while it sends the rows. On gRPC each request message holds many rows,
-        and each response message many results.
+        client must read it while it sends the rows, or limit it with results. On gRPC each request
+        message holds many rows, and each response message many results.
         """
 
     @_abc_1.abstractmethod

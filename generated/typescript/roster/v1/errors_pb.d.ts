@@ -380,7 +380,8 @@ export enum Error_Reason {
   CUSTOM_FIELD_LIMIT_REACHED = 14,
 
   /**
-   * The client sent its request too slowly.
+   * The client sent its request too slowly, or did not read the response to a stream while
+   * it sent the request.
    *
    * @generated from enum value: REQUEST_TIMEOUT = 15;
    */

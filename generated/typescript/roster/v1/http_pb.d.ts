@@ -317,6 +317,15 @@ export declare const omit_empty: GenExtension<FieldOptions, boolean>;
 export declare const selects: GenExtension<FieldOptions, string>;
 
 /**
+ * For an enum of the request of a stream: it limits the records of the response. If a
+ * client of HTTP does not read the response while it sends the body, the error names the
+ * values that return fewer records: those after the default, which is the first.
+ *
+ * @generated from extension: bool limits_records = 50018;
+ */
+export declare const limits_records: GenExtension<FieldOptions, boolean>;
+
+/**
  * For an enum that selects the format of a streamed response: the media type of the
  * value, such as "text/csv". HTTP selects the format from the request, so that the
  * response can begin before the first record. If the field is unspecified, the Accept

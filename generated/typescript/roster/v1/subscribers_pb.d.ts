@@ -2007,6 +2007,16 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
   segment: string;
 
   /**
+   * Which results are returned. Default: ALL. A client that reads no results before it has
+   * sent all rows, such as a web page that uses fetch, needs FAILED or SUMMARY for a large
+   * file. With ALL, its import ends with REQUEST_TIMEOUT when the unread results fill the
+   * connection. The error names the last line that was processed.
+   *
+   * @generated from field: roster.v1.ImportSubscribersRequest.Results results = 14;
+   */
+  results: ImportSubscribersRequest_Results;
+
+  /**
    * Statuses of the words in the file, each as WORD=STATUS, such as active=CONFIRMED. Words
    * ignore case, whitespace, hyphens and underscores. They take precedence over those of the
    * preset, and these over common words such as subscribed, unsubscribed, cleaned, bounced
@@ -2190,6 +2200,46 @@ export enum ImportSubscribersRequest_Preset {
  * Describes the enum roster.v1.ImportSubscribersRequest.Preset.
  */
 export declare const ImportSubscribersRequest_PresetSchema: GenEnum<ImportSubscribersRequest_Preset>;
+
+/**
+ * Which results an import returns. The summary counts all rows in any case.
+ *
+ * @generated from enum roster.v1.ImportSubscribersRequest.Results
+ */
+export enum ImportSubscribersRequest_Results {
+  /**
+   * The same as ALL.
+   *
+   * @generated from enum value: RESULTS_UNSPECIFIED = 0;
+   */
+  RESULTS_UNSPECIFIED = 0,
+
+  /**
+   * A result for every row.
+   *
+   * @generated from enum value: ALL = 1;
+   */
+  ALL = 1,
+
+  /**
+   * The results of rows that failed or have droppedCells.
+   *
+   * @generated from enum value: FAILED = 2;
+   */
+  FAILED = 2,
+
+  /**
+   * No results, only the summary.
+   *
+   * @generated from enum value: SUMMARY = 3;
+   */
+  SUMMARY = 3,
+}
+
+/**
+ * Describes the enum roster.v1.ImportSubscribersRequest.Results.
+ */
+export declare const ImportSubscribersRequest_ResultsSchema: GenEnum<ImportSubscribersRequest_Results>;
 
 /**
  * The result of one row.
@@ -2461,7 +2511,7 @@ export declare const ImportSummary_UnrecognizedCellsSchema: GenMessage<ImportSum
  */
 export declare type ImportSubscribersResponse = Message<"roster.v1.ImportSubscribersResponse"> & {
   /**
-   * Results, one per row.
+   * Results, one per row that the request selects.
    *
    * @generated from field: repeated roster.v1.ImportResult results = 1;
    */
@@ -2891,7 +2941,7 @@ export declare const SubscriberService: GenService<{
    * often in the header, unless a first line such as "sep=;" names it. The body is in UTF-8,
    * or in the encoding of charset. The response is NDJSON: one ImportResult per line, then a
    * line with the summary, {"summary": {...}}. The client must read it while it sends the
-   * rows. On gRPC each request message holds many rows. Each response message holds many
+   * rows, or limit it with results. On gRPC each request message holds many rows. Each response message holds many
    * results, at most 1 MiB. The response begins when the first rows, or the header of the
    * CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
    * SKIP.

@@ -9,7 +9,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { CsvLine, Row_Fault } from "./http_pb.js";
-import type { BulkFailure_Reason, ExportSubscribersRequest_Format, ImportSummary_UnrecognizedCells } from "./subscribers_pb.js";
+import type { BulkFailure_Reason, ExportSubscribersRequest_Format, ImportSubscribersRequest_Results, ImportSummary_UnrecognizedCells } from "./subscribers_pb.js";
 
 /**
  * Describes the file roster/v1/suppressions.proto.
@@ -380,6 +380,13 @@ export declare type ImportSuppressionsRequest = Message<"roster.v1.ImportSuppres
    * @generated from field: string charset = 4;
    */
   charset: string;
+
+  /**
+   * Which results are returned, as in ImportSubscribers. Default: ALL.
+   *
+   * @generated from field: roster.v1.ImportSubscribersRequest.Results results = 14;
+   */
+  results: ImportSubscribersRequest_Results;
 };
 
 /**
@@ -540,7 +547,7 @@ export declare const ImportSuppressionsSummarySchema: GenMessage<ImportSuppressi
  */
 export declare type ImportSuppressionsResponse = Message<"roster.v1.ImportSuppressionsResponse"> & {
   /**
-   * Results, one per row.
+   * Results, one per row that the request selects.
    *
    * @generated from field: repeated roster.v1.ImportSuppressionResult results = 1;
    */
@@ -645,8 +652,8 @@ export declare const SuppressionService: GenService<{
    * contains an address, the file has no header, and the first column is the address. The body
    * is in UTF-8, or in the encoding of charset. The response is NDJSON: one
    * ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
-   * client must read it while it sends the rows. On gRPC each request message holds many rows,
-   * and each response message many results.
+   * client must read it while it sends the rows, or limit it with results. On gRPC each request
+   * message holds many rows, and each response message many results.
    *
    * @generated from rpc roster.v1.SuppressionService.ImportSuppressions
    */
