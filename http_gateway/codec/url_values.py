@@ -1,21 +1,21 @@
 """Converts query parameters and path variables to protobuf values.
 
 They can set scalars, enums by name or number, and the well-known types that are a scalar in
-JSON. Text is read more strictly than JSON: 1.0 and 1e2 are not integers. Enum names are
-case-insensitive.
+JSON. Text is read more strictly than JSON: 1.0 and 1e2 are not integers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
+from roster.v1 import http_pb2
 
-from .enums import enum_reader, names_by_lower_case
+from .enums import enum_reader
 from .scalars import READERS, InvalidValue
 from .well_known import Filler, filler, is_wrapper
 
@@ -39,9 +39,8 @@ def text_reader(field: FieldDescriptor) -> TextReader | None:
     if field.message_type is not None:
         return _message_reader(field.message_type)
     if field.enum_type is not None:
-        return partial(
-            _read_enum, enum_reader(field.enum_type), names_by_lower_case(field.enum_type)
-        )
+        any_case = field.GetOptions().Extensions[http_pb2.any_case]
+        return partial(_read_enum, enum_reader(field.enum_type, any_case=any_case))
     if field.type == FieldDescriptor.TYPE_BOOL:
         return _read_bool
     if field.cpp_type in _INTEGERS:
@@ -63,10 +62,10 @@ def _read_bool(value: str) -> bool:
     return value == "true"
 
 
-def _read_enum(read: Callable[[Any], int], names: Mapping[str, str], value: str) -> int:
+def _read_enum(read: Callable[[Any], int], value: str) -> int:
     if not value[:1].isalpha() and _ENUM_NUMBER.fullmatch(value):
         return read(int(value))
-    return read(names.get(value.lower(), value))
+    return read(value)
 
 
 def _read_integer(read: Callable[[Any], int], value: str) -> int:

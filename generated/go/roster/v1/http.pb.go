@@ -561,7 +561,7 @@ var (
 	//
 	// optional bool body_charset = 50011;
 	E_BodyCharset = &file_roster_v1_http_proto_extTypes[17]
-	// For an enum: JSON ignores the letter case of its names.
+	// For an enum: JSON and query parameters ignore the letter case of its names.
 	//
 	// optional bool any_case = 50012;
 	E_AnyCase = &file_roster_v1_http_proto_extTypes[18]

@@ -1173,13 +1173,13 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x0f\xaa\xb5\x18\aBOUNCED\xe0\xb5\x18\x01R\x06reason\x12[\n" +
 	"\n" +
 	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182024-03-01T00:00:00.000Z\xe8\xb5\x18\x01R\tcreatedAt\x122\n" +
-	"\x06faults\x18\x04 \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\r\x8a\xb5\x18\temailHash\"\xd8\x03\n" +
+	"\x06faults\x18\x04 \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\r\x8a\xb5\x18\temailHash\"\xdc\x03\n" +
 	"\x19ImportSuppressionsRequest\x12O\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x18\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\fUNSUBSCRIBEDR\x06reason\x12P\n" +
 	"\fsuppressions\x18\x02 \x03(\v2\x1c.roster.v1.ImportSuppressionB\x0e\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03R\fsuppressions\x12\x88\x01\n" +
 	"\x05lines\x18\x03 \x03(\v2\x12.roster.v1.CsvLineB^\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03\xaa\xb5\x18L[{\"cells\": [\"email\", \"reason\"]}, {\"cells\": [\"gone@example.com\", \"BOUNCED\"]}]R\x05lines\x12.\n" +
-	"\acharset\x18\x04 \x01(\tB\x14\xaa\xb5\x18\fwindows-1252ص\x18\x01R\acharset\x12]\n" +
-	"\aresults\x18\x0e \x01(\x0e2+.roster.v1.ImportSubscribersRequest.ResultsB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\x90\xb6\x18\x01R\aresults\"\xe9\x02\n" +
+	"\acharset\x18\x04 \x01(\tB\x14\xaa\xb5\x18\fwindows-1252ص\x18\x01R\acharset\x12a\n" +
+	"\aresults\x18\x0e \x01(\x0e2+.roster.v1.ImportSubscribersRequest.ResultsB\x1a\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\xe0\xb5\x18\x01\x90\xb6\x18\x01R\aresults\"\xe9\x02\n" +
 	"\x17ImportSuppressionResult\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12O\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2*.roster.v1.ImportSuppressionResult.OutcomeB\t\xaa\xb5\x18\x05ADDEDR\aoutcome\x12*\n" +
@@ -1205,9 +1205,9 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x12unrecognized_cells\x18\x06 \x03(\v2*.roster.v1.ImportSummary.UnrecognizedCellsR\x11unrecognizedCells\"\x9a\x01\n" +
 	"\x1aImportSuppressionsResponse\x12<\n" +
 	"\aresults\x18\x01 \x03(\v2\".roster.v1.ImportSuppressionResultR\aresults\x12>\n" +
-	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"s\n" +
-	"\x19ExportSuppressionsRequest\x12V\n" +
-	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSONR\x06format\"\xb9\x01\n" +
+	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"w\n" +
+	"\x19ExportSuppressionsRequest\x12Z\n" +
+	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\"\xb9\x01\n" +
 	"\x1aExportSuppressionsResponse\x12:\n" +
 	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12_\n" +
 	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineB5\xaa\xb5\x181[{\"cells\": [\"emailHash\", \"reason\", \"createdAt\"]}]R\x05lines2\x8a\a\n" +

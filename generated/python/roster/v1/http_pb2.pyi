@@ -229,7 +229,7 @@ Content-Type header if it is empty. A body that starts with the byte order mark 
 UTF-16 is always converted.
 """
 any_case: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
-"""For an enum: JSON ignores the letter case of its names."""
+"""For an enum: JSON and query parameters ignore the letter case of its names."""
 date_like: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a Timestamp: JSON also accepts a date, which means midnight UTC."""
 in_query: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]

@@ -272,7 +272,7 @@ export declare const multiline: GenExtension<FieldOptions, boolean>;
 export declare const body_charset: GenExtension<FieldOptions, boolean>;
 
 /**
- * For an enum: JSON ignores the letter case of its names.
+ * For an enum: JSON and query parameters ignore the letter case of its names.
  *
  * @generated from extension: bool any_case = 50012;
  */

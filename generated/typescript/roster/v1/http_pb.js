@@ -209,7 +209,7 @@ export const body_charset = /*@__PURE__*/
   extDesc(file_roster_v1_http, 17);
 
 /**
- * For an enum: JSON ignores the letter case of its names.
+ * For an enum: JSON and query parameters ignore the letter case of its names.
  *
  * @generated from extension: bool any_case = 50012;
  */
