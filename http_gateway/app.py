@@ -20,7 +20,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 from grpc.aio import AioRpcError, Channel
 
-from . import errors, http_bodies, timeouts, traces
+from . import errors, forms, http_bodies, timeouts, traces
 from .ambiguous_failures import classify_failure
 from .channel.in_process import InProcessChannel
 from .channel.request_streams import writing_requests
@@ -106,7 +106,7 @@ class Gateway:
             http_error = errors.http_error(error.error)
             response = errors.response(http_error, request_id, close=error.close)
         except AioRpcError as failed:
-            response = http_bodies.call_error_response(failed, request_id, match)
+            response = _call_error_response(failed, request, request_id, match)
         except Exception:  # details go to the log only
             log.exception("the gateway failed", extra={"requestId": request_id})
             response = errors.response(errors.INTERNAL, request_id, close=True)
@@ -153,16 +153,23 @@ class Gateway:
         observer.set_route(binding.rpc, binding.template.text)
         metadata = request_metadata(request, request_id, observer.trace)
         method = self._methods.get(binding.rpc) or self._method(binding)
-        timeout = None
+        timeout, form, text = None, None, None
+        is_form = forms.is_form(request, binding)
+        if is_form:
+            metadata = (*metadata, *forms.response_type(request))
         try:
             timeout = timeouts.timeout_of(request)
-            message = await message_of(match, query, request)
+            if is_form and binding.form is not None:
+                form = await forms.submitted(request, binding.form)
+                metadata = (*metadata, *form.metadata)
+                text = forms.text_of(form, request)
+            message = await message_of(match, query, request, text)
             check_idempotency_key(metadata)
             if binding.channel_method != UNARY:
                 exchange = Exchange(request, request_id, binding, message)
                 return await exchange.respond(method, metadata, timeout)
         except RequestError as error:
-            return await self._check_call(match, error, metadata, timeout, request_id)
+            return await self._check_call(match, error, metadata, timeout, request, request_id)
         call = method(message, metadata=metadata, timeout=_at_most(timeout))
         self.load.calls += 1
         try:
@@ -177,6 +184,11 @@ class Gateway:
             return Response(204, request_id, more=more)
         if binding.returns_http_body:
             return await http_bodies.success_response(reply, binding, request, request_id, more)
+        if form is not None:
+            url = self._cross_origin.redirect_url(form.redirect)
+            shown = await forms.response(reply, url, binding, request, request_id, more)
+            if shown is not None:
+                return shown
         if binding.next_link is not None and (token := getattr(reply, binding.next_link)):
             more["Link"] = next_page(path, query, token)
         status, other = binding.success_status, binding.conditional_status
@@ -197,6 +209,7 @@ class Gateway:
         error: RequestError,
         metadata: Metadata,
         seconds: float | None,
+        request: Request,
         request_id: str,
     ) -> Response:
         """Returns the server's error for a request that cannot be read, or raises `error`."""
@@ -213,7 +226,7 @@ class Gateway:
             else:
                 await check_call(binding, method, metadata, _at_most(seconds))
         except AioRpcError as failed:
-            return http_bodies.call_error_response(failed, request_id, match, close=error.close)
+            return _call_error_response(failed, request, request_id, match, close=error.close)
         raise error
 
     def _method(self, binding: Binding) -> Any:
@@ -229,6 +242,18 @@ class Gateway:
                 method = writing_requests(method)
             self._methods[binding.rpc] = method
         return self._methods[binding.rpc]
+
+
+def _call_error_response(
+    failed: AioRpcError,
+    request: Request,
+    request_id: str,
+    match: Match | None,
+    *,
+    close: bool = False,
+) -> Response:
+    with_page = match is not None and forms.shows_error_page(request, match.binding)
+    return http_bodies.call_error_response(failed, request_id, with_body=with_page, close=close)
 
 
 def _at_most(seconds: float | None) -> float:

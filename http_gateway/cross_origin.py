@@ -7,7 +7,10 @@ Access-Control-Allow-Credentials is never sent, so browsers send no cookies.
 
 from __future__ import annotations
 
+import re
+import string
 from collections.abc import Iterable, Mapping
+from urllib.parse import quote
 
 from aiohttp import web
 from aiohttp.http import RawRequestMessage
@@ -18,6 +21,7 @@ from .routing.routes import Routes
 from .streams.response import StreamResponse
 
 ANY_ORIGIN = "*"
+_URL = re.compile(r"(?P<origin>(?i:https?)://[^/?#]+)([/?#].*)?")
 _REQUESTED_METHOD = "Access-Control-Request-Method"
 _PREFLIGHT = {
     "Access-Control-Allow-Headers": "authorization, content-type, idempotency-key, x-api-key",
@@ -68,6 +72,15 @@ class CrossOrigin:
         if origin is None or not self._is_cross_origin(request.method, path):
             return {}
         return {**_headers(origin), "Vary": "Origin"}
+
+    def redirect_url(self, url: str) -> str | None:
+        """Returns the URL to which a form redirects; None if its origin is not allowed.
+
+        "*" allows none, because everybody could use this service to redirect to any website.
+        """
+        quoted = quote(url, safe=string.punctuation)
+        match = _URL.fullmatch(quoted)
+        return quoted if match and match["origin"].lower() in self._origins else None
 
     def _is_cross_origin(self, method: str, path: str) -> bool:
         match = self._routes.match(method, path)

@@ -31,6 +31,8 @@ _RETURNED = {
     "vary": "Vary",
     "x-robots-tag": "X-Robots-Tag",
 }
+# The metadata with the API key in a form.
+FORM_KEY = "x-form-key"
 ACCEPT_LANGUAGE = "accept-language"
 FORWARDED_FOR = "x-forwarded-for"
 # The bytes of X-Forwarded-For that are forwarded, from its end: about a dozen hops.
@@ -51,7 +53,7 @@ def request_metadata(request: web.BaseRequest, request_id: str, trace: Trace) ->
     for name in _FORWARDED:
         if name in headers:
             for value in headers.getall(name):
-                metadata.append((name, value if _is_printable(value) else _UNPRINTABLE))
+                metadata.append((name, printable(value)))
     if ACCEPT_LANGUAGE in headers:
         languages = ",".join(headers.getall(ACCEPT_LANGUAGE))
         if _is_printable(languages):
@@ -109,6 +111,11 @@ def qualities(header: str) -> dict[str, float]:
         except ValueError:
             result[name] = 0.0
     return result
+
+
+def printable(value: str) -> str:
+    """Returns the value of a header as a value of metadata, or the placeholder."""
+    return value if _is_printable(value) else _UNPRINTABLE
 
 
 def _is_printable(value: str) -> bool:

@@ -16,7 +16,6 @@ from .compression import compress
 from .request import Request
 from .responses import Response
 from .routing.bindings import Binding
-from .routing.routes import Match
 
 # The media type of a body without a valid one.
 _UNKNOWN = "application/octet-stream"
@@ -38,14 +37,13 @@ async def success_response(
 
 
 def call_error_response(
-    failed: AioRpcError, request_id: str, match: Match | None, *, close: bool = False
+    failed: AioRpcError, request_id: str, *, with_body: bool, close: bool = False
 ) -> Response:
     """Returns the error response of a failed call, with its HttpBody if there is one."""
     response = errors.call_error_response(failed, request_id, close=close)
-    if match is not None and match.binding.returns_http_body:
-        body = _body_of(failed)
-        if body is not None:
-            _set_body(response, body)
+    body = _body_of(failed) if with_body else None
+    if body is not None:
+        _set_body(response, body)
     return response
 
 

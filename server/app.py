@@ -72,6 +72,7 @@ from .operations.store_steps import Steps
 from .reflection import service as reflection
 from .segments.service import SegmentService
 from .segments.store import SegmentFilters
+from .self_service.page_responses import add_page
 from .self_service.service import LinkService
 from .self_service.service_pages import LinkPageService
 from .self_service.store import LinkStore
@@ -180,6 +181,7 @@ class App:
                 Authorize(),
                 Validate(),
                 Idempotency(idempotent),
+                add_page=add_page,
             ),
         )
         suppressions = Suppressions(encryption)

@@ -319,8 +319,9 @@ class Settings:
     cors_origins = Setting(
         "",
         parse_origins,
-        "Origins, separated by commas, whose web pages can send sign-ups, such as"
-        " https://www.example.com, or * for any. Empty: none.",
+        "Origins, separated by commas, whose web pages can send sign-ups by script, and to which"
+        " sign-up forms can redirect, such as https://www.example.com. * allows scripts of any, and"
+        " no redirect. Empty: none.",
         HTTP,
     )
     webhook_allow_nets = Setting(

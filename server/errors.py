@@ -35,6 +35,8 @@ class RosterError(Exception):
     details: Sequence[Detail] = ()
     # Seconds after which the client may retry, if known.
     retry_after: float | None = None
+    # An HTML page with the message for a person; empty if there is none.
+    page: bytes = b""
 
     def __init__(self) -> None:
         super().__init__(self.message)
@@ -70,6 +72,12 @@ class Forbidden(RosterError):
 
     reason = "FORBIDDEN"
     message = "The scope of this API key does not allow this operation."
+
+
+class KeyInForm(Forbidden):
+    """A form, which is public, contains a key with more permissions than the operation requires."""
+
+    message = "A form can only contain an API key of the required scope. Revoke this key."
 
 
 class EmailNotVerified(RosterError):
@@ -222,10 +230,7 @@ class OperationLimitReached(RosterError):
 
 
 class LinkNotFound(RosterError):
-    """The token of a link is invalid or does not work anymore. The message is always the same.
-
-    `page` is an HTML page with the message for the person who opened the link; empty if none.
-    """
+    """The token of a link is invalid or does not work anymore. The message is always the same."""
 
     reason = "LINK_NOT_FOUND"
     message = "Link not found."

@@ -114,7 +114,7 @@ def test_programs_are_all_tested() -> None:
     assert set(re.findall(r"example: ([\w.]+)", " ".join(marks))) == {
         *("receiver.py", "receiver.mjs", "receiver.go"),  # tests/webhooks/test_verifiers.py
         *("handler.py", "handler.mjs"),  # tests/self_service/test_handlers.py
-        "form.html",  # tests/self_service/test_form.py
+        *("form.html", "plain_form.html"),  # tests/self_service/test_form.py
     }
 
 

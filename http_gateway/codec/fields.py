@@ -67,10 +67,11 @@ def row_errors_field(descriptor: Descriptor) -> str | None:
     return next((field.name for field in descriptor.fields if is_row_errors_field(field)), None)
 
 
-def is_in_head(field: FieldDescriptor) -> bool:
-    """Whether a response field is sent as a Link header or as the status, not in the body."""
+def is_outside_json(field: FieldDescriptor) -> bool:
+    """Whether a response field is sent as a Link header, as the status or as a page."""
     extensions = field.GetOptions().Extensions
-    return bool(extensions[http_pb2.next_link] or extensions[http_pb2.status_if_true])
+    in_head = extensions[http_pb2.next_link] or extensions[http_pb2.status_if_true]
+    return bool(in_head or extensions[http_pb2.form_page])
 
 
 def is_always_written(field: FieldDescriptor) -> bool:

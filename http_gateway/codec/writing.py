@@ -20,8 +20,8 @@ from .fields import (
     compiled,
     field_expression,
     is_always_written,
-    is_in_head,
     is_map,
+    is_outside_json,
     is_row_errors_field,
     key_of,
 )
@@ -146,7 +146,7 @@ def _one(field: FieldDescriptor, helper: str) -> str:
 
 
 def _has_json(field: FieldDescriptor) -> bool:
-    return not (is_row_errors_field(field) or is_in_head(field))
+    return not (is_row_errors_field(field) or is_outside_json(field))
 
 
 def _bool_key(key: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlencode
 
 from ..responses import JSON
 from ..streams import ndjson
@@ -17,7 +18,7 @@ class Body:
     """A body: its media type, description, fields and example.
 
     The fields of NDJSON are those of a record, and its example is a list of records. The example
-    of another text format is text.
+    of a form is an object, and that of another text format is text.
     """
 
     media_type: str
@@ -36,6 +37,8 @@ class Body:
         """The formatted example."""
         if self.is_json:
             return literals.formatted(self.example, literals.JSON)
+        if isinstance(self.example, dict):
+            return urlencode({name: v for name, v in self.example.items() if v}, doseq=True)
         if self.has_records:
             return "\n".join(json.dumps(record, ensure_ascii=False) for record in self.example)
         return str(self.example)

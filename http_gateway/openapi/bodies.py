@@ -14,9 +14,11 @@ from roster.v1 import errors_pb2, http_pb2
 from ..responses import JSON
 from ..routing.bindings import Binding
 from ..routing.bodies import WHOLE
+from ..routing.fields import is_struct
+from ..routing.forms import FormReader
 from ..routing.stream_fields import RequestRecords, ResponseRecords
 from ..streams import csv_lines, ndjson, server_sent_events
-from . import examples, values
+from . import bounds, examples, parameters, values
 from .comments import comment
 from .field_locations import not_in_body
 from .schemas import Schemas
@@ -26,12 +28,20 @@ Content = dict[str, Any]
 
 # The media type that describes bodies of any type, which mostly are submitted forms.
 FORM = "application/x-www-form-urlencoded"
+HTML = "text/html"
+_PAGE: Content = {"schema": {"type": "string"}}
 _ERROR = errors_pb2.ErrorResponse.DESCRIPTOR
 _LINES = "JSON objects, one per line."
 _LINES_DESCRIPTION = (
     f"{_LINES} If the call fails after the first record, the last line is the error. If no"
     " record is sent for a while, an empty line is sent as a keepalive; ignore it."
 )
+_FORM_DESCRIPTION = (
+    "An HTML form in UTF-8, which needs no script. An empty field is treated as absent. Errors are"
+    " returned as a page if `Accept` contains `text/html`."
+)
+_KEY = "API key, unless there is an `Authorization` header. Its scope must be the required one."
+_REDIRECT = "URL to which the browser is redirected, if its origin is in `ROSTER_CORS_ORIGINS`."
 _EVENTS_DESCRIPTION = (
     "The same records as Server-Sent Events, selected by `Accept`: each record is the data of one"
     " event. The last event has the type `end`, or `error` if the call failed."
@@ -66,7 +76,39 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
     else:
         field = request.fields_by_name[binding.body]
         schema, example = schemas.input_property(field), examples.of_field(field)
-    return {"required": True, "content": {JSON: {"schema": schema, **_example(example)}}}
+    content = {JSON: {"schema": schema, **_example(example)}}
+    if binding.form is not None:
+        structs = {field.name for field in request.fields if is_struct(field)}
+        example = examples.of_message(request, excluded | structs)
+        content[FORM] = {"schema": _form(request, binding.form, excluded), **_example(example)}
+    return {"required": True, "content": content}
+
+
+def _form(request: Descriptor, form: FormReader, excluded: frozenset[str]) -> Schema:
+    """Returns the schema of a form: its fields are text, as in a query."""
+    properties: dict[str, Schema] = {}
+    members: dict[str, Schema] = {}
+    for field in request.fields:
+        described = {"description": comment(field)}
+        if field.name not in excluded and is_struct(field):
+            members[f"^{field.json_name}\\..+$"] = {"type": "string", **described}
+        elif field.name not in excluded:
+            schema = parameters.schema_of(field)
+            if field.is_repeated:  # Empty items are treated as absent.
+                schema["items"] = {"anyOf": [schema["items"], {"const": ""}]}
+            properties[field.json_name] = {**schema, **described}
+    if form.key:
+        properties[form.key] = {"type": "string", "description": _KEY}
+    if form.redirect:
+        properties[form.redirect] = {"type": "string", "description": _REDIRECT}
+    return {
+        "type": "object",
+        "description": _FORM_DESCRIPTION,
+        "properties": properties,
+        **({"patternProperties": members} if members else {}),
+        "required": [field.json_name for field in request.fields if bounds.is_required(field)],
+        "additionalProperties": False,
+    }
 
 
 def success_content(binding: Binding, schemas: Schemas) -> Content:
@@ -77,7 +119,9 @@ def success_content(binding: Binding, schemas: Schemas) -> Content:
         return {response_media_type(binding.method): {"schema": {"type": "string"}}}
     if not binding.response_body:
         example = examples.of_message(reply)
-        return {JSON: {"schema": schemas.output_reference(reply), **_example(example)}}
+        content = {JSON: {"schema": schemas.output_reference(reply), **_example(example)}}
+        shows_page = binding.form is not None and binding.form.page is not None
+        return {**content, **({HTML: _PAGE} if shows_page else {})}
     field = reply.fields_by_name[binding.response_body]
     schema = schemas.output_property(field)
     if field.has_presence:

@@ -12,7 +12,11 @@ from .values import Schema, rules_of
 _TEXT = {"min_len": "minLength", "max_len": "maxLength", "pattern": "pattern", "const": "const"}
 _TEXT_FORMATS = ("email", "hostname", "ipv4", "ipv6", "uri", "uuid")
 # Formats that JSON Schema does not define. An empty text counts as absent.
-_PATTERNS = {"ulid": "^([0-7][0-9A-HJKMNP-TV-Z]{25})?$"}
+_PATTERNS = {
+    "ulid": "^([0-7][0-9A-HJKMNP-TV-Z]{25})?$",
+    # A line without the control characters and line breaks of Unicode.
+    "name": r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$",
+}
 _NUMBER = {
     "gte": "minimum",
     "gt": "exclusiveMinimum",

@@ -20,6 +20,14 @@ from .schemas import Schemas
 Operation = dict[str, Any]
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+# The response to a form.
+_REDIRECT = {
+    "description": "The call succeeded, and the form contains an allowed URL.",
+    "headers": {
+        REQUEST_ID: {"$ref": f"#/components/headers/{REQUEST_ID}"},
+        "Location": {"description": "The URL.", "schema": {"type": "string"}},
+    },
+}
 _API = re.compile(r"\b[Aa]pi\b")
 
 
@@ -47,6 +55,7 @@ class Operations:
             "responses": {
                 str(binding.success_status): self._success(binding, method),
                 **({str(other.status): self._success(binding, method)} if other else {}),
+                **({"303": _REDIRECT} if binding.form and binding.form.redirect else {}),
                 **self.error_responses.of(method, reasons_of(method), _error_media_type(binding)),
             },
         }
@@ -78,6 +87,8 @@ class Operations:
 
 def _error_media_type(binding: Binding) -> str:
     """Returns the media type that errors can have besides JSON; empty if there is none."""
+    if binding.form is not None:
+        return bodies.HTML
     return bodies.response_media_type(binding.method) if binding.returns_http_body else ""
 
 

@@ -94,13 +94,19 @@ def in_path(path: PathParameter) -> Parameter:
 
 
 def in_query(fields: Fields) -> Parameter:
-    field, schema = fields[-1], _schema(fields[-1])
-    if field.is_repeated:
-        items = {**values.in_url(field), **bounds.of_items(field)}
-        schema = {"type": "array", "items": items, **bounds.of_field(field)}
-        schema["maxItems"] = min(MAX_PARAMETERS, schema.get("maxItems", MAX_PARAMETERS))
+    field, schema = fields[-1], schema_of(fields[-1])
     required = {"required": True} if all(map(bounds.is_required, fields)) else {}
     return {"name": json_path(fields), "in": "query", **required, **_described(field, schema)}
+
+
+def schema_of(field: FieldDescriptor) -> Schema:
+    """Returns the schema of a field in a query or form."""
+    if not field.is_repeated:
+        return _schema(field)
+    items = {**values.in_url(field), **bounds.of_items(field)}
+    schema = {"type": "array", "items": items, **bounds.of_field(field)}
+    schema["maxItems"] = min(MAX_PARAMETERS, schema.get("maxItems", MAX_PARAMETERS))
+    return schema
 
 
 def _schema(field: FieldDescriptor) -> Schema:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
-from ..codec.fields import is_always_written, is_in_head, is_map, row_errors_field
+from ..codec.fields import is_always_written, is_map, is_outside_json, row_errors_field
 from . import bounds, examples, values
 from .comments import comment, described
 from .values import Schema
@@ -91,7 +91,7 @@ class Schemas:
 
     def _output(self, message: Descriptor) -> Schema:
         row_errors = row_errors_field(message)
-        fields = [f for f in message.fields if f.name != row_errors and not is_in_head(f)]
+        fields = [f for f in message.fields if f.name != row_errors and not is_outside_json(f)]
         required = [
             field.json_name
             for field in fields

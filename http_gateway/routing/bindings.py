@@ -24,6 +24,7 @@ from .bodies import (
     update_mask_of,
 )
 from .fields import Setter, check_oneofs, in_query, path_field, setter
+from .forms import FormReader, form_reader
 from .methods import METHODS
 from .query import QueryReader
 from .read_masks import ReadMask, read_mask_of
@@ -88,6 +89,8 @@ class Binding:
     # Whether web pages of other origins can call it.
     cross_origin: bool
     query: QueryReader
+    # None if HTML forms cannot call it.
+    form: FormReader | None
     # Fills the field mask of an update from the keys of the body.
     update_mask: UpdateMask | None
     # Removes fields of the response that the request does not select.
@@ -180,6 +183,7 @@ def _build(method: MethodDescriptor, rule: Any, http_method: str, template: Temp
             # Mail programs add parameters to the links of pages.
             ignores_unknown=is_http_body(method.output_type),
         ),
+        form=form_reader(method, body, in_url),
         update_mask=mask,
         read_mask=read_mask_of(method),
         next_link=next_link(method),

@@ -12,7 +12,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
-from ..codec.fields import is_in_head
+from ..codec.fields import is_outside_json
 from ..codec.scalars import InvalidValue
 from ..codec.url_values import text_reader
 from ..codec.well_known import is_well_known
@@ -43,6 +43,11 @@ def nested_type(field: FieldDescriptor) -> Descriptor | None:
     return kind
 
 
+def is_struct(field: FieldDescriptor) -> bool:
+    kind = field.message_type
+    return kind is not None and kind.full_name == "google.protobuf.Struct"
+
+
 def path_field(request: Descriptor, name: str) -> Fields:
     """Returns the fields along the path of a template variable. Raises BindingError."""
     fields: list[FieldDescriptor] = []
@@ -66,7 +71,7 @@ def field_in_json(message: Descriptor, name: str, role: str) -> FieldDescriptor:
     if field is None or is_well_known(message):
         raise BindingError(f"{message.full_name} has no field {name!r} that can be the {role}")
     extensions = field.GetOptions().Extensions
-    if extensions[http_pb2.row_faults] or is_in_head(field):
+    if extensions[http_pb2.row_faults] or is_outside_json(field):
         raise BindingError(f"the {role} {name!r} is a field without a JSON form")
     return field
 
@@ -110,7 +115,8 @@ def put(message: Any, fields: Fields, value: Any) -> None:
     elif field.message_type is not None:
         target = getattr(message, field.name)
         target.SetInParent()
-        target.CopyFrom(value)
+        # A value of a Struct is one of its members.
+        (target.MergeFrom if is_struct(field) else target.CopyFrom)(value)
     else:
         setattr(message, field.name, value)
 

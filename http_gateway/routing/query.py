@@ -8,6 +8,7 @@ parameters are rejected, except those of pages.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -23,7 +24,7 @@ from .fields import Fields, fields_by_any_name, is_plain, nested_type, put
 MAX_PARAMETERS = 64
 
 
-class _Parameter(NamedTuple):
+class Parameter(NamedTuple):
     fields: Fields
     # The path of the field by proto names.
     path: str
@@ -55,13 +56,22 @@ class QueryReader:
     def read(self, query: str, message: Any) -> None:
         """Sets the fields in the query. Raises RequestError, a VALIDATION_ERROR."""
         violations = Violations()
+        pairs = parse_pairs(query, violations, "query string", "parameters")
+        self.fill(message, pairs, violations, "is not a query parameter of this operation")
+        if violations:
+            raise validation_error(violations)
+
+    def fill(
+        self, message: Any, pairs: Iterable[tuple[str, str]], violations: Violations, unknown: str
+    ) -> None:
+        """Sets fields to texts. `unknown` is the message for a name that is not a field."""
         seen: set[str] = set()
-        for name, value in _parameters(query, violations):
+        for name, value in pairs:
             parameter = self._top_level.get(name) or self._find(name)
             if parameter is None:
                 if self._ignores_unknown:
                     continue
-                violations.add(name, "UNKNOWN_FIELD", "is not a query parameter of this operation")
+                violations.add(name, "UNKNOWN_FIELD", unknown)
                 continue
             fields, path, read, settable = parameter
             if path in seen and not fields[-1].is_repeated:
@@ -75,10 +85,8 @@ class QueryReader:
                     put(message, fields, read(value))
             except InvalidValue as error:
                 violations.add(name, error.code, str(error))
-        if violations:
-            raise validation_error(violations)
 
-    def _find(self, name: str) -> _Parameter | None:
+    def _find(self, name: str) -> Parameter | None:
         """Returns the parameter with this name, or None.
 
         The depth is limited as in JSON, because message types can be recursive.
@@ -99,18 +107,17 @@ class QueryReader:
                 return None
             message = nested_type(field)
         read = text_reader(fields[-1])
-        return None if read is None else _Parameter(tuple(fields), path, read, is_plain(fields))
+        return None if read is None else Parameter(tuple(fields), path, read, is_plain(fields))
 
 
-def _parameters(query: str, violations: Violations) -> list[tuple[str, str]]:
+def parse_pairs(text: str, violations: Violations, whole: str, parts: str) -> list[tuple[str, str]]:
+    """Returns the decoded names and values of a query or form. `whole` and `parts` name it."""
     try:
         return parse_qsl(
-            query, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS
+            text, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS
         )
     except UnicodeDecodeError:
-        violations.add("", "INVALID_FORMAT", "the query string must be encoded in UTF-8")
+        violations.add("", "INVALID_FORMAT", f"the {whole} must be encoded in UTF-8")
     except ValueError:
-        violations.add(
-            "", "TOO_MANY", f"the query string must have at most {MAX_PARAMETERS} parameters"
-        )
+        violations.add("", "TOO_MANY", f"the {whole} must have at most {MAX_PARAMETERS} {parts}")
     return []

@@ -21,15 +21,17 @@ from .routes import Match
 _read_no_keys = reader(Empty.DESCRIPTOR)
 
 
-async def message_of(match: Match, query: str, request: Request) -> Any:
+async def message_of(match: Match, query: str, request: Request, form: str | None = None) -> Any:
     """Returns the request message with the fields of body, path and query. Raises RequestError.
 
-    The path takes precedence over the body.
+    The path takes precedence over the body. `form` is a submitted form, which was read already.
     """
     binding = match.binding
     message = binding.request_class()
     body_keys: dict[str, Any] = {}
-    if binding.read_body is not None:
+    if form is not None and binding.form is not None:
+        binding.form.read(form, message)
+    elif binding.read_body is not None:
         data = await body.read(request)
         if binding.body == WHOLE:
             value = strict_json.loads_rows(data, binding.row_arrays)

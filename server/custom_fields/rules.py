@@ -36,6 +36,9 @@ EMPTY_KEY = '""'
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
+# Booleans in cells and forms.
+BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 # The names of built-in fields in templates and exports.
 RESERVED_KEYS = frozenset(
     {
@@ -146,6 +149,16 @@ def _is_small(values: Mapping[str, Any]) -> bool:
 def _size(values: Mapping[str, Any]) -> int:
     plain = {key: as_json(value) for key, value in values.items() if value is not None}
     return len(json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def typed_value(text: str, data_type: int) -> Any:
+    """Returns the value of a cell or form field, or its text if it does not have the type."""
+    trimmed = text.strip()
+    if data_type == DataType.NUMBER and _NUMBER.fullmatch(trimmed):
+        return float(trimmed)
+    if data_type == DataType.BOOLEAN:
+        return BOOLEANS.get(trimmed.lower(), trimmed)
+    return text if data_type == DataType.TEXT else trimmed
 
 
 Fault = tuple[str, str]

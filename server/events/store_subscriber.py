@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from peewee import SQL
+from peewee import Expression, Node
 
-from ..storage.statements import Statement, param
+from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from .envelope import without_person
 from .models import Event
@@ -15,31 +15,45 @@ from .store_reading import EventRow
 # The events that are read at once. Bounds the memory.
 _BATCH = 100
 
-_EVENTS = Statement(
-    lambda _: (
-        Event.select(Event.sequence, Event.id, Event.envelope)
+# Sequence numbers are selected from the index of subscribers, which contains them. Without
+# statistics, SQLite would read all events of the account instead.
+_Other = Event.alias()
+_OF_SUBSCRIBERS = (_Other.account_id == param("account_id")) & _Other.subscriber_id.is_null(False)
+
+
+def _events(dialect: Dialect) -> Node:
+    """Selects the events about a subscriber from a sequence number on."""
+    numbers = (
+        _Other.select(_Other.sequence)
         .where(
-            (Event.account_id == param("account_id"))
-            & (Event.subscriber_id == param("subscriber_id"))
-            & (Event.sequence >= param("first"))
+            _OF_SUBSCRIBERS
+            & (_Other.subscriber_id == param("subscriber_id"))
+            & (_Other.sequence >= param("first"))
         )
-        .order_by(Event.sequence)
+        .order_by(_Other.sequence)
         .limit(param("limit"))
     )
-)
-_NEWEST_OF_TYPES = Statement(
-    lambda dialect: (
-        Event.select(Event.sequence)
-        .where(
-            (Event.account_id == param("account_id"))
-            & (Event.subscriber_id == param("subscriber_id"))
-            & dialect.any_of(Event.kind, "event_types")
-            & (Event.created_at >= param("since"))
-        )
-        .order_by(Event.sequence.desc())
-        .limit(SQL("1"))
+    events = Event.select(Event.sequence, Event.id, Event.envelope)
+    return events.where(_numbered(dialect, numbers)).order_by(Event.sequence)
+
+
+def _recent(dialect: Dialect) -> Node:
+    numbers = _Other.select(_Other.sequence).where(
+        _OF_SUBSCRIBERS & dialect.any_of(_Other.subscriber_id, "subscriber_ids")
     )
-)
+    return Event.select(Event.sequence).where(
+        _numbered(dialect, numbers)
+        & dialect.any_of(Event.kind, "event_types")
+        & (Event.created_at >= param("since"))
+    )
+
+
+def _numbered(dialect: Dialect, numbers: Node) -> Expression:
+    return (Event.account_id == param("account_id")) & dialect.within(Event.sequence, numbers)
+
+
+_EVENTS = Statement(_events)
+_RECENT = Statement(_recent)
 _REPLACE = Statement(
     lambda _: Event.update({Event.envelope: param("envelope")}).where(
         (Event.account_id == param("account_id")) & (Event.sequence == param("sequence"))
@@ -62,13 +76,17 @@ def events_about(
 
 
 def has_recent_event(
-    account_id: str, subscriber_id: str, event_types: Sequence[str], since: int, tx: Transaction
+    account_id: str,
+    subscriber_ids: Sequence[str],
+    event_types: Sequence[str],
+    since: int,
+    tx: Transaction,
 ) -> bool:
     """Returns whether a subscriber has an event of these types since a time in milliseconds."""
     row = tx.one(
-        _NEWEST_OF_TYPES,
+        _RECENT,
         account_id=account_id,
-        subscriber_id=subscriber_id,
+        subscriber_ids=subscriber_ids,
         event_types=event_types,
         since=since,
     )

@@ -21,6 +21,8 @@ from ..storage.database import Database
 from .auth_throttling import AuthThrottle
 from .base import Call, Interceptor
 
+# The metadata with the key in a form, which a gateway read.
+FORM_KEY = "x-form-key"
 CACHE_MILLISECONDS = 5_000
 CACHE_SIZE = 10_000
 
@@ -104,7 +106,7 @@ class Authenticate(Interceptor):
 
 
 def api_key(metadata: Any) -> str:
-    """Returns the key in `authorization: Bearer <key>` or `x-api-key: <key>`.
+    """Returns the key in `authorization: Bearer <key>`, `x-api-key: <key>` or a form.
 
     Raises Unauthorized if there is none, or if there are different ones.
     """
@@ -113,7 +115,7 @@ def api_key(metadata: Any) -> str:
         if name == "authorization":
             scheme, _, key = str(value).partition(" ")
             key = key.strip() if scheme.lower() == "bearer" else ""
-        elif name == "x-api-key":
+        elif name in ("x-api-key", FORM_KEY):
             key = str(value).strip()
         else:
             continue

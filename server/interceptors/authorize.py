@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..accounts.rules import allows
 from ..caller import current
-from ..errors import EmailNotVerified, Forbidden, ValidationError
+from ..errors import EmailNotVerified, Forbidden, KeyInForm, ValidationError
+from .authenticate import FORM_KEY
 from .base import Call, Interceptor
 from .request_fault import request_fault
 
@@ -27,6 +28,9 @@ class Authorize(Interceptor):
         caller = current()
         if not allows(caller.scope, call.method.scope):
             raise Forbidden
+        exceeds_scope = call.method.takes_forms and caller.scope != call.method.scope
+        if exceeds_scope and any(name == FORM_KEY for name, _ in call.metadata):
+            raise KeyInForm
         if call.method.needs_verified_email and not caller.email_verified:
             raise EmailNotVerified
         if fault is not None:

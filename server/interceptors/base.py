@@ -40,6 +40,7 @@ class Method:
     client_streaming: bool
     server_streaming: bool
     path_fields: frozenset[str]
+    takes_forms: bool
     stored_response_type: type[Message] | None
 
 
@@ -62,6 +63,7 @@ def method_of(path: str) -> Method:
         client_streaming=descriptor.client_streaming,
         server_streaming=descriptor.server_streaming,
         path_fields=_path_fields(descriptor),
+        takes_forms=descriptor.GetOptions().HasExtension(http_pb2.form),
         stored_response_type=_stored_response_type(descriptor),
     )
 

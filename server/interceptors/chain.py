@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 UnaryHandler = Callable[[Any, Context], Awaitable[Message]]
 StreamHandler = Callable[[Any, Context], AsyncGenerator[Message, None]]
+# Adds a page to the error of a call by a form.
+AddPage = Callable[[RosterError, Context], None]
 Hooks = Sequence[Callable[[Call], Awaitable[None] | None]]
 
 
@@ -36,8 +38,9 @@ class InterceptorChain(ServerInterceptor):
     A handler is wrapped once, not once per call.
     """
 
-    def __init__(self, *interceptors: Interceptor) -> None:
+    def __init__(self, *interceptors: Interceptor, add_page: AddPage | None = None) -> None:
         self._interceptors = interceptors
+        self._add_page = add_page
         self._wrapped: dict[str, tuple[Any, Any]] = {}
 
     async def intercept_service(
@@ -89,6 +92,8 @@ class InterceptorChain(ServerInterceptor):
         except BaseException as error:  # noqa: BLE001 - others are raised again
             failure = _error_of(call, error)
             call.suspend()
+            if method.takes_forms and self._add_page is not None:
+                self._add_page(failure, context)
             await abort(context, failure)
             raise AssertionError("abort always raises") from None
         finally:

@@ -18,7 +18,7 @@ from grpc_status import rpc_status
 from roster.v1 import errors_pb2
 
 from .. import caller
-from ..errors import LinkNotFound, RosterError
+from ..errors import RosterError
 from ..messages import HTML, Context
 from .base import add_trailing_metadata
 
@@ -68,7 +68,7 @@ def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
         delay = Duration()
         delay.FromMilliseconds(ceil(error.retry_after * 1000))
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))
-    if isinstance(error, LinkNotFound) and error.page:
+    if error.page:
         details.append(HttpBody(content_type=HTML, data=error.page))
     details.append(error_details_pb2.RequestInfo(request_id=request_id))
     packed = []

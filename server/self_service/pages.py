@@ -1,4 +1,4 @@
-"""Renders the pages that links open.
+"""Renders the pages that links open and that forms get.
 
 A page needs no script and loads nothing: its style and the logo are part of it, and its
 Content-Security-Policy allows nothing else.
@@ -45,13 +45,21 @@ class View(StrEnum):
     UNSUBSCRIBED = "unsubscribed"
     RESUBSCRIBED = "resubscribed"
     INVALID = "invalid"
+    SIGNED_UP = "signedUp"
+    INVALID_EMAIL = "invalidEmail"
+    INVALID_NAME = "invalidName"
+    TOO_MANY = "tooMany"
+    FORM_FAILED = "formFailed"
 
 
 class Content(NamedTuple):
-    """What a page shows: the masked address of a person, and the design of the sender's pages."""
+    """What a page shows: the address of a person, and the design of the sender's pages.
+
+    Pages of links show a masked address, because anybody can have a link.
+    """
 
     view: View
-    masked_email: str = ""
+    email: str = ""
     branding: Branding | None = None
     can_undo: bool = False
 
@@ -81,7 +89,7 @@ def page(language: str, content: Content) -> Page:
         sender=branding.display_name if branding else "",
         logo=_data_url(branding) if branding else "",
         title=view["title"],
-        text=view["text"].format(email=content.masked_email),
+        text=view["text"].format(email=content.email),
         button=view.get("button", ""),
         undo=texts["undo"] if content.can_undo else {},
     )

@@ -18,7 +18,7 @@ from ..errors import (
     TooManyInvalidLinks,
 )
 from ..links import Links, Purpose, Token, masked
-from ..messages import HTML, Context
+from ..messages import Context
 from ..response_times import wait_for_step
 from ..storage.database import Database
 from ..storage.transaction import Transaction
@@ -26,7 +26,8 @@ from ..subscribers.fields import Status
 from ..subscribers.history import Actor, Source
 from ..subscribers.rules import DECIDED, OPTED_OUT
 from . import pages
-from .pages import INVALID, Content, Page, View
+from .page_responses import language_of, response
+from .pages import INVALID, Content, View
 from .store import FoundLink, LinkStore
 
 _FORM = "application/x-www-form-urlencoded"
@@ -76,7 +77,7 @@ class LinkPageService(LinkPageServiceServicer):
         return await self._submit(Purpose.UNSUBSCRIBE, request.token, context, is_undo=is_undo)
 
     async def _show(self, purpose: Purpose, text: str, context: Context) -> HttpBody:
-        started, language = response_times.now(), _language(context)
+        started, language = response_times.now(), language_of(context)
         token = self._token(text, purpose)
 
         def read(tx: Transaction) -> Content:
@@ -86,12 +87,12 @@ class LinkPageService(LinkPageServiceServicer):
             content = await self._database.read(read)
         except LinkNotFound:
             raise await self._not_found(language, context, started) from None
-        return _response(pages.page(language, content), context)
+        return response(pages.page(language, content), context)
 
     async def _submit(
         self, purpose: Purpose, text: str, context: Context, *, is_undo: bool = False
     ) -> HttpBody:
-        started, language = response_times.now(), _language(context)
+        started, language = response_times.now(), language_of(context)
         token = self._token(text, purpose)
         by = Actor(Source.SELF_SERVICE, caller.client_address())
         act = self._store.undo if is_undo else self._store.follow
@@ -113,7 +114,7 @@ class LinkPageService(LinkPageServiceServicer):
                 content = await self._database.read(read)
         except LinkNotFound:
             raise await self._not_found(language, context, started) from None
-        return _response(pages.page(language, content), context)
+        return response(pages.page(language, content), context)
 
     def _token(self, text: str, purpose: Purpose) -> Token | None:
         """Returns a token of this purpose, or None. The call works for its account from here on."""
@@ -131,7 +132,7 @@ class LinkPageService(LinkPageServiceServicer):
         decision = self._invalid_links.take(caller.client_address())
         if not decision.allowed:
             return TooManyInvalidLinks(decision.seconds)
-        return LinkNotFound(_response(pages.page(language, INVALID), context).data)
+        return LinkNotFound(response(pages.page(language, INVALID), context).data)
 
 
 def _content(link: FoundLink, tx: Transaction, view: View | None = None) -> Content:
@@ -153,14 +154,3 @@ def _action(form: HttpBody) -> str:
         return ""
     action: str = parse_qs(form.data.decode("ascii", "replace")).get("action", [""])[0]
     return action
-
-
-def _language(context: Context) -> str:
-    metadata = context.invocation_metadata() or ()
-    values = [str(value) for name, value in metadata if name == "accept-language"]
-    return pages.language_of(",".join(values))
-
-
-def _response(page: Page, context: Context) -> HttpBody:
-    context.set_trailing_metadata((*(context.trailing_metadata() or ()), *page.metadata))
-    return HttpBody(content_type=HTML, data=page.html)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from roster.v1 import signups_pb2 as pb
 from roster.v1.signups_pb2_grpc import SignupServiceServicer
 
 from .. import response_times
 from ..accounts.rules import SIGNUP
+from ..accounts.store import branding
 from ..caller import account_id, client_address, current
 from ..errors import invalid
 from ..messages import Context, check_ip, struct_to_dict
 from ..response_times import wait_for_step
+from ..self_service import pages
+from ..self_service.page_responses import accepts_page, is_form, language_of, response
+from ..self_service.pages import Content, View
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..subscribers.fields import PROFILE, Status
@@ -18,6 +24,7 @@ from ..subscribers.history import Actor, Source
 from ..subscribers.rules import NewSubscriber, check_email
 from ..tags.rules import distinct
 from ..texts import caseless_key
+from .rules import check_signup_names
 from .store import SignupStore
 
 
@@ -28,12 +35,12 @@ class SignupService(SignupServiceServicer):
         self._database = database
         self._store = store
 
-    async def SignUp(self, request: pb.SignUpRequest, _context: Context) -> pb.SignUpResponse:
-        started = response_times.now()
+    async def SignUp(self, request: pb.SignUpRequest, context: Context) -> pb.SignUpResponse:
+        started, by_form = response_times.now(), is_form(context)
         account, by = account_id(), _person(request)
         new = NewSubscriber(
             email=check_email(request.email),
-            profile={name: getattr(request, name) for name in PROFILE},
+            profile=check_signup_names({name: getattr(request, name) for name in PROFILE}),
             status=Status.UNCONFIRMED,
             tags=distinct(list(request.tags)),
             values=struct_to_dict(request.custom_fields),
@@ -41,15 +48,21 @@ class SignupService(SignupServiceServicer):
         tag_paths = {caseless_key(name): f"tags[{i}]" for i, name in enumerate(request.tags)}
 
         def sign_up(tx: Transaction) -> pb.SignUpResponse:
-            self._store.check(account, new, tag_paths, tx)
+            checked = self._store.checked(account, new, tag_paths, tx, is_form=by_form)
             if not request.website:
-                self._store.sign_up(account, new, tx, by)
+                self._store.sign_up(account, checked, tx, by)
             return pb.SignUpResponse()
 
         await self._database.write(sign_up)
+        reply = pb.SignUpResponse()
+        if accepts_page(context):
+            design = await self._database.read(partial(branding, account))
+            content = Content(View.SIGNED_UP, new.email.address, design)
+            page = pages.page(language_of(context), content)
+            reply.page.CopyFrom(response(page, context))
         # Storing a new subscriber takes longer than finding an existing one.
         await wait_for_step(started)
-        return pb.SignUpResponse()
+        return reply
 
 
 def _person(request: pb.SignUpRequest) -> Actor:

@@ -45,6 +45,11 @@ class SqliteDialect:
         # so that SQLite would read the row of each entry.
         return self.domain_of(NodeList((SQL("+"), address), glue=""))
 
+    def mailbox_of(self, address: Field) -> Node:
+        end = fn.INSTR(fn.REPLACE(address, SQL("'@'"), SQL("'+'")), SQL("'+'")) - SQL("1")
+        query: Node = fn.REPLACE(fn.SUBSTR(address, SQL("1"), end), SQL("'.'"), SQL("''"))
+        return query
+
     def text_of(self, value: Field) -> Node:
         return Expression(value, "->>", SQL("'$'"))
 
@@ -96,6 +101,12 @@ class PostgresDialect:
     def domain_in_scan(self, address: Field) -> Node:
         # PostgreSQL has statistics of the domains, and reads their index only if that is faster.
         return self.domain_of(address)
+
+    def mailbox_of(self, address: Field) -> Node:
+        parts = fn.REPLACE(address, SQL("'@'"), SQL("'+'"))
+        local = fn.SPLIT_PART(parts, SQL("'+'"), SQL("1"))
+        query: Node = fn.REPLACE(local, SQL("'.'"), SQL("''"))
+        return query
 
     def text_of(self, value: Field) -> Node:
         text = Expression(value.cast("json"), "#>>", SQL("'{}'"))

@@ -66,6 +66,9 @@ class Dialect(Protocol):
     def domain_in_scan(self, address: Field) -> Node:
         """Selects the domain in a scan of subscribers, if many of them can have it."""
 
+    def mailbox_of(self, address: Field) -> Node:
+        """Selects the part of an address before its tag (`+`) or at sign, without dots."""
+
     def text_of(self, value: Field) -> Node:
         """Selects the text of a JSON string."""
 

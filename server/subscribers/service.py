@@ -191,7 +191,9 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         account, by, fields = account_id(), _caller(), changed_fields(request, UPDATABLE)
         changes = Changes(
             email=rules.check_email(request.email) if "email" in fields else None,
-            profile={name: getattr(request, name) for name in PROFILE if name in fields},
+            profile=rules.check_names(
+                {name: getattr(request, name) for name in PROFILE if name in fields}
+            ),
             tags=distinct(list(request.tags)) if "tags" in fields else None,
             values=struct_to_dict(request.custom_fields) if "custom_fields" in fields else None,
         )
@@ -374,7 +376,7 @@ def _new_subscriber(
 ) -> rules.NewSubscriber:
     return rules.NewSubscriber(
         email=email,
-        profile={name: getattr(request, name) for name in PROFILE},
+        profile=rules.check_names({name: getattr(request, name) for name in PROFILE}),
         status=rules.initial_status(is_confirmed=request.is_confirmed),
         tags=distinct(list(request.tags)),
         values=struct_to_dict(request.custom_fields),

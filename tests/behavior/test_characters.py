@@ -8,6 +8,10 @@ import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from roster.v1 import http_pb2
 
+from server.storage.statements import Statement, params
+from server.subscribers.models import Subscriber
+from server.subscribers.store_reading import ONE
+
 from ..conftest import Account
 from ..fronts import UNARY, path_variables
 from .helpers import (
@@ -20,8 +24,9 @@ from .helpers import (
     stored,
     tag_names,
 )
-from .streams import import_rows, import_table, send_export, written_table
+from .streams import export, import_rows, import_table, send_export, written_table
 
+_RENAME = Statement(lambda _: Subscriber.update(params(Subscriber.last_name)).where(ONE))
 # Every string field of a request that is not in the path.
 TEXTS = [
     (rpc, text)
@@ -96,9 +101,72 @@ def test_address_in_the_path_with_a_control_character_is_not_found(
     account.fails("SuppressionNotFound", rpc, email="a\0b@example.com")
 
 
+# A name can become part of a header of a mail.
+NAMES = [*"\0\t\n\r\x1f\x7f\x85\x9b\u2028\u2029"]
+
+
+@pytest.mark.one_front_per_case
+@pytest.mark.parametrize("control", NAMES)
+@pytest.mark.parametrize("place", ["a{}b", "{}a", "a{}"])
+def test_names_have_no_control_characters_or_line_breaks(
+    account: Account, control: str, place: str
+) -> None:
+    created, name = create_subscriber(account), place.format(control)
+    requests: list[tuple[str, dict[str, Any]]] = [
+        ("CreateSubscriber", {"email": "b@b.io"}),
+        ("UpdateSubscriber", {"id": created["id"]}),
+        ("UpdateSubscriber", {"id": "b@b.io", "allowMissing": True}),
+        ("SignUp", {"email": "b@b.io"}),
+    ]
+    for rpc, request in requests:
+        for field in ("firstName", "lastName"):
+            error = account.fails("ValidationError", rpc, **request, **{field: name})
+            assert error.violations == [(field, "INVALID_CHARACTER")]
+    rows = [{"email": "b@b.io", "firstName": name}]
+    (failed,) = account.ok("BulkCreateSubscribers", subscribers=rows)["failed"]
+
+    assert (failed["reason"], failed["email"]) == ("INVALID_FIELD", "b@b.io")
+    assert account.ok("ListSubscribers")["subscribers"] == [created]
+
+
+@pytest.mark.parametrize(
+    ("name", "stored_name"),
+    [("Ada\r\nKing", "Ada King"), ("\tAda\x85\u2028", "Ada"), ("Ada", "Ada")],
+)
+def test_line_breaks_in_names_of_files_become_spaces(
+    account: Account, name: str, stored_name: str
+) -> None:
+    import_rows(account, [{"email": "a@b.io", "firstName": name}])
+    import_table(
+        account, written_table([["email", "firstName", "lastName"], ["c@d.io", "C", name]])
+    )
+
+    rows = account.ok("ListSubscribers")["subscribers"]
+    assert [(row["firstName"], row["lastName"]) for row in rows] == [
+        (stored_name, ""),
+        ("C", stored_name),
+    ]
+
+
+@pytest.mark.one_front_per_case
+def test_stored_name_with_a_line_break_is_readable_and_kept(account: Account) -> None:
+    ada, name = create_subscriber(account), "King\nof Lovelace"
+    with account.service.unit_of_work() as tx:
+        tx.run(_RENAME, account_id=account.id, id=ada["id"], last_name=name)
+
+    account.ok("UpdateSubscriber", id=ada["id"], firstName="Ada")
+
+    assert stored(account, ada)["lastName"] == name
+    (row,) = export(account)
+    account.ok("DeleteSubscriber", id=ada["id"])
+    (result,) = import_rows(account, [row])
+    imported = account.ok("GetSubscriber", id=result["id"])["subscriber"]
+    assert (imported["firstName"], imported["lastName"]) == ("Ada", "King of Lovelace")
+
+
 def test_multiline_text_is_stored_verbatim(account: Account) -> None:
     create_field(account, "Note")
-    words: dict[str, Any] = {"firstName": LINES, "lastName": LINES, "customFields": {"note": LINES}}
+    words: dict[str, Any] = {"customFields": {"note": LINES}}
 
     created = create_subscriber(account, **words)
     account.ok("BulkCreateSubscribers", subscribers=[{"email": "bob@example.com", **words}])

@@ -123,6 +123,80 @@ def test_a_repeated_sign_up_after_a_creation_causes_no_second_mail(
     assert [event["type"] for event in events(account)] == ["subscriber.created"]
 
 
+@pytest.mark.parametrize("field", ["firstName", "lastName"])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_name_with_a_link_is_rejected(
+    account: Account, form: Account, field: str, exists: bool
+) -> None:
+    if exists:
+        create_subscriber(account)
+
+    error = form.fails("ValidationError", "SignUp", email=ADA, **{field: "Win at win-money.ru"})
+
+    assert error.violations == [(field, "NAME_NOT_ALLOWED")]
+    assert len(subscribers(account)) == exists
+    create_subscriber(account, "owner@example.com", **{field: "Win at win-money.ru"})
+
+
+SPELLINGS = ["ada.love@gmail.com", "Ada.L.ove+news@GMail.com", "adalove+a+b@googlemail.com"]
+
+
+@pytest.mark.parametrize("status", ["new", *STATUSES])
+def test_spellings_of_a_gmail_address_are_one_mailbox(
+    account: Account, form: Account, status: str
+) -> None:
+    if status != "new":
+        create_subscriber_in(account, status, SPELLINGS[0])
+    record_events(account)
+
+    for email in SPELLINGS:
+        sign_up(form, email)
+
+    (ada,) = subscribers(account)
+    assert ada["email"] == SPELLINGS[0]
+    types = {
+        "new": "subscriber.created",
+        "UNCONFIRMED": "subscriber.signup_repeated",
+        "UNSUBSCRIBED": "subscriber.signup_repeated",
+    }
+    expected = types.get(status)
+    assert [event["type"] for event in events(account)] == ([expected] if expected else [])
+
+
+def test_imported_spellings_of_a_gmail_address_get_one_mail(
+    account: Account, form: Account
+) -> None:
+    for email in SPELLINGS:
+        create_subscriber(account, email)
+    record_events(account)
+
+    for email in SPELLINGS:
+        sign_up(form, email)
+
+    (event,) = events(account)
+    assert event["data"]["subscriber"]["email"] == SPELLINGS[0]
+
+
+def test_a_suppressed_gmail_address_is_not_subscribed_with_another_spelling(
+    account: Account, form: Account
+) -> None:
+    account.ok("AddSuppressions", emails=["adalove@gmail.com"])
+
+    for email in SPELLINGS:
+        sign_up(form, email)
+
+    assert subscribers(account) == []
+
+
+def test_spellings_at_other_providers_are_different_people(account: Account, form: Account) -> None:
+    others = ["ada.love@example.com", "adalove@example.com", "adalove+a@example.com"]
+    others += ["adalove@gmail.com.example", "adalovee@gmail.com", "a+dalove@gmail.com"]
+    for email in others:
+        sign_up(form, email)
+
+    assert sorted(row["email"] for row in subscribers(account)) == sorted(others)
+
+
 def test_a_suppressed_address_is_not_subscribed(account: Account, form: Account) -> None:
     sign_up(form, suppress(account))
 

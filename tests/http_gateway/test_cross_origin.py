@@ -10,8 +10,10 @@ import pytest
 from grpc import StatusCode
 
 from http_gateway.body import MAX_BODY_BYTES
+from http_gateway.cross_origin import CrossOrigin
 from http_gateway.options import Options
 from http_gateway.routing.bindings import InvalidBinding, bindings_of
+from http_gateway.routing.routes import Routes
 
 from .client import Client, ReceivedResponse
 from .page_service import SERVICE, Rule, exchange, fail, reply, request, service_of
@@ -211,3 +213,43 @@ def test_streaming_rpc_with_the_option_is_rejected() -> None:
 
     with pytest.raises(InvalidBinding, match="cross_origin is not supported for streaming"):
         list(bindings_of(service))
+
+
+ALLOWED_URLS = {
+    ORIGIN: ORIGIN,
+    f"{ORIGIN}/thanks?a=b#c": f"{ORIGIN}/thanks?a=b#c",
+    f"{ORIGIN}/danke schön": f"{ORIGIN}/danke%20sch%C3%B6n",
+    "HTTPS://WWW.Example.com/": "HTTPS://WWW.Example.com/",
+    "http://[::1]:3000/x": "http://[::1]:3000/x",
+    f"{ORIGIN}/\r\nX-Header: 1": f"{ORIGIN}/%0D%0AX-Header:%201",
+}
+OTHER_URLS = [
+    "",
+    "/thanks",
+    "//www.example.com/",
+    "https://example.com/",
+    "http://www.example.com/",
+    f"{ORIGIN}:444/",
+    f"{ORIGIN}.evil.example/",
+    f"{ORIGIN}@evil.example/",
+    f"{ORIGIN}\\@evil.example/",
+    f"https://evil.example/{ORIGIN}",
+    f" {ORIGIN}/",
+    "javascript:alert(1)//https://www.example.com",
+    "data:text/html,x",
+]
+
+
+@pytest.mark.parametrize(("url", "target"), ALLOWED_URLS.items())
+def test_forms_redirect_to_urls_of_allowed_origins(url: str, target: str) -> None:
+    assert CrossOrigin(ALLOWED.cors_origins, Routes([SERVICE])).redirect_url(url) == target
+
+
+@pytest.mark.parametrize("url", OTHER_URLS)
+def test_forms_do_not_redirect_to_other_urls(url: str) -> None:
+    assert CrossOrigin(ALLOWED.cors_origins, Routes([SERVICE])).redirect_url(url) is None
+
+
+@pytest.mark.parametrize("url", [*ALLOWED_URLS, *OTHER_URLS])
+def test_forms_do_not_redirect_anywhere_if_all_origins_are_allowed(url: str) -> None:
+    assert CrossOrigin(ANY.cors_origins, Routes([SERVICE])).redirect_url(url) is None

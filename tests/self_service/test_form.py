@@ -65,6 +65,26 @@ def open_form(page: Page, site: Website, account: Account) -> None:
     page.goto(site.origin)
 
 
+@pytest.fixture
+def without_script(browser: Browser) -> Iterator[Page]:
+    """A page in a browser that runs no scripts of websites."""
+    with browser.new_context(java_script_enabled=False, locale="de") as context:
+        yield context.new_page()
+
+
+def open_plain_form(
+    page: Page, site: Website, account: Account, redirect: str = "", key: str = ""
+) -> None:
+    """Opens a page with the form that needs no script."""
+    form = localized(code(GUIDE, "example: plain_form.html"), account)
+    form = form.replace(KEY, key or account.new_key("signup"))
+    site.html = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>News</title>'
+        f"<h1>News</h1>{form.replace('https://www.example.com/thanks', redirect)}</html>"
+    )
+    page.goto(site.origin)
+
+
 def send(page: Page, email: str = "ada@example.com") -> None:
     page.get_by_label("Email address").fill(email)
     page.get_by_label("First name").fill("Ada")
@@ -149,3 +169,73 @@ def test_form_has_no_accessibility_violation(
 
     assert violations(page, "body") == []
     assert page.locator("[aria-live=polite]").inner_text() == THANKS
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_form_without_script_stores_a_subscriber(
+    without_script: Page, allowed: Website, other: Website, account: Account, is_allowed: bool
+) -> None:
+    account.ok("UpdateAccount", displayName="Analytical Letters")
+    page, site = without_script, allowed if is_allowed else other
+    open_plain_form(page, site, account, redirect=f"{site.origin}/thanks")
+    page.get_by_label("First name").fill("Ädä")
+
+    page.get_by_label("Email address").fill("ada@example.com")
+    page.get_by_role("button", name="Subscribe").click()
+
+    if is_allowed:
+        page.wait_for_url(f"{site.origin}/thanks")
+    else:
+        expect(page.get_by_role("heading")).to_have_text("Sehen Sie in Ihr Postfach")
+        expect(page.get_by_text("Analytical Letters")).to_be_visible()
+    (stored,) = subscribers(account)
+    assert (stored["email"], stored["firstName"]) == ("ada@example.com", "Ädä")
+    assert stored["status"] == "UNCONFIRMED"
+
+
+ERRORS = {
+    "ada@localhost": ("Ada", "Diese E-Mail-Adresse ist ungültig"),
+    "ada@example.com": ("win.ru", "Dieser Name kann nicht verwendet werden"),
+}
+
+
+@pytest.mark.parametrize(("email", "name", "title"), [(k, *v) for k, v in ERRORS.items()])
+def test_form_without_script_shows_errors_in_the_language_of_the_person(
+    without_script: Page, other: Website, account: Account, email: str, name: str, title: str
+) -> None:
+    page = without_script
+    open_plain_form(page, other, account)
+    page.get_by_label("Email address").fill(email)
+    page.get_by_label("First name").fill(name)
+
+    page.get_by_role("button", name="Subscribe").click()
+
+    expect(page.get_by_role("heading")).to_have_text(title)
+    page.go_back()
+    expect(page.get_by_label("Email address")).to_have_value(email)
+    assert subscribers(account) == []
+
+
+def test_form_without_script_must_not_contain_another_key(
+    without_script: Page, other: Website, account: Account
+) -> None:
+    open_plain_form(without_script, other, account, key=account.key)
+
+    send(without_script)
+
+    title = "Die Anmeldung hat nicht funktioniert"
+    expect(without_script.get_by_role("heading")).to_have_text(title)
+    assert subscribers(account) == []
+
+
+@pytest.mark.parametrize("email", ["ada@example.com", "ada@localhost"])
+def test_pages_of_forms_have_no_accessibility_violation(
+    page: Page, other: Website, account: Account, email: str
+) -> None:
+    open_plain_form(page, other, account)
+    assert violations(page, "form") == []
+
+    send(page, email)
+    page.wait_for_url("**/api/signup")
+
+    assert violations(page, "body") == []

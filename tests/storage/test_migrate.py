@@ -20,8 +20,8 @@ from server.storage.sqlite.file import connect, prepare
 # Reference tables on Citus, which need no account.
 REFERENCE_TABLES = {"account", "api_key", "installation"}
 HISTORY = "schema_migration"
-# An index whose expression depends on the database.
-WITHOUT_MODEL = "subscriber_by_domain"
+# Indexes whose expressions depend on the database.
+WITHOUT_MODEL = {"subscriber_by_domain", "subscriber_by_mailbox"}
 FIRST = "0001_accounts_subscribers_tags_custom_fields"
 
 SOUND = """
@@ -111,7 +111,7 @@ def test_models_agree_with_the_frozen_migrations(database: APSWDatabase, tmp_pat
         other.create_tables(models())
         of_models, migrated = schema(other), schema(database)
         assert of_models < migrated
-        assert [item[1] for item in migrated - of_models] == [WITHOUT_MODEL]
+        assert {item[1] for item in migrated - of_models} == WITHOUT_MODEL
     other.close()
 
 

@@ -16,6 +16,7 @@ from playhouse.postgres_ext import Psycopg3Database
 from server.clock import system_clock
 from server.emails import Email
 from server.ids import Ids
+from server.signups import store as signups
 from server.storage.databases import bring_up_to_date, unit_of_work
 from server.storage.postgres.connection import connect
 from server.storage.postgres.transaction import DIALECT, begin_reading, undo
@@ -307,6 +308,14 @@ def test_page_and_total_of_a_common_domain_read_the_index_of_domains(
     for step in of_domains:
         assert "subscriber_by_domain" in {node.get("Index Name") for node in step.nodes}, step
         assert not [node for node in step.nodes if node["Node Type"] == "Sort"], step
+
+
+def test_spellings_of_a_gmail_address_are_found_by_their_index(tx: RecordingTransaction) -> None:
+    tx.recorded.clear()
+    tx.all(signups._SPELLINGS, account_id=OURS, user="u3")
+
+    (step,) = tx.recorded
+    assert [node.get("Index Name") for node in step.nodes][-1] == "subscriber_by_mailbox"
 
 
 def test_table_scan_is_detected(tx: RecordingTransaction) -> None:

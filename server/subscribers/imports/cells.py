@@ -6,16 +6,15 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, reduce
-from typing import Any
 
 import orjson
 
-from ...custom_fields.rules import DataType
+from ...custom_fields.rules import BOOLEANS, typed_value
 from ...texts import cached_if_short, column_key, json_name
 from ...timestamps import is_valid_time, parse_timestamp
 from ..csv_format import TAG_SEPARATORS
 from ..fields import PROFILE, Status
-from ..rules import OPTED_OUT, ConsentRecord, strictest
+from ..rules import OPTED_OUT, ConsentRecord, on_one_line, strictest
 from .consent_record import is_valid_ip, is_valid_source
 from .csv_row import CsvRow
 from .status_words import COMMON_WORDS, OPT_OUT_WORDS
@@ -23,14 +22,13 @@ from .status_words import COMMON_WORDS, OPT_OUT_WORDS
 # Parses a cell into a row. Raises CellError.
 Parse = Callable[[CsvRow, str], None]
 
-_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 # The words of other services for flags, by column key.
 _FLAG_WORDS = {
     True: "y t on x checked optedin optin subscribed active enabled granted allow allowed",
     False: "n f off unchecked disabled inactive revoked denied declined optedout optout"
     " unsubscribed neversubscribed notsubscribed",
 }
-_FLAGS = _BOOLEANS | {word: flag for flag, words in _FLAG_WORDS.items() for word in words.split()}
+_FLAGS = BOOLEANS | {word: flag for flag, words in _FLAG_WORDS.items() for word in words.split()}
 _MAILABLE = (Status.CONFIRMED, Status.UNCONFIRMED)
 # The words of a list, such as HARD_BOUNCE.
 _REASONS = re.compile(r"[\w ]+")
@@ -38,7 +36,6 @@ _REASONS = re.compile(r"[\w ]+")
 _NO_DATES = frozenset(
     ("0", "false", "no", "never", "none", "null", "nil", "n/a", "na", "nan", "", "\\n", "undefined")
 )
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 REVERSED_NAME = "lastName+firstName"
 # Targets of columnMap for flags of other services.
 OPTED_IN, OPTED_OUT_FLAG = "optedIn", "optedOut"
@@ -64,19 +61,20 @@ def parse_profile(name: str, row: CsvRow, cell: str) -> None:
 
 
 def parse_name(row: CsvRow, cell: str) -> None:
-    row.name = cell.strip()
+    row.name = on_one_line(cell).strip()
 
 
 def parse_reversed_name(row: CsvRow, cell: str) -> None:
     """Parses a full name that begins with the last name, as "Lovelace, Ada"."""
+    cell = on_one_line(cell).strip()
     last, comma, first = cell.partition(",")
     if not comma:
-        last, _, first = cell.strip().partition(" ")
+        last, _, first = cell.partition(" ")
     row.first_name, row.last_name = first.strip(), last.strip()
 
 
 def parse_confirmed(row: CsvRow, cell: str) -> None:
-    value = _BOOLEANS.get(cell.strip().lower())
+    value = BOOLEANS.get(cell.strip().lower())
     if value is None:
         raise CellError
     row.is_confirmed = value
@@ -202,17 +200,7 @@ def value_parser(key: str, data_type: int) -> Parse:
 
 
 def _parse_value(key: str, data_type: int, row: CsvRow, cell: str) -> None:
-    row.custom_fields[key] = _value(cell, data_type)
-
-
-def _value(cell: str, data_type: int) -> Any:
-    """Returns the value of a cell, or its text if it does not have the type of the field."""
-    text = cell.strip()
-    if data_type == DataType.NUMBER and _NUMBER.fullmatch(text):
-        return float(text)
-    if data_type == DataType.BOOLEAN:
-        return _BOOLEANS.get(text.lower(), text)
-    return cell if data_type == DataType.TEXT else text
+    row.custom_fields[key] = typed_value(cell, data_type)
 
 
 def _json_strings(cell: str) -> list[str] | None:

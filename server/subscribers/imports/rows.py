@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..fields import Status
+from ..fields import PROFILE, Status
 from ..filters.evaluation import matches
 from ..filters.expression import FilterExpression
 from ..rules import (
@@ -16,6 +16,7 @@ from ..rules import (
     RowError,
     TagSets,
     Validated,
+    on_one_line,
     validate_row,
 )
 
@@ -36,6 +37,11 @@ def validate_import_rows(
 ) -> list[Validated]:
     """Returns a subscriber or an error for each row. `added_tags` are names by key."""
     tag_sets = TagSets(added_tags)
+    for each in rows:
+        for name in PROFILE:
+            text = getattr(each.row, name, "")
+            if not text.isprintable():
+                setattr(each.row, name, on_one_line(text))
     return [
         validate_row(row, tag_sets, status, consent_record)
         for _, row, status, consent_record in rows

@@ -18,7 +18,7 @@ from multidict import CIMultiDict
 from openapi_spec_validator import validate
 from roster.v1 import errors_pb2, http_pb2
 
-from http_gateway.codec.fields import is_in_head
+from http_gateway.codec.fields import is_outside_json
 from http_gateway.errors import call_error, error_code_of, http_error
 from http_gateway.openapi.bodies import FORM
 from http_gateway.openapi.comments import comment
@@ -211,7 +211,8 @@ def test_every_field_is_in_the_path_query_headers_or_body(method: MethodDescript
     described = {p["name"] for p in operation["parameters"] if "name" in p}
     described |= {name for media in contents(operation.get("requestBody")) for name in media}
     forms = {f.json_name for f in method.input_type.fields if is_http_body(f.message_type)}
-    assert bool(forms) == (FORM in operation.get("requestBody", {}).get("content", {}))
+    takes_form = bool(forms) or method.GetOptions().HasExtension(http_pb2.form)
+    assert takes_form == (FORM in operation.get("requestBody", {}).get("content", {}))
     streamed = (
         {"rows", "subscribers", "suppressions", "lines"} if method.client_streaming else set()
     )
@@ -219,7 +220,7 @@ def test_every_field_is_in_the_path_query_headers_or_body(method: MethodDescript
     assert fields <= described
     success = next(r for r in operation["responses"].values() if "$ref" not in r)
     documented = {name for media in contents(success) for name in media}
-    returned = {f.json_name for f in method.output_type.fields if not is_in_head(f)}
+    returned = {f.json_name for f in method.output_type.fields if not is_outside_json(f)}
     if is_http_body(method.output_type):
         assert success["content"] == {"text/html": {"schema": {"type": "string"}}}
     else:
@@ -244,7 +245,9 @@ def test_success_status_is_declared_in_the_protos(method: MethodDescriptor) -> N
     responses = OPERATIONS[verb, path]["responses"]
 
     others = {f.GetOptions().Extensions[http_pb2.status_if_true] for f in method.output_type.fields}
-    assert [int(code) for code in responses if code < "400"] == [status, *(others - {0})]
+    redirects = [303] if options.Extensions[http_pb2.form].redirect else []
+    expected = [status, *(others - {0}), *redirects]
+    assert [int(code) for code in responses if code < "400"] == expected
     assert ("content" in responses[str(status)]) == (status != 204)
 
 

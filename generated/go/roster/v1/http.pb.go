@@ -90,6 +90,66 @@ func (x *Access) GetPublic() bool {
 	return false
 }
 
+// How an HTML form can call an rpc without script. It is submitted by POST as
+// application/x-www-form-urlencoded in UTF-8. Its fields are those of the request, by their
+// JSON names; the members of a google.protobuf.Struct have dotted names and are text. Empty
+// fields are treated as absent.
+type Form struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the form field with the API key, which replaces the Authorization header. The
+	// scope of the key must be the required one, because a form is public.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Name of the form field with the URL that the browser opens after a success. Ignored
+	// unless its origin is in ROSTER_CORS_ORIGINS.
+	Redirect      string `protobuf:"bytes,2,opt,name=redirect,proto3" json:"redirect,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Form) Reset() {
+	*x = Form{}
+	mi := &file_roster_v1_http_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Form) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Form) ProtoMessage() {}
+
+func (x *Form) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_http_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Form.ProtoReflect.Descriptor instead.
+func (*Form) Descriptor() ([]byte, []int) {
+	return file_roster_v1_http_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Form) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Form) GetRedirect() string {
+	if x != nil {
+		return x.Redirect
+	}
+	return ""
+}
+
 // One line of CSV. Over HTTP, a field of this type can be read from, or written as,
 // text/csv.
 //
@@ -109,7 +169,7 @@ type CsvLine struct {
 
 func (x *CsvLine) Reset() {
 	*x = CsvLine{}
-	mi := &file_roster_v1_http_proto_msgTypes[1]
+	mi := &file_roster_v1_http_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -121,7 +181,7 @@ func (x *CsvLine) String() string {
 func (*CsvLine) ProtoMessage() {}
 
 func (x *CsvLine) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[1]
+	mi := &file_roster_v1_http_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -134,7 +194,7 @@ func (x *CsvLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CsvLine.ProtoReflect.Descriptor instead.
 func (*CsvLine) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{1}
+	return file_roster_v1_http_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CsvLine) GetNumber() int32 {
@@ -160,7 +220,7 @@ type Row struct {
 
 func (x *Row) Reset() {
 	*x = Row{}
-	mi := &file_roster_v1_http_proto_msgTypes[2]
+	mi := &file_roster_v1_http_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -172,7 +232,7 @@ func (x *Row) String() string {
 func (*Row) ProtoMessage() {}
 
 func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[2]
+	mi := &file_roster_v1_http_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -185,7 +245,7 @@ func (x *Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row.ProtoReflect.Descriptor instead.
 func (*Row) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{2}
+	return file_roster_v1_http_proto_rawDescGZIP(), []int{3}
 }
 
 // A part of a row that could not be parsed from JSON.
@@ -201,7 +261,7 @@ type Row_Fault struct {
 
 func (x *Row_Fault) Reset() {
 	*x = Row_Fault{}
-	mi := &file_roster_v1_http_proto_msgTypes[3]
+	mi := &file_roster_v1_http_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -213,7 +273,7 @@ func (x *Row_Fault) String() string {
 func (*Row_Fault) ProtoMessage() {}
 
 func (x *Row_Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[3]
+	mi := &file_roster_v1_http_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -226,7 +286,7 @@ func (x *Row_Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row_Fault.ProtoReflect.Descriptor instead.
 func (*Row_Fault) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{2, 0}
+	return file_roster_v1_http_proto_rawDescGZIP(), []int{3, 0}
 }
 
 func (x *Row_Fault) GetField() string {
@@ -290,6 +350,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Field:         50005,
 		Name:          "roster.v1.response_media_type",
 		Tag:           "bytes,50005,opt,name=response_media_type",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: (*Form)(nil),
+		Field:         50006,
+		Name:          "roster.v1.form",
+		Tag:           "bytes,50006,opt,name=form",
 		Filename:      "roster/v1/http.proto",
 	},
 	{
@@ -445,6 +513,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50019,
+		Name:          "roster.v1.form_page",
+		Tag:           "varint,50019,opt,name=form_page",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
 		ExtensionType: (*string)(nil),
 		Field:         50002,
@@ -489,6 +565,10 @@ var (
 	//
 	// optional string response_media_type = 50005;
 	E_ResponseMediaType = &file_roster_v1_http_proto_extTypes[5]
+	// How an HTML form can call the rpc. Default: it cannot.
+	//
+	// optional roster.v1.Form form = 50006;
+	E_Form = &file_roster_v1_http_proto_extTypes[6]
 )
 
 // Extension fields to descriptorpb.MessageOptions.
@@ -498,7 +578,7 @@ var (
 	// unchanged.
 	//
 	// repeated string ignored_keys = 50001;
-	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[6]
+	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[7]
 )
 
 // Extension fields to descriptorpb.FieldOptions.
@@ -507,93 +587,98 @@ var (
 	// case-insensitively.
 	//
 	// optional bool boolean_like = 50001;
-	E_BooleanLike = &file_roster_v1_http_proto_extTypes[7]
+	E_BooleanLike = &file_roster_v1_http_proto_extTypes[8]
 	// For text: the server removes surrounding whitespace before it checks the bounds. Text
 	// of only whitespace and invisible characters, such as U+200B and U+FEFF, is treated as
 	// empty.
 	//
 	// optional bool trimmed = 50002;
-	E_Trimmed = &file_roster_v1_http_proto_extTypes[8]
+	E_Trimmed = &file_roster_v1_http_proto_extTypes[9]
 	// For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
 	// 8288) instead of in the body.
 	//
 	// optional bool next_link = 50004;
-	E_NextLink = &file_roster_v1_http_proto_extTypes[9]
+	E_NextLink = &file_roster_v1_http_proto_extTypes[10]
 	// For a repeated Row.Fault: the message is a row that is validated individually. If its
 	// JSON cannot be parsed, the gateway records that here and continues, so that only this
 	// row fails. The field has no JSON name.
 	//
 	// optional bool row_faults = 50003;
-	E_RowFaults = &file_roster_v1_http_proto_extTypes[10]
+	E_RowFaults = &file_roster_v1_http_proto_extTypes[11]
 	// An example value: text, enum names and timestamps are written literally, other values
 	// as JSON. The examples in the API reference are composed of them.
 	//
 	// optional string example = 50005;
-	E_Example = &file_roster_v1_http_proto_extTypes[11]
+	E_Example = &file_roster_v1_http_proto_extTypes[12]
 	// For text with rules beyond its bounds: the JSON Schema format that describes it, such
 	// as "email".
 	//
 	// optional string text_format = 50006;
-	E_TextFormat = &file_roster_v1_http_proto_extTypes[12]
+	E_TextFormat = &file_roster_v1_http_proto_extTypes[13]
 	// For text that an update can omit but not clear.
 	//
 	// optional bool never_empty = 50007;
-	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[13]
+	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[14]
 	// For a field of an update request: null in JSON clears the field. Without this option,
 	// null is treated as an absent key, and the stored value is kept.
 	//
 	// optional bool null_clears = 50008;
-	E_NullClears = &file_roster_v1_http_proto_extTypes[14]
+	E_NullClears = &file_roster_v1_http_proto_extTypes[15]
 	// For a double that is always an integer: OpenAPI describes it as an integer. An int64
 	// would be a string in JSON.
 	//
 	// optional bool whole = 50009;
-	E_Whole = &file_roster_v1_http_proto_extTypes[15]
+	E_Whole = &file_roster_v1_http_proto_extTypes[16]
 	// For text that can have several lines: it can contain tabs, line feeds and carriage
 	// returns.
 	//
 	// optional bool multiline = 50010;
-	E_Multiline = &file_roster_v1_http_proto_extTypes[16]
+	E_Multiline = &file_roster_v1_http_proto_extTypes[17]
 	// For text that names a character encoding, such as "windows-1252": HTTP converts the
 	// body of the stream from it to UTF-8. It is set from the charset parameter of the
 	// Content-Type header if it is empty. A body that starts with the byte order mark of
 	// UTF-16 is always converted.
 	//
 	// optional bool body_charset = 50011;
-	E_BodyCharset = &file_roster_v1_http_proto_extTypes[17]
+	E_BodyCharset = &file_roster_v1_http_proto_extTypes[18]
 	// For an enum: JSON and query parameters ignore the letter case of its names.
 	//
 	// optional bool any_case = 50012;
-	E_AnyCase = &file_roster_v1_http_proto_extTypes[18]
+	E_AnyCase = &file_roster_v1_http_proto_extTypes[19]
 	// For a Timestamp: JSON also accepts a date, which means midnight UTC.
 	//
 	// optional bool date_like = 50013;
-	E_DateLike = &file_roster_v1_http_proto_extTypes[19]
+	E_DateLike = &file_roster_v1_http_proto_extTypes[20]
 	// For a field of a request: HTTP reads it from the query, also if the body is the whole
 	// request.
 	//
 	// optional bool in_query = 50014;
-	E_InQuery = &file_roster_v1_http_proto_extTypes[20]
+	E_InQuery = &file_roster_v1_http_proto_extTypes[21]
 	// For a bool of a response: the HTTP status of the response if it is true. The body does
 	// not contain the field.
 	//
 	// optional int32 status_if_true = 50015;
-	E_StatusIfTrue = &file_roster_v1_http_proto_extTypes[21]
+	E_StatusIfTrue = &file_roster_v1_http_proto_extTypes[22]
 	// For a repeated field of a response: JSON does not contain it if it is empty.
 	//
 	// optional bool omit_empty = 50016;
-	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[22]
+	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[23]
 	// For a FieldMask of a request (AIP-157): the name of a field of the response. If the
 	// mask is set, JSON contains only the fields of the mask in it.
 	//
 	// optional string selects = 50017;
-	E_Selects = &file_roster_v1_http_proto_extTypes[23]
+	E_Selects = &file_roster_v1_http_proto_extTypes[24]
 	// For an enum of the request of a stream: it limits the records of the response. If a
 	// client of HTTP does not read the response while it sends the body, the error names the
 	// values that return fewer records: those after the default, which is the first.
 	//
 	// optional bool limits_records = 50018;
-	E_LimitsRecords = &file_roster_v1_http_proto_extTypes[24]
+	E_LimitsRecords = &file_roster_v1_http_proto_extTypes[25]
+	// For a google.api.HttpBody of a response: the page that is shown after a form was
+	// submitted. JSON does not contain the field.
+	//
+	// optional bool form_page = 50019;
+	E_FormPage = &file_roster_v1_http_proto_extTypes[26]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -604,7 +689,7 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[25]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[27]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -615,7 +700,10 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x06Access\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12%\n" +
 	"\x0everified_email\x18\x02 \x01(\bR\rverifiedEmail\x12\x16\n" +
-	"\x06public\x18\x03 \x01(\bR\x06public\"7\n" +
+	"\x06public\x18\x03 \x01(\bR\x06public\"4\n" +
+	"\x04Form\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
+	"\bredirect\x18\x02 \x01(\tR\bredirect\"7\n" +
 	"\aCsvLine\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05cells\x18\x02 \x03(\tR\x05cells\":\n" +
@@ -629,7 +717,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\n" +
 	"fails_with\x12\x1e.google.protobuf.MethodOptions\x18ӆ\x03 \x03(\x0e2\x17.roster.v1.Error.ReasonR\tfailsWith:C\n" +
 	"\fcross_origin\x12\x1e.google.protobuf.MethodOptions\x18Ԇ\x03 \x01(\bR\vcrossOrigin:P\n" +
-	"\x13response_media_type\x12\x1e.google.protobuf.MethodOptions\x18Ն\x03 \x01(\tR\x11responseMediaType:D\n" +
+	"\x13response_media_type\x12\x1e.google.protobuf.MethodOptions\x18Ն\x03 \x01(\tR\x11responseMediaType:E\n" +
+	"\x04form\x12\x1e.google.protobuf.MethodOptions\x18ֆ\x03 \x01(\v2\x0f.roster.v1.FormR\x04form:D\n" +
 	"\fignored_keys\x12\x1f.google.protobuf.MessageOptions\x18ц\x03 \x03(\tR\vignoredKeys:B\n" +
 	"\fboolean_like\x12\x1d.google.protobuf.FieldOptions\x18ц\x03 \x01(\bR\vbooleanLike:9\n" +
 	"\atrimmed\x12\x1d.google.protobuf.FieldOptions\x18҆\x03 \x01(\bR\atrimmed:<\n" +
@@ -653,7 +742,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\n" +
 	"omit_empty\x12\x1d.google.protobuf.FieldOptions\x18\xe0\x86\x03 \x01(\bR\tomitEmpty:9\n" +
 	"\aselects\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x86\x03 \x01(\tR\aselects:F\n" +
-	"\x0elimits_records\x12\x1d.google.protobuf.FieldOptions\x18\xe2\x86\x03 \x01(\bR\rlimitsRecords:B\n" +
+	"\x0elimits_records\x12\x1d.google.protobuf.FieldOptions\x18\xe2\x86\x03 \x01(\bR\rlimitsRecords:<\n" +
+	"\tform_page\x12\x1d.google.protobuf.FieldOptions\x18\xe3\x86\x03 \x01(\bR\bformPage:B\n" +
 	"\n" +
 	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
@@ -669,52 +759,56 @@ func file_roster_v1_http_proto_rawDescGZIP() []byte {
 	return file_roster_v1_http_proto_rawDescData
 }
 
-var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_roster_v1_http_proto_goTypes = []any{
 	(*Access)(nil),                        // 0: roster.v1.Access
-	(*CsvLine)(nil),                       // 1: roster.v1.CsvLine
-	(*Row)(nil),                           // 2: roster.v1.Row
-	(*Row_Fault)(nil),                     // 3: roster.v1.Row.Fault
-	(*descriptorpb.FileOptions)(nil),      // 4: google.protobuf.FileOptions
-	(*descriptorpb.MethodOptions)(nil),    // 5: google.protobuf.MethodOptions
-	(*descriptorpb.MessageOptions)(nil),   // 6: google.protobuf.MessageOptions
-	(*descriptorpb.FieldOptions)(nil),     // 7: google.protobuf.FieldOptions
-	(*descriptorpb.EnumValueOptions)(nil), // 8: google.protobuf.EnumValueOptions
-	(Error_Reason)(0),                     // 9: roster.v1.Error.Reason
+	(*Form)(nil),                          // 1: roster.v1.Form
+	(*CsvLine)(nil),                       // 2: roster.v1.CsvLine
+	(*Row)(nil),                           // 3: roster.v1.Row
+	(*Row_Fault)(nil),                     // 4: roster.v1.Row.Fault
+	(*descriptorpb.FileOptions)(nil),      // 5: google.protobuf.FileOptions
+	(*descriptorpb.MethodOptions)(nil),    // 6: google.protobuf.MethodOptions
+	(*descriptorpb.MessageOptions)(nil),   // 7: google.protobuf.MessageOptions
+	(*descriptorpb.FieldOptions)(nil),     // 8: google.protobuf.FieldOptions
+	(*descriptorpb.EnumValueOptions)(nil), // 9: google.protobuf.EnumValueOptions
+	(Error_Reason)(0),                     // 10: roster.v1.Error.Reason
 }
 var file_roster_v1_http_proto_depIdxs = []int32{
-	4,  // 0: roster.v1.no_control_characters:extendee -> google.protobuf.FileOptions
-	5,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
-	5,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
-	5,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
-	5,  // 4: roster.v1.cross_origin:extendee -> google.protobuf.MethodOptions
-	5,  // 5: roster.v1.response_media_type:extendee -> google.protobuf.MethodOptions
-	6,  // 6: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
-	7,  // 7: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
-	7,  // 8: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
-	7,  // 9: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
-	7,  // 10: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
-	7,  // 11: roster.v1.example:extendee -> google.protobuf.FieldOptions
-	7,  // 12: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
-	7,  // 13: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
-	7,  // 14: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
-	7,  // 15: roster.v1.whole:extendee -> google.protobuf.FieldOptions
-	7,  // 16: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
-	7,  // 17: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
-	7,  // 18: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
-	7,  // 19: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
-	7,  // 20: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
-	7,  // 21: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
-	7,  // 22: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
-	7,  // 23: roster.v1.selects:extendee -> google.protobuf.FieldOptions
-	7,  // 24: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
-	8,  // 25: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 26: roster.v1.access:type_name -> roster.v1.Access
-	9,  // 27: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	26, // [26:28] is the sub-list for extension type_name
-	0,  // [0:26] is the sub-list for extension extendee
+	5,  // 0: roster.v1.no_control_characters:extendee -> google.protobuf.FileOptions
+	6,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
+	6,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
+	6,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
+	6,  // 4: roster.v1.cross_origin:extendee -> google.protobuf.MethodOptions
+	6,  // 5: roster.v1.response_media_type:extendee -> google.protobuf.MethodOptions
+	6,  // 6: roster.v1.form:extendee -> google.protobuf.MethodOptions
+	7,  // 7: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
+	8,  // 8: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
+	8,  // 9: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
+	8,  // 10: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
+	8,  // 11: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
+	8,  // 12: roster.v1.example:extendee -> google.protobuf.FieldOptions
+	8,  // 13: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
+	8,  // 14: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
+	8,  // 15: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
+	8,  // 16: roster.v1.whole:extendee -> google.protobuf.FieldOptions
+	8,  // 17: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
+	8,  // 18: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
+	8,  // 19: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
+	8,  // 20: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
+	8,  // 21: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
+	8,  // 22: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
+	8,  // 23: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
+	8,  // 24: roster.v1.selects:extendee -> google.protobuf.FieldOptions
+	8,  // 25: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
+	8,  // 26: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
+	9,  // 27: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 28: roster.v1.access:type_name -> roster.v1.Access
+	10, // 29: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	1,  // 30: roster.v1.form:type_name -> roster.v1.Form
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	28, // [28:31] is the sub-list for extension type_name
+	0,  // [0:28] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -730,8 +824,8 @@ func file_roster_v1_http_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
-			NumExtensions: 26,
+			NumMessages:   5,
+			NumExtensions: 28,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

@@ -11,6 +11,7 @@ package rosterv1
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
+	httpbody "google.golang.org/genproto/googleapis/api/httpbody"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	structpb "google.golang.org/protobuf/types/known/structpb"
@@ -31,14 +32,16 @@ type SignUpRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Email address, with the bounds of CreateSubscriberRequest.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
-	// First name: at most 100 characters.
+	// First name, with the bounds of CreateSubscriberRequest. A URL or domain name in it fails
+	// with NAME_NOT_ALLOWED, because a mail to the person would contain it as a link.
 	FirstName string `protobuf:"bytes,2,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	// Last name: at most 100 characters.
+	// Last name, with the bounds of the first name.
 	LastName string `protobuf:"bytes,3,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
 	// Names of tags of the account: at most 100. Tags that do not exist are invalid and not
 	// created, because anyone can send this request.
 	Tags []string `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Custom field values by key, as in CreateSubscriberRequest.
+	// Custom field values by key, as in CreateSubscriberRequest. In a form, the text of a
+	// NUMBER or BOOLEAN is converted.
 	CustomFields *structpb.Struct `protobuf:"bytes,5,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	// A field that a form hides from people and that programs fill in. If it is not empty,
 	// nothing is stored, and the response is the same.
@@ -129,9 +132,11 @@ func (x *SignUpRequest) GetIp() string {
 	return ""
 }
 
-// Empty: the request was accepted.
+// The request was accepted.
 type SignUpResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Page for the person, if an HTML form was submitted.
+	Page          *httpbody.HttpBody `protobuf:"bytes,1,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -166,25 +171,34 @@ func (*SignUpResponse) Descriptor() ([]byte, []int) {
 	return file_roster_v1_signups_proto_rawDescGZIP(), []int{1}
 }
 
+func (x *SignUpResponse) GetPage() *httpbody.HttpBody {
+	if x != nil {
+		return x.Page
+	}
+	return nil
+}
+
 var File_roster_v1_signups_proto protoreflect.FileDescriptor
 
 const file_roster_v1_signups_proto_rawDesc = "" +
 	"\n" +
-	"\x17roster/v1/signups.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x14roster/v1/http.proto\"\x8d\x03\n" +
+	"\x17roster/v1/signups.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x14roster/v1/http.proto\"\x95\x03\n" +
 	"\rSignUpRequest\x12=\n" +
-	"\x05email\x18\x01 \x01(\tB'\xbaH\b\xc8\x01\x01r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x121\n" +
+	"\x05email\x18\x01 \x01(\tB'\xbaH\b\xc8\x01\x01r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x125\n" +
 	"\n" +
-	"first_name\x18\x02 \x01(\tB\x12\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Adaе\x18\x01R\tfirstName\x124\n" +
-	"\tlast_name\x18\x03 \x01(\tB\x17\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelaceе\x18\x01R\blastName\x123\n" +
+	"first_name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Ada\xb2\xb5\x18\x04nameR\tfirstName\x128\n" +
+	"\tlast_name\x18\x03 \x01(\tB\x1b\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelace\xb2\xb5\x18\x04nameR\blastName\x123\n" +
 	"\x04tags\x18\x04 \x03(\tB\x1f\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\a[\"vip\"]R\x04tags\x12\\\n" +
 	"\rcustom_fields\x18\x05 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x12\"\n" +
 	"\awebsite\x18\x06 \x01(\tB\b\xaa\xb5\x18\x00е\x18\x01R\awebsite\x12\x1d\n" +
-	"\x02ip\x18\a \x01(\tB\r\xaa\xb5\x18\t192.0.2.1R\x02ip\"\x10\n" +
-	"\x0eSignUpResponse2{\n" +
-	"\rSignupService\x12j\n" +
-	"\x06SignUp\x12\x18.roster.v1.SignUpRequest\x1a\x19.roster.v1.SignUpResponse\"+\x88\xb5\x18\xca\x01\x92\xb5\x18\b\n" +
-	"\x06signup\xa0\xb5\x18\x01\x82\xd3\xe4\x93\x02\x10:\x01*\"\v/api/signupB\x06\x88\xb5\x18\x01P\x01b\x06proto3"
+	"\x02ip\x18\a \x01(\tB\r\xaa\xb5\x18\t192.0.2.1R\x02ip\"@\n" +
+	"\x0eSignUpResponse\x12.\n" +
+	"\x04page\x18\x01 \x01(\v2\x14.google.api.HttpBodyB\x04\x98\xb6\x18\x01R\x04page2\x8e\x01\n" +
+	"\rSignupService\x12}\n" +
+	"\x06SignUp\x12\x18.roster.v1.SignUpRequest\x1a\x19.roster.v1.SignUpResponse\">\x88\xb5\x18\xca\x01\x92\xb5\x18\b\n" +
+	"\x06signup\xa0\xb5\x18\x01\xb2\xb5\x18\x0f\n" +
+	"\x03key\x12\bredirect\x82\xd3\xe4\x93\x02\x10:\x01*\"\v/api/signupB\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_signups_proto_rawDescOnce sync.Once
@@ -200,19 +214,21 @@ func file_roster_v1_signups_proto_rawDescGZIP() []byte {
 
 var file_roster_v1_signups_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_roster_v1_signups_proto_goTypes = []any{
-	(*SignUpRequest)(nil),   // 0: roster.v1.SignUpRequest
-	(*SignUpResponse)(nil),  // 1: roster.v1.SignUpResponse
-	(*structpb.Struct)(nil), // 2: google.protobuf.Struct
+	(*SignUpRequest)(nil),     // 0: roster.v1.SignUpRequest
+	(*SignUpResponse)(nil),    // 1: roster.v1.SignUpResponse
+	(*structpb.Struct)(nil),   // 2: google.protobuf.Struct
+	(*httpbody.HttpBody)(nil), // 3: google.api.HttpBody
 }
 var file_roster_v1_signups_proto_depIdxs = []int32{
 	2, // 0: roster.v1.SignUpRequest.custom_fields:type_name -> google.protobuf.Struct
-	0, // 1: roster.v1.SignupService.SignUp:input_type -> roster.v1.SignUpRequest
-	1, // 2: roster.v1.SignupService.SignUp:output_type -> roster.v1.SignUpResponse
-	2, // [2:3] is the sub-list for method output_type
-	1, // [1:2] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	3, // 1: roster.v1.SignUpResponse.page:type_name -> google.api.HttpBody
+	0, // 2: roster.v1.SignupService.SignUp:input_type -> roster.v1.SignUpRequest
+	1, // 3: roster.v1.SignupService.SignUp:output_type -> roster.v1.SignUpResponse
+	3, // [3:4] is the sub-list for method output_type
+	2, // [2:3] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_signups_proto_init() }

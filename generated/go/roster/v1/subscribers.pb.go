@@ -999,10 +999,10 @@ type CreateSubscriberRequest struct {
 	// accepted. No DNS lookup is made. Addresses are compared in Unicode NFC and lower
 	// case, with the domain in IDNA form.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
-	// First name: at most 100 characters, stored verbatim. Tabs and line breaks are
-	// allowed.
+	// First name: at most 100 characters, stored verbatim. Control characters, tabs and line
+	// breaks are not allowed.
 	FirstName string `protobuf:"bytes,2,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	// Last name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed.
+	// Last name, with the bounds of the first name.
 	LastName string `protobuf:"bytes,3,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
 	// Whether the owner of the address has confirmed the subscription. If true, the status
 	// is CONFIRMED, otherwise UNCONFIRMED.
@@ -3017,9 +3017,9 @@ type ImportSubscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Email address.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
-	// First name.
+	// First name. Tabs and line breaks, which earlier versions exported, become spaces.
 	FirstName string `protobuf:"bytes,2,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	// Last name.
+	// Last name, converted as the first name.
 	LastName string `protobuf:"bytes,3,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
 	// Whether the owner of the address has confirmed the subscription. Ignored if the row has
 	// a status.
@@ -4376,12 +4376,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05BASIC\x10\x01\x12\b\n" +
 	"\x04FULL\x10\x02B\x0e\n" +
 	"\f_confirm_urlB\x12\n" +
-	"\x10_unsubscribe_url\"\x9a\x04\n" +
+	"\x10_unsubscribe_url\"\xa2\x04\n" +
 	"\x17CreateSubscriberRequest\x12=\n" +
-	"\x05email\x18\x01 \x01(\tB'\xbaH\b\xc8\x01\x01r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x121\n" +
+	"\x05email\x18\x01 \x01(\tB'\xbaH\b\xc8\x01\x01r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x125\n" +
 	"\n" +
-	"first_name\x18\x02 \x01(\tB\x12\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Adaе\x18\x01R\tfirstName\x124\n" +
-	"\tlast_name\x18\x03 \x01(\tB\x17\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelaceе\x18\x01R\blastName\x12/\n" +
+	"first_name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Ada\xb2\xb5\x18\x04nameR\tfirstName\x128\n" +
+	"\tlast_name\x18\x03 \x01(\tB\x1b\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelace\xb2\xb5\x18\x04nameR\blastName\x12/\n" +
 	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12<\n" +
 	"\x04tags\x18\x05 \x03(\tB(\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
@@ -4390,12 +4390,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x18CreateSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\xab\x03\n" +
+	"subscriber\"\xb3\x03\n" +
 	"\x0eBulkSubscriber\x122\n" +
-	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12*\n" +
+	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12.\n" +
 	"\n" +
-	"first_name\x18\x02 \x01(\tB\v\xaa\xb5\x18\x03Adaе\x18\x01R\tfirstName\x12-\n" +
-	"\tlast_name\x18\x03 \x01(\tB\x10\xaa\xb5\x18\bLovelaceе\x18\x01R\blastName\x12/\n" +
+	"first_name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\x03Ada\xb2\xb5\x18\x04nameR\tfirstName\x121\n" +
+	"\tlast_name\x18\x03 \x01(\tB\x14\xaa\xb5\x18\bLovelace\xb2\xb5\x18\x04nameR\blastName\x12/\n" +
 	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12(\n" +
 	"\x04tags\x18\x05 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
 	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x122\n" +
@@ -4476,13 +4476,13 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xbf\x05\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xc7\x05\n" +
 	"\x17UpdateSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12>\n" +
-	"\x05email\x18\x02 \x01(\tB(\xbaH\x05r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x125\n" +
+	"\x05email\x18\x02 \x01(\tB(\xbaH\x05r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x129\n" +
 	"\n" +
-	"first_name\x18\x03 \x01(\tB\x16\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Ada\xc0\xb5\x18\x01е\x18\x01R\tfirstName\x128\n" +
-	"\tlast_name\x18\x04 \x01(\tB\x1b\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelace\xc0\xb5\x18\x01е\x18\x01R\blastName\x12@\n" +
+	"first_name\x18\x03 \x01(\tB\x1a\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Ada\xb2\xb5\x18\x04name\xc0\xb5\x18\x01R\tfirstName\x12<\n" +
+	"\tlast_name\x18\x04 \x01(\tB\x1f\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelace\xb2\xb5\x18\x04name\xc0\xb5\x18\x01R\blastName\x12@\n" +
 	"\x04tags\x18\x05 \x03(\tB,\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]\xc0\xb5\x18\x01R\x04tags\x12;\n" +
 	"\vupdate_mask\x18\x06 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
@@ -4581,12 +4581,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"deliveries\x18\x04 \x03(\v2\x1b.roster.v1.PersonalDeliveryR\n" +
 	"deliveries\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xa5\t\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xad\t\n" +
 	"\x10ImportSubscriber\x122\n" +
-	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12*\n" +
+	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12.\n" +
 	"\n" +
-	"first_name\x18\x02 \x01(\tB\v\xaa\xb5\x18\x03Adaе\x18\x01R\tfirstName\x12-\n" +
-	"\tlast_name\x18\x03 \x01(\tB\x10\xaa\xb5\x18\bLovelaceе\x18\x01R\blastName\x120\n" +
+	"first_name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\x03Ada\xb2\xb5\x18\x04nameR\tfirstName\x121\n" +
+	"\tlast_name\x18\x03 \x01(\tB\x14\xaa\xb5\x18\bLovelace\xb2\xb5\x18\x04nameR\blastName\x120\n" +
 	"\fis_confirmed\x18\x04 \x01(\bB\r\x88\xb5\x18\x01\xaa\xb5\x18\x05falseR\visConfirmed\x12(\n" +
 	"\x04tags\x18\x05 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
 	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x12J\n" +

@@ -345,6 +345,8 @@ class Error(_message.Message):
             """Another resource of the account already has this value."""
             IN_USE: Error.Detail._Code.ValueType  # 16
             """Another resource of the account depends on this one."""
+            NAME_NOT_ALLOWED: Error.Detail._Code.ValueType  # 17
+            """The name contains a URL or the name of a website."""
 
         class Code(_Code, metaclass=_CodeEnumTypeWrapper):
             """Why the part is invalid."""
@@ -383,6 +385,8 @@ class Error(_message.Message):
         """Another resource of the account already has this value."""
         IN_USE: Error.Detail.Code.ValueType  # 16
         """Another resource of the account depends on this one."""
+        NAME_NOT_ALLOWED: Error.Detail.Code.ValueType  # 17
+        """The name contains a URL or the name of a website."""
 
         FIELD_FIELD_NUMBER: _builtins.int
         CODE_FIELD_NUMBER: _builtins.int

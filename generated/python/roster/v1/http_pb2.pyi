@@ -56,6 +56,40 @@ class Access(_message.Message):
 Global___Access: _TypeAlias = Access  # noqa: Y015
 
 @_typing.final
+class Form(_message.Message):
+    """How an HTML form can call an rpc without script. It is submitted by POST as
+    application/x-www-form-urlencoded in UTF-8. Its fields are those of the request, by their
+    JSON names; the members of a google.protobuf.Struct have dotted names and are text. Empty
+    fields are treated as absent.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    REDIRECT_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Name of the form field with the API key, which replaces the Authorization header. The
+    scope of the key must be the required one, because a form is public.
+    """
+    redirect: _builtins.str
+    """Name of the form field with the URL that the browser opens after a success. Ignored
+    unless its origin is in ROSTER_CORS_ORIGINS.
+    """
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        redirect: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "redirect", b"redirect"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Form: _TypeAlias = Form  # noqa: Y015
+
+@_typing.final
 class CsvLine(_message.Message):
     """One line of CSV. Over HTTP, a field of this type can be read from, or written as,
     text/csv.
@@ -138,6 +172,7 @@ ACCESS_FIELD_NUMBER: _builtins.int
 FAILS_WITH_FIELD_NUMBER: _builtins.int
 CROSS_ORIGIN_FIELD_NUMBER: _builtins.int
 RESPONSE_MEDIA_TYPE_FIELD_NUMBER: _builtins.int
+FORM_FIELD_NUMBER: _builtins.int
 IGNORED_KEYS_FIELD_NUMBER: _builtins.int
 BOOLEAN_LIKE_FIELD_NUMBER: _builtins.int
 TRIMMED_FIELD_NUMBER: _builtins.int
@@ -157,6 +192,7 @@ STATUS_IF_TRUE_FIELD_NUMBER: _builtins.int
 OMIT_EMPTY_FIELD_NUMBER: _builtins.int
 SELECTS_FIELD_NUMBER: _builtins.int
 LIMITS_RECORDS_FIELD_NUMBER: _builtins.int
+FORM_PAGE_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 no_control_characters: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FileOptions, _builtins.bool]
 """Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
@@ -177,6 +213,8 @@ cross_origin: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOp
 """Whether web pages of the origins in ROSTER_CORS_ORIGINS can call the rpc over HTTP."""
 response_media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.str]
 """For an rpc that returns google.api.HttpBody: the media type of the response."""
+form: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Form]
+"""How an HTML form can call the rpc. Default: it cannot."""
 ignored_keys: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MessageOptions, _containers.RepeatedScalarFieldContainer[_builtins.str]]
 """JSON keys that a body of this message can contain and that are ignored: the
 output-only fields of the resource. A fetched resource can therefore be sent back
@@ -250,6 +288,10 @@ limits_records: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldO
 """For an enum of the request of a stream: it limits the records of the response. If a
 client of HTTP does not read the response while it sends the body, the error names the
 values that return fewer records: those after the default, which is the first.
+"""
+form_page: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For a google.api.HttpBody of a response: the page that is shown after a form was
+submitted. JSON does not contain the field.
 """
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that selects the format of a streamed response: the media type of the

@@ -4,6 +4,7 @@ isort:skip_file
 Sign-ups: people subscribe themselves with a form on any website."""
 
 from collections import abc as _abc
+from google.api import httpbody_pb2 as _httpbody_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
@@ -35,9 +36,11 @@ class SignUpRequest(_message.Message):
     email: _builtins.str
     """Email address, with the bounds of CreateSubscriberRequest."""
     first_name: _builtins.str
-    """First name: at most 100 characters."""
+    """First name, with the bounds of CreateSubscriberRequest. A URL or domain name in it fails
+    with NAME_NOT_ALLOWED, because a mail to the person would contain it as a link.
+    """
     last_name: _builtins.str
-    """Last name: at most 100 characters."""
+    """Last name, with the bounds of the first name."""
     website: _builtins.str
     """A field that a form hides from people and that programs fill in. If it is not empty,
     nothing is stored, and the response is the same.
@@ -54,7 +57,9 @@ class SignUpRequest(_message.Message):
 
     @_builtins.property
     def custom_fields(self) -> _struct_pb2.Struct:
-        """Custom field values by key, as in CreateSubscriberRequest."""
+        """Custom field values by key, as in CreateSubscriberRequest. In a form, the text of a
+        NUMBER or BOOLEAN is converted.
+        """
 
     def __init__(
         self,
@@ -77,16 +82,23 @@ Global___SignUpRequest: _TypeAlias = SignUpRequest  # noqa: Y015
 
 @_typing.final
 class SignUpResponse(_message.Message):
-    """Empty: the request was accepted."""
+    """The request was accepted."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    PAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def page(self) -> _httpbody_pb2.HttpBody:
+        """Page for the person, if an HTML form was submitted."""
+
     def __init__(
         self,
+        *,
+        page: _httpbody_pb2.HttpBody | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -55,12 +55,21 @@ class SignupServiceServicer:
         changed:
 
         - UNCONFIRMED or UNSUBSCRIBED: the event subscriber.signup_repeated is recorded, with
-        links for another confirmation mail. At most one in 10 minutes for each subscriber.
+        links for another confirmation mail. At most one in 10 minutes for each mailbox.
         - Any other status: nothing happens.
 
         An address on the suppression list is not subscribed. Requests with the scope "signup"
         are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
         for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
+
+        All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
+        after it, do not count, and googlemail.com is gmail.com. A person who has subscribed with
+        one spelling is an existing subscriber for all of them. Addresses of other providers are
+        compared as everywhere else.
+
+        An HTML form can call it without script. The response is then a page in the design of
+        the account, or 303 to the URL in the field redirect. Errors are a page if the Accept
+        header names text/html.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -257,11 +257,11 @@ class CreateSubscriberRequest(_message.Message):
     case, with the domain in IDNA form.
     """
     first_name: _builtins.str
-    """First name: at most 100 characters, stored verbatim. Tabs and line breaks are
-    allowed.
+    """First name: at most 100 characters, stored verbatim. Control characters, tabs and line
+    breaks are not allowed.
     """
     last_name: _builtins.str
-    """Last name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed."""
+    """Last name, with the bounds of the first name."""
     is_confirmed: _builtins.bool
     """Whether the owner of the address has confirmed the subscription. If true, the status
     is CONFIRMED, otherwise UNCONFIRMED.
@@ -1574,9 +1574,9 @@ class ImportSubscriber(_message.Message):
     email: _builtins.str
     """Email address."""
     first_name: _builtins.str
-    """First name."""
+    """First name. Tabs and line breaks, which earlier versions exported, become spaces."""
     last_name: _builtins.str
-    """Last name."""
+    """Last name, converted as the first name."""
     is_confirmed: _builtins.bool
     """Whether the owner of the address has confirmed the subscription. Ignored if the row has
     a status.

@@ -245,6 +245,13 @@ export enum Error_Detail_Code {
    * @generated from enum value: IN_USE = 16;
    */
   IN_USE = 16,
+
+  /**
+   * The name contains a URL or the name of a website.
+   *
+   * @generated from enum value: NAME_NOT_ALLOWED = 17;
+   */
+  NAME_NOT_ALLOWED = 17,
 }
 
 /**

@@ -51,6 +51,38 @@ export declare type Access = Message<"roster.v1.Access"> & {
 export declare const AccessSchema: GenMessage<Access>;
 
 /**
+ * How an HTML form can call an rpc without script. It is submitted by POST as
+ * application/x-www-form-urlencoded in UTF-8. Its fields are those of the request, by their
+ * JSON names; the members of a google.protobuf.Struct have dotted names and are text. Empty
+ * fields are treated as absent.
+ *
+ * @generated from message roster.v1.Form
+ */
+export declare type Form = Message<"roster.v1.Form"> & {
+  /**
+   * Name of the form field with the API key, which replaces the Authorization header. The
+   * scope of the key must be the required one, because a form is public.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Name of the form field with the URL that the browser opens after a success. Ignored
+   * unless its origin is in ROSTER_CORS_ORIGINS.
+   *
+   * @generated from field: string redirect = 2;
+   */
+  redirect: string;
+};
+
+/**
+ * Describes the message roster.v1.Form.
+ * Use `create(FormSchema)` to create a new message.
+ */
+export declare const FormSchema: GenMessage<Form>;
+
+/**
  * One line of CSV. Over HTTP, a field of this type can be read from, or written as,
  * text/csv.
  *
@@ -170,6 +202,13 @@ export declare const cross_origin: GenExtension<MethodOptions, boolean>;
  * @generated from extension: string response_media_type = 50005;
  */
 export declare const response_media_type: GenExtension<MethodOptions, string>;
+
+/**
+ * How an HTML form can call the rpc. Default: it cannot.
+ *
+ * @generated from extension: roster.v1.Form form = 50006;
+ */
+export declare const form: GenExtension<MethodOptions, Form>;
 
 /**
  * JSON keys that a body of this message can contain and that are ignored: the
@@ -324,6 +363,14 @@ export declare const selects: GenExtension<FieldOptions, string>;
  * @generated from extension: bool limits_records = 50018;
  */
 export declare const limits_records: GenExtension<FieldOptions, boolean>;
+
+/**
+ * For a google.api.HttpBody of a response: the page that is shown after a form was
+ * submitted. JSON does not contain the field.
+ *
+ * @generated from extension: bool form_page = 50019;
+ */
+export declare const form_page: GenExtension<FieldOptions, boolean>;
 
 /**
  * For an enum that selects the format of a streamed response: the media type of the

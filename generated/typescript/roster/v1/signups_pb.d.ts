@@ -6,6 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { HttpBody } from "../../google/api/httpbody_pb.js";
 
 /**
  * Describes the file roster/v1/signups.proto.
@@ -26,14 +27,15 @@ export declare type SignUpRequest = Message<"roster.v1.SignUpRequest"> & {
   email: string;
 
   /**
-   * First name: at most 100 characters.
+   * First name, with the bounds of CreateSubscriberRequest. A URL or domain name in it fails
+   * with NAME_NOT_ALLOWED, because a mail to the person would contain it as a link.
    *
    * @generated from field: string first_name = 2;
    */
   firstName: string;
 
   /**
-   * Last name: at most 100 characters.
+   * Last name, with the bounds of the first name.
    *
    * @generated from field: string last_name = 3;
    */
@@ -48,7 +50,8 @@ export declare type SignUpRequest = Message<"roster.v1.SignUpRequest"> & {
   tags: string[];
 
   /**
-   * Custom field values by key, as in CreateSubscriberRequest.
+   * Custom field values by key, as in CreateSubscriberRequest. In a form, the text of a
+   * NUMBER or BOOLEAN is converted.
    *
    * @generated from field: google.protobuf.Struct custom_fields = 5;
    */
@@ -78,11 +81,17 @@ export declare type SignUpRequest = Message<"roster.v1.SignUpRequest"> & {
 export declare const SignUpRequestSchema: GenMessage<SignUpRequest>;
 
 /**
- * Empty: the request was accepted.
+ * The request was accepted.
  *
  * @generated from message roster.v1.SignUpResponse
  */
 export declare type SignUpResponse = Message<"roster.v1.SignUpResponse"> & {
+  /**
+   * Page for the person, if an HTML form was submitted.
+   *
+   * @generated from field: google.api.HttpBody page = 1;
+   */
+  page?: HttpBody | undefined;
 };
 
 /**
@@ -105,12 +114,21 @@ export declare const SignupService: GenService<{
    * changed:
    *
    * - UNCONFIRMED or UNSUBSCRIBED: the event subscriber.signup_repeated is recorded, with
-   *   links for another confirmation mail. At most one in 10 minutes for each subscriber.
+   *   links for another confirmation mail. At most one in 10 minutes for each mailbox.
    * - Any other status: nothing happens.
    *
    * An address on the suppression list is not subscribed. Requests with the scope "signup"
    * are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
    * for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
+   *
+   * All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
+   * after it, do not count, and googlemail.com is gmail.com. A person who has subscribed with
+   * one spelling is an existing subscriber for all of them. Addresses of other providers are
+   * compared as everywhere else.
+   *
+   * An HTML form can call it without script. The response is then a page in the design of
+   * the account, or 303 to the URL in the field redirect. Errors are a page if the Accept
+   * header names text/html.
    *
    * @generated from rpc roster.v1.SignupService.SignUp
    */

@@ -281,15 +281,15 @@ export declare type CreateSubscriberRequest = Message<"roster.v1.CreateSubscribe
   email: string;
 
   /**
-   * First name: at most 100 characters, stored verbatim. Tabs and line breaks are
-   * allowed.
+   * First name: at most 100 characters, stored verbatim. Control characters, tabs and line
+   * breaks are not allowed.
    *
    * @generated from field: string first_name = 2;
    */
   firstName: string;
 
   /**
-   * Last name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed.
+   * Last name, with the bounds of the first name.
    *
    * @generated from field: string last_name = 3;
    */
@@ -1696,14 +1696,14 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
   email: string;
 
   /**
-   * First name.
+   * First name. Tabs and line breaks, which earlier versions exported, become spaces.
    *
    * @generated from field: string first_name = 2;
    */
   firstName: string;
 
   /**
-   * Last name.
+   * Last name, converted as the first name.
    *
    * @generated from field: string last_name = 3;
    */
