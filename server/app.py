@@ -94,7 +94,7 @@ from .webhooks.egress.client import Client
 from .webhooks.egress.policy import EgressPolicy
 from .webhooks.endpoints import store_reading as webhooks
 from .webhooks.endpoints.signing import Secrets
-from .webhooks.personal_data import PersonalEvents
+from .webhooks.personal_data import PersonalData
 from .webhooks.service import WebhookService
 
 # In the order of the API reference.
@@ -189,7 +189,8 @@ class App:
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
         segments = SegmentFilters()
         filters = FilterExpressions(idempotent, segments)
-        stored_filters = (segments, OperationFilters())
+        operation_filters = OperationFilters()
+        stored_filters = (segments, operation_filters)
         self._custom_fields = CustomFieldService(idempotent, stored_filters)
         self.links = links = Links(encryption, public_url)
         link_store = LinkStore(links, suppressions)
@@ -202,12 +203,18 @@ class App:
             idempotent, SignupStore(subscriber_store, suppressions, links)
         )
         self._merge_tags = MergeTagService(idempotent, links)
-        self._segments = SegmentService(idempotent)
+        self._segments = SegmentService(idempotent, operation_filters)
         self.operations = OperationRunner(database, Steps(suppressions))
         self._operations = OperationService(idempotent, filters, self.operations.notify)
         self._statistics = StatisticService(idempotent, filters)
         self._subscribers = SubscriberService(
-            idempotent, subscriber_store, suppressions, PersonalEvents(), filters, links, clock
+            idempotent,
+            subscriber_store,
+            suppressions,
+            PersonalData(idempotent),
+            filters,
+            links,
+            clock,
         )
         self._suppressions = SuppressionService(
             idempotent, suppressions, SuppressedSubscriberStore()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import email_validator
@@ -32,6 +32,12 @@ _MAX_PLAIN_LENGTH = 64
 
 # The prefix of an A-label, which encodes a Unicode label (RFC 5890).
 _A_LABEL = "xn--"
+
+
+_NOT_PLAIN = re.compile(r"[^a-z0-9]+")
+# An address in other text, such as a filter, in which backslashes can precede characters. The
+# asterisk follows a prefix.
+_IN_TEXT = re.compile(r'(?<![^\s"(),:;<>@])([^\s"(),:;<>@]++@[^\s"(),:;<>@*]++)(\*?)')
 
 
 class Email(NamedTuple):
@@ -108,3 +114,46 @@ def key_prefix(text: str) -> str:
     mapped = unicodedata.normalize("NFKC", domain).lower().replace("\u3002", ".")
     key = unicodedata.normalize("NFC", unicodedata.normalize("NFC", local).lower())
     return f"{key}{at}{unicodedata.normalize('NFC', mapped)}"
+
+
+def text_key(text: str) -> str:
+    """Returns an address, or a key, as addresses in other text are compared: not validated."""
+    key = key_prefix(text)
+    try:
+        return unicode_key(key) or key
+    except UnicodeError:  # An invalid A-label.
+        return key
+
+
+def addresses_in(text: str) -> Iterator[str]:
+    """Yields the `text_key` of each possible address in a text."""
+    for found in {each[1] for each in _IN_TEXT.finditer(text)}:
+        for _, candidate in _candidates(found):
+            yield text_key(candidate)
+
+
+def pattern_of(key: str) -> str:
+    """Returns a pattern of LIKE that matches every text in which `without_address` replaces."""
+    return f"%{_NOT_PLAIN.sub('%', key.partition('@')[0])}%@%"
+
+
+def without_address(text: str, address: str) -> str:
+    """Replaces the address with this key of `text_key`, and prefixes with its domain, in a text."""
+
+    def replacement(found: re.Match[str]) -> str:
+        for before, candidate in _candidates(found[1]):
+            key = text_key(candidate)
+            if key == address or (found[2] and address.startswith(key)):
+                return f"{before}erased"
+        return found[0]
+
+    return _IN_TEXT.sub(replacement, text)
+
+
+def _candidates(text: str) -> Iterator[tuple[str, str]]:
+    """Yields what can be an address in a text without whitespace, after what precedes it.
+
+    That is a part of the address, or a name and an equals sign.
+    """
+    for start in sorted({0, text.find("=") + 1, text.rfind("=") + 1}):
+        yield text[:start], text[start:].replace("\\", "").strip("'").rstrip(".'")

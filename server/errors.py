@@ -354,6 +354,16 @@ class IdempotencyKeyInUse(RosterError):
     message = "The first request with this idempotency key is still running. Try again later."
 
 
+class IdempotentResponseErased(RosterError):
+    """The stored response of the idempotency key named a person who was erased."""
+
+    reason = "IDEMPOTENT_RESPONSE_ERASED"
+    message = (
+        "The response to this idempotency key was removed, because it named a person whose data"
+        " was erased. Nothing was changed. To make the request again, use a new key."
+    )
+
+
 class MethodNotImplemented(RosterError):
     """The called method does not exist."""
 

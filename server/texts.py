@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
@@ -53,6 +53,17 @@ def caseless_key(text: str) -> str:
 def column_key(name: str) -> str:
     """Returns the name of a column for comparison: without case, whitespace, `-` and `_`."""
     return _COLUMN_SPACES.sub("", caseless_key(name))
+
+
+def with_texts(value: Any, convert: Callable[[str], str]) -> Any:
+    """Returns a value of JSON with each text in it converted, except the names of members."""
+    if isinstance(value, str):
+        return convert(value)
+    if isinstance(value, list):
+        return [with_texts(each, convert) for each in value]
+    if isinstance(value, dict):
+        return {name: with_texts(each, convert) for name, each in value.items()}
+    return value
 
 
 def has_control_characters(text: str, *, multiline: bool = False) -> bool:

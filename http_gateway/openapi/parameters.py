@@ -26,7 +26,9 @@ _IDEMPOTENCY_KEY: Parameter = {
         " transaction of the write. The same request with the same key then returns that response,"
         " with `Idempotency-Replayed: true`, and has no second effect. A different request with"
         " the same key fails with 422; a request that arrives while the first one is running fails"
-        " with 409. A rejected request changes nothing, and its key can be used again."
+        " with 409. If the data of a person whom the request or the response names was erased"
+        " since, the same request fails with 409. A rejected request changes nothing, and its key"
+        " can be used again."
     ),
     "schema": {
         "type": "string",

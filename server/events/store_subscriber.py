@@ -1,15 +1,20 @@
-"""Reads the events about one subscriber, and removes personal data from them."""
+"""Reads the events about one subscriber, and removes personal data from events."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 
+import orjson
 from peewee import Expression, Node
 
+from ..emails import pattern_of, without_address
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
+from ..texts import with_texts
 from .envelope import without_person
 from .models import Event
+from .rules import EventType
 from .store_reading import EventRow
 
 # The events that are read at once. Bounds the memory.
@@ -53,6 +58,19 @@ def _numbered(dialect: Dialect, numbers: Node) -> Expression:
 
 
 _EVENTS = Statement(_events)
+_WITH_ADDRESS = Statement(
+    lambda _: (
+        Event.select(Event.sequence, Event.id, Event.envelope)
+        .where(
+            (Event.account_id == param("account_id"))
+            & (Event.kind == param("kind"))
+            & (Event.sequence >= param("first"))
+            & Expression(Event.envelope, "ILIKE", param("pattern"))
+        )
+        .order_by(Event.sequence)
+        .limit(param("limit"))
+    )
+)
 _RECENT = Statement(_recent)
 _REPLACE = Statement(
     lambda _: Event.update({Event.envelope: param("envelope")}).where(
@@ -65,10 +83,14 @@ def events_about(
     account_id: str, subscriber_id: str, first: int, tx: Transaction
 ) -> Iterator[EventRow]:
     """Yields the events about a subscriber from a sequence number on, oldest first."""
+    yield from _in_batches(_EVENTS, first, tx, account_id=account_id, subscriber_id=subscriber_id)
+
+
+def _in_batches(
+    statement: Statement, first: int, tx: Transaction, **values: str
+) -> Iterator[EventRow]:
     while True:
-        rows = tx.all(
-            _EVENTS, account_id=account_id, subscriber_id=subscriber_id, first=first, limit=_BATCH
-        )
+        rows = tx.all(statement, **values, first=first, limit=_BATCH)
         yield from map(EventRow._make, rows)
         if len(rows) < _BATCH:
             return
@@ -97,3 +119,18 @@ def remove_person(account_id: str, event: EventRow, tx: Transaction) -> None:
     """Removes personal data from an event about a subscriber."""
     envelope = without_person(event.envelope)
     tx.run(_REPLACE, account_id=account_id, sequence=event.sequence, envelope=envelope)
+
+
+def remove_from_operation_events(
+    account_id: str, addresses: Collection[str], tx: Transaction
+) -> Iterator[EventRow]:
+    """Removes addresses, given by `text_key`, from events of operations. Yields the events."""
+    for address in addresses:
+        values = {"kind": EventType.OPERATION_COMPLETED, "pattern": pattern_of(address)}
+        for event in _in_batches(_WITH_ADDRESS, 0, tx, account_id=account_id, **values):
+            stored = orjson.loads(event.envelope)
+            message = with_texts(stored, partial(without_address, address=address))
+            if message != stored:
+                envelope = orjson.dumps(message).decode()
+                tx.run(_REPLACE, account_id=account_id, sequence=event.sequence, envelope=envelope)
+                yield event

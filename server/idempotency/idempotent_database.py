@@ -5,34 +5,58 @@ crash both exist or neither. A repeated request with the key returns the stored 
 has no effect. A failed request stores nothing and can be repeated.
 
 Responses are encrypted: the response to CreateApiKey contains the key itself, which is not
-stored anywhere else.
+stored anywhere else. Digests of the persons that a request or its response names are stored with
+it, so that it can be removed when one of them is erased. Its key then stays in use for the rest of
+the 24 hours: a repeated request must not create the person again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
+from google.protobuf.message import Message
+
+from ..emails import addresses_in
 from ..encryption import Encryption
-from ..errors import IdempotencyKeyInUse, IdempotencyKeyReused, RosterError
+from ..errors import (
+    IdempotencyKeyInUse,
+    IdempotencyKeyReused,
+    IdempotentResponseErased,
+    RosterError,
+)
+from ..ids import is_id
 from ..storage.database import Database, Result, Work
 from ..storage.shared_work import SharedWork
 from ..storage.transaction import Transaction
 from . import store
 
 _PURPOSE = "kept answer"
+_PERSON = "person of a kept answer"
+# Characters of the digest of a person.
+_DIGEST_LENGTH = 24
+# Longer than a search for responses takes, and than clocks of processes differ.
+_RECENT_MILLISECONDS = 10 * 60 * 1000
+# Persons of a response, of which a response to a bulk has up to 200, and one to suppressions
+# 1,000. A response with more is removed with every person.
+_MAX_PERSONS = 2_000
 
 
 @dataclass(slots=True)
 class Request:
-    """A request with an idempotency key. `read` parses a serialized response."""
+    """A request with an idempotency key. `read` parses a serialized response.
+
+    `message` is None if the request does not link its response to the persons that it names.
+    """
 
     account_id: str
     key: str
     fingerprint: str
     read: Callable[[bytes], Any]
+    message: Message | None = None
     replayed: bool = False
 
     @property
@@ -119,6 +143,23 @@ class IdempotentDatabase:
             await self._database.write(lambda tx: store.release(*request.owner, tx))
             raise
 
+    def responses_naming(
+        self, account_id: str, names: Iterable[str], tx: Transaction, since: int = 0
+    ) -> set[str]:
+        """Returns the keys of the responses that can name a person, given by ID and addresses.
+
+        The addresses are given by `text_key`; `since` is the time of the first response.
+        """
+        persons = [self._person(account_id, name) for name in names]
+        return {key for each in persons for key in store.keys_naming(account_id, each, since, tx)}
+
+    def erase(
+        self, account_id: str, names: Collection[str], found: set[str], tx: Transaction
+    ) -> None:
+        """Removes responses that `responses_naming` found, and those that were stored since."""
+        recent = self.responses_naming(account_id, names, tx, tx.now - _RECENT_MILLISECONDS)
+        store.erase(account_id, found | recent, tx)
+
     def _run_once(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
         """Returns the stored response, or runs the work and stores its response.
 
@@ -178,17 +219,50 @@ class IdempotentDatabase:
             return None
         if stored.is_running:
             raise IdempotencyKeyInUse
+        if stored.is_erased:
+            raise IdempotentResponseErased
         if stored.fingerprint != self._fingerprint(request):
             raise IdempotencyKeyReused
         request.replayed = True
         return request.read(self._encryption.open(_PURPOSE, stored.answer, *request.owner))
 
     def _store_response(self, request: Request, response: Any, tx: Transaction) -> None:
-        encrypted = self._encryption.encrypt(_PURPOSE, response.SerializeToString(), *request.owner)
-        store.put(
-            *request.owner, store.StoredResponseRow(self._fingerprint(request), encrypted), tx
-        )
+        data = response.SerializeToString()
+        encrypted = self._encryption.encrypt(_PURPOSE, data, *request.owner)
+        row = store.StoredResponseRow(self._fingerprint(request), encrypted)
+        names = [*islice(_names_in(request.message, request.read(data)), _MAX_PERSONS + 1)]
+        persons = None
+        if len(names) <= _MAX_PERSONS:
+            persons = " ".join(self._person(request.account_id, name) for name in names)
+        store.put(*request.owner, row, tx, persons)
+
+    def _person(self, account_id: str, name: str) -> str:
+        return self._encryption.digest(_PERSON, account_id, name)[:_DIGEST_LENGTH]
 
     def _fingerprint(self, request: Request) -> str:
         # A keyed hash: a request can be as short as an address, which could be guessed.
         return self._encryption.digest(_PURPOSE, *request.owner, request.fingerprint)
+
+
+def _names_in(*messages: Message | None) -> Iterator[str]:
+    """Yields the different IDs and addresses in messages."""
+    for text in {each for message in messages for each in _texts_in(message)}:
+        if "@" in text:
+            yield from addresses_in(text)
+        elif is_id(text):
+            yield text
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Yields the texts in a message, or in the value of a field."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Message):
+        for _, each in value.ListFields():
+            yield from _texts_in(each)
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts_in(each)
+    elif isinstance(value, Sequence) and not isinstance(value, bytes):
+        for each in value:
+            yield from _texts_in(each)

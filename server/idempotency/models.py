@@ -6,13 +6,18 @@ from peewee import BigIntegerField, BlobField, CompositeKey, Model, TextField
 
 
 class StoredResponse(Model):
-    """The encrypted response to the first request with a key; `fingerprint` is of that request."""
+    """The encrypted response to the first request with a key; `fingerprint` is of that request.
+
+    `persons` are the digests of the persons that the request or the response names. It is null if
+    they are not known, as in rows of earlier versions.
+    """
 
     account_id = TextField()
     key = TextField()
     fingerprint = TextField()
     answer = BlobField()
     created_at = BigIntegerField()
+    persons = TextField(null=True)
 
     class Meta:
         table_name = "kept_answer"

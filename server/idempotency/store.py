@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from peewee import EXCLUDED, SQL
+from peewee import EXCLUDED, SQL, Expression
 
-from ..storage.statements import Statement, param
+from ..storage.statements import Statement, param, params
 from ..storage.transaction import Transaction
 from .models import StoredResponse
 
@@ -17,6 +17,7 @@ RETENTION_MILLISECONDS = 24 * 60 * 60 * 1000
 # requests with effects outside of the database.
 RUNNING_MILLISECONDS = 60_000
 _RUNNING = b""
+_ERASED = b"erased"
 # Expired responses deleted by each new one: more than one, so that their number decreases.
 _PURGE_PER_WRITE = 10
 # Expired responses deleted in one purge transaction.
@@ -33,6 +34,11 @@ class StoredResponseRow(NamedTuple):
     def is_running(self) -> bool:
         """Whether the request is still running."""
         return self.answer == _RUNNING
+
+    @property
+    def is_erased(self) -> bool:
+        """Whether the response was removed, because it named a person who was erased."""
+        return self.answer == _ERASED
 
 
 _IN_ACCOUNT = StoredResponse.account_id == param("account_id")
@@ -64,6 +70,7 @@ _PUT = Statement(
                 StoredResponse.fingerprint,
                 StoredResponse.answer,
                 StoredResponse.created_at,
+                StoredResponse.persons,
             )
         }
     ).on_conflict(
@@ -74,6 +81,7 @@ _PUT = Statement(
                 StoredResponse.fingerprint,
                 StoredResponse.answer,
                 StoredResponse.created_at,
+                StoredResponse.persons,
             )
         },
     ),
@@ -82,6 +90,26 @@ _PUT = Statement(
 _DELETE = Statement(
     lambda _: StoredResponse.delete().where(_IN_ACCOUNT & (StoredResponse.key == param("key"))),
     has_one_plan=True,
+)
+# Without digests of persons, a response can name anyone.
+_KEYS_NAMING = Statement(
+    lambda _: StoredResponse.select(StoredResponse.key).where(
+        _IN_ACCOUNT
+        & (StoredResponse.created_at >= param("since"))
+        & (
+            StoredResponse.persons.is_null()
+            | Expression(StoredResponse.persons, "ILIKE", param("pattern"))
+        )
+    )
+)
+_ERASE = Statement(
+    lambda dialect: StoredResponse.update(
+        params(StoredResponse.fingerprint, StoredResponse.answer, StoredResponse.persons)
+    ).where(
+        _IN_ACCOUNT
+        & dialect.any_of(StoredResponse.key, "keys")
+        & (StoredResponse.answer != param("running"))
+    )
 )
 _OLD = StoredResponse.alias()
 _PURGE = Statement(
@@ -117,10 +145,32 @@ def find_all(account_id: str, keys: Sequence[str], tx: Transaction) -> dict[str,
     return {key: StoredResponseRow._make(row) for key, *row in rows}
 
 
-def put(account_id: str, key: str, response: StoredResponseRow, tx: Transaction) -> None:
-    """Stores the response of a key, and deletes some expired ones."""
+def put(
+    account_id: str,
+    key: str,
+    response: StoredResponseRow,
+    tx: Transaction,
+    persons: str | None = "",
+) -> None:
+    """Stores the response of a key with digests of persons, and deletes some expired ones.
+
+    `persons` is None if the response can name anyone.
+    """
     purge(account_id, _PURGE_PER_WRITE, tx)
-    tx.run(_PUT, account_id=account_id, key=key, created_at=tx.now, **response._asdict())
+    values = {**response._asdict(), "persons": persons, "created_at": tx.now}
+    tx.run(_PUT, account_id=account_id, key=key, **values)
+
+
+def keys_naming(account_id: str, person: str, since: int, tx: Transaction) -> list[str]:
+    """Returns the keys of the responses that name, or can name, a person, given by a digest."""
+    values = {"pattern": f"%{person}%", "since": since}
+    return [key for (key,) in tx.all(_KEYS_NAMING, account_id=account_id, **values)]
+
+
+def erase(account_id: str, keys: Collection[str], tx: Transaction) -> None:
+    """Removes the responses of keys. The keys stay in use."""
+    removed = {"fingerprint": "", "answer": _ERASED, "persons": ""}
+    tx.run(_ERASE, account_id=account_id, keys=list(keys), running=_RUNNING, **removed)
 
 
 def mark_running(account_id: str, key: str, fingerprint: str, tx: Transaction) -> None:
@@ -128,7 +178,8 @@ def mark_running(account_id: str, key: str, fingerprint: str, tx: Transaction) -
     until = tx.now + RUNNING_MILLISECONDS
     response = StoredResponseRow(fingerprint, _RUNNING)
     created_at = until - RETENTION_MILLISECONDS
-    tx.run(_PUT, account_id=account_id, key=key, created_at=created_at, **response._asdict())
+    values = {**response._asdict(), "persons": "", "created_at": created_at}
+    tx.run(_PUT, account_id=account_id, key=key, **values)
 
 
 def release(account_id: str, key: str, tx: Transaction) -> None:

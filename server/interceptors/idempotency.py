@@ -6,7 +6,8 @@ repeated with on_conflict SKIP. When the first request succeeds, its response is
 stored for 24 hours per account, in the transaction of the write. The same key and request then
 return that response, marked by `idempotency-replayed`. The key with another request is
 IDEMPOTENCY_KEY_REUSED, and
-while the first request runs, IDEMPOTENCY_KEY_IN_USE. A request that is rejected changes and
+while the first request runs, IDEMPOTENCY_KEY_IN_USE. If the data of a person whom the response
+names was erased since, it is IDEMPOTENT_RESPONSE_ERASED. A request that is rejected changes and
 stores nothing, so its key can be used again.
 """
 
@@ -40,10 +41,14 @@ class Idempotency(Interceptor):
         key, response_type = idempotency_key(call.metadata), call.method.stored_response_type
         if key is None or response_type is None:
             return
+        message = call.request
         if caller.current().scope == SIGNUP:
-            # Web pages contain keys of this scope. They must not use, or find out, other keys.
-            key = f"{caller.current().key_id} {key}"
-        request = Request(call.account_id, key, _fingerprint(call), response_type.FromString)
+            # Web pages contain keys of this scope. They must not use, or find out, other keys, nor
+            # that a person was erased. Their responses are empty.
+            key, message = f"{caller.current().key_id} {key}", None
+        request = Request(
+            call.account_id, key, _fingerprint(call), response_type.FromString, message
+        )
         self._database.enter(request)
         call.add_done_callback(partial(self._leave, request))
 

@@ -31,6 +31,17 @@ class Operation(Model):
         without_rowid = True
 
 
+class NameRevision(Model):
+    """The number of changes of what the filters of an account can name; see `store_filters`."""
+
+    account_id = TextField(primary_key=True)
+    revision = BigIntegerField()
+
+    class Meta:
+        table_name = "name_revision"
+        without_rowid = True
+
+
 Operation.add_index(
     Operation.account_id,
     Operation.id,

@@ -30,15 +30,50 @@ class ActionKind(StrEnum):
 class BatchRequest(NamedTuple):
     """A request for an operation, as it is stored.
 
-    `value` is the value of the action in JSON. `texts` are the filter and that of the segment at
-    the start. `key_id` and `by_admin` are those of the caller.
+    `message` is the request in JSON, without its IDs. `texts` are the filter and that of the
+    segment at the start. `key_id` and `by_admin` are those of the caller. `revision` is the last
+    one of the account at the start, and `end_id` is greater than the IDs of all subscribers at the
+    start: 0 and empty in operations of earlier versions.
     """
 
-    action: ActionKind
-    value: Any
-    filter: str
-    segment: str
+    message: dict[str, Any]
     texts: list[str]
-    dry_run: bool
     key_id: str
     by_admin: bool
+    revision: int = 0
+    end_id: str = ""
+
+    @property
+    def action(self) -> ActionKind:
+        (name,) = self.message["action"]
+        return ActionKind(name)
+
+    @property
+    def value(self) -> Any:
+        """The value of the action."""
+        (value,) = self.message["action"].values()
+        return value
+
+    @property
+    def filter(self) -> str:
+        return self.message.get("filter", "")  # type: ignore[no-any-return]
+
+    @property
+    def segment(self) -> str:
+        return self.message.get("segment", "")  # type: ignore[no-any-return]
+
+    @property
+    def dry_run(self) -> bool:
+        return self.message.get("dryRun", False)  # type: ignore[no-any-return]
+
+
+def stored_request(stored: Any) -> BatchRequest:
+    """Returns a request from its stored JSON, which is a list in operations of earlier versions."""
+    if isinstance(stored, dict):
+        # Without what a later version adds.
+        return BatchRequest(
+            **{name: stored[name] for name in BatchRequest._fields if name in stored}
+        )
+    action, value, text, segment, texts, dry_run, key_id, by_admin = stored
+    message = {"action": {action: value}, "filter": text, "segment": segment, "dryRun": dry_run}
+    return BatchRequest(message, texts, key_id, by_admin)

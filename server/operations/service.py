@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from google.protobuf.json_format import ParseDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 from roster.v1 import operations_pb2 as pb
 from roster.v1.operations_pb2_grpc import OperationServiceServicer
 
@@ -28,6 +28,7 @@ from ..subscribers.store_filter import Filter, with_expression
 from ..subscribers.store_paging import count_matches
 from . import store
 from .rules import ActionKind, BatchRequest, State
+from .store_filters import name_revision
 
 # Seconds between the states of a watched operation.
 WATCH_SECONDS = 0.5
@@ -63,6 +64,8 @@ class OperationService(OperationServiceServicer):
         if len(given) != 1:
             code = "INVALID_VALUE" if given else "REQUIRED"
             raise invalid("filter", code, "must be set, or segment, or ids, but only one of them")
+        # Before the segment and the names are read.
+        names = await self._database.read(partial(name_revision, account))
         texts, ids = await self._filters.texts(request.filter, request.segment), None
         if request.ids:
             ids = sorted(set(request.ids))
@@ -71,26 +74,20 @@ class OperationService(OperationServiceServicer):
             expression = await self._filters.expression(texts, request.segment)
             filters = with_expression(Filter(), expression)
             total = await self._database.read(partial(count_matches, account, filters))
-        batch = BatchRequest(
-            action,
-            value,
-            request.filter,
-            request.segment,
-            texts,
-            request.dry_run,
-            current().key_id,
-            current().scope == "admin",
-        )
+        rest = pb.BatchChangeSubscribersRequest()
+        rest.CopyFrom(request)
+        for name in ("action", "ids"):
+            rest.ClearField(name)
+        message = {"action": {action.value: value}, **MessageToDict(rest)}
+        batch = BatchRequest(message, texts, current().key_id, current().scope == "admin")
 
         def create(tx: Transaction) -> pb.BatchChangeSubscribersResponse:
             if action is ActionKind.SET_CUSTOM_FIELDS:
                 _check_values(value, custom_field_types(account, tx))
-            stored = batch
-            if request.segment:
-                # A tag that it names may have been renamed since the count.
-                text = self._filters.filter_of(account, request.segment, tx)
-                stored = batch._replace(texts=[text])
-            row = store.create(account, stored, ids, total, tx)
+            row = store.create(account, batch, ids, total, tx)
+            if texts and not request.dry_run and name_revision(account, tx) != names:
+                # The filter could match others than those that were counted.
+                row = store.end(account, row, State.FAILED, tx)
             return pb.BatchChangeSubscribersResponse(operation=_operation(row))
 
         reply = await self._database.write(create)
@@ -209,7 +206,8 @@ def _operation(row: store.OperationRow) -> pb.Operation:
             for reason, total in row.failures.items()
         ],
     )
-    ParseDict({batch.action.value: batch.value}, message.action)
+    # A later version can have stored another action.
+    ParseDict(batch.message["action"], message.action, ignore_unknown_fields=True)
     if row.ended_at is not None:
         message.ended_at.CopyFrom(timestamp(row.ended_at))
     return message

@@ -15,8 +15,10 @@ from ..events.store import record
 from ..paging import Page
 from ..storage.statements import Statement, param, params
 from ..storage.transaction import Transaction
+from ..subscribers.store_reading import greatest_id
+from ..subscribers.store_revisions import last_revision
 from .models import Operation
-from .rules import MAX_RUNNING, ActionKind, BatchRequest, State
+from .rules import MAX_RUNNING, BatchRequest, State, stored_request
 
 RETENTION = 30 * 24 * 3600 * 1000
 PURGE_BATCH = 1_000
@@ -45,8 +47,7 @@ class OperationRow(NamedTuple):
     @property
     def batch(self) -> BatchRequest:
         """The request."""
-        action, *rest = orjson.loads(self.request)
-        return BatchRequest(ActionKind(action), *rest)
+        return stored_request(orjson.loads(self.request))
 
     @property
     def failures(self) -> dict[str, int]:
@@ -64,7 +65,7 @@ class OperationRow(NamedTuple):
         batch = self.batch
         operation = {
             "id": self.id,
-            "action": {batch.action.value: batch.value},
+            "action": batch.message["action"],
             "filter": batch.filter,
             "segment": batch.segment,
             "dryRun": batch.dry_run,
@@ -89,20 +90,20 @@ class OperationRow(NamedTuple):
 
 
 _COLUMNS = tuple(getattr(Operation, name) for name in OperationRow._fields)
-_IN_ACCOUNT = Operation.account_id == param("account_id")
-ONE = _IN_ACCOUNT & (Operation.id == param("id"))
+IN_ACCOUNT = Operation.account_id == param("account_id")
+ONE = IN_ACCOUNT & (Operation.id == param("id"))
 _RUNNING = Operation.state == SQL(str(int(State.RUNNING)))
 
 _FIND = Statement(lambda _: Operation.select(*_COLUMNS).where(ONE), has_one_plan=True)
 _IDS = Statement(lambda _: Operation.select(Operation.ids).where(ONE), has_one_plan=True)
-_COUNT = Statement(lambda _: Operation.select(fn.COUNT(Operation.id)).where(_IN_ACCOUNT))
+_COUNT = Statement(lambda _: Operation.select(fn.COUNT(Operation.id)).where(IN_ACCOUNT))
 _COUNT_RUNNING = Statement(
-    lambda _: Operation.select(fn.COUNT(Operation.id)).where(_IN_ACCOUNT & _RUNNING)
+    lambda _: Operation.select(fn.COUNT(Operation.id)).where(IN_ACCOUNT & _RUNNING)
 )
 _PAGE = Statement(
     lambda _: (
         Operation.select(*_COLUMNS)
-        .where(_IN_ACCOUNT)
+        .where(IN_ACCOUNT)
         .order_by(Operation.account_id.desc(), Operation.id.desc())
         .limit(param("limit"))
         .offset(param("offset"))
@@ -111,7 +112,7 @@ _PAGE = Statement(
 _ALL_RUNNING = Statement(
     lambda _: (
         Operation.select(*_COLUMNS)
-        .where(_IN_ACCOUNT & _RUNNING)
+        .where(IN_ACCOUNT & _RUNNING)
         .order_by(Operation.account_id, Operation.id)
         .limit(param("limit"))
     )
@@ -133,7 +134,7 @@ _UPDATE = Statement(
     ).where(ONE),
     has_one_plan=True,
 )
-_OLD = _IN_ACCOUNT & (Operation.ended_at < param("before"))
+_OLD = IN_ACCOUNT & (Operation.ended_at < param("before"))
 _HAS_OLD = Statement(lambda _: Operation.select(Operation.id).where(_OLD).limit(SQL("1")))
 _PURGE = Statement(lambda _: Operation.delete().where(_OLD))
 # The only search across accounts. It reads the operations that have not ended.
@@ -152,14 +153,18 @@ def create(
 ) -> OperationRow:
     """Stores a new operation, which has ended if it only counts.
 
-    Raises OperationLimitReached if too many operations of the account have not ended.
+    Adds the revision to the request. Raises OperationLimitReached if too many operations of the
+    account have not ended.
     """
     if tx.scalar(_COUNT_RUNNING, account_id=account_id) >= MAX_RUNNING:
         raise OperationLimitReached
+    # No ID is between an ID and this text.
+    end_id = f"{greatest_id(account_id, tx)}0"
+    request = request._replace(revision=last_revision(account_id, tx), end_id=end_id)
     row = OperationRow(
         id=tx.new_id(),
         state=State.SUCCEEDED if request.dry_run else State.RUNNING,
-        request=orjson.dumps([*request]).decode(),
+        request=as_text(request),
         total=total,
         processed=0,
         failed="{}",
@@ -172,6 +177,11 @@ def create(
     stored_ids = None if ids is None else orjson.dumps(ids).decode()
     tx.run(_INSERT, account_id=account_id, ids=stored_ids, **row._asdict())
     return row
+
+
+def as_text(request: BatchRequest) -> str:
+    """Returns a request as it is stored."""
+    return orjson.dumps(request._asdict()).decode()
 
 
 def find(account_id: str, operation_id: str, tx: Transaction) -> OperationRow:

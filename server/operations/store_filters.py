@@ -1,28 +1,54 @@
-"""Keeps the filters of running operations valid when tags or custom fields change.
+"""Keeps the filters of running operations valid when tags, custom fields or segments change.
 
 A filter such as `NOT tags:"customer"` would match other subscribers after the tag was renamed or
-deleted.
+deleted. An operation follows the new name of a tag that its filter names. It ends if the tag, field
+or segment is deleted, or if a tag comes under a name or prefix of the filter, or no longer is.
+
+An operation that is being created is not stored yet. Each of these changes therefore counts in the
+name revision of the account, which is compared when the operation is stored.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import orjson
+from peewee import EXCLUDED
 
-from ..storage.statements import Statement, param
+from ..storage.statements import Statement, param, params
 from ..storage.transaction import Transaction
 from ..subscribers.filters.expression import parsed
-from ..subscribers.filters.references import Uses, uses_of, with_renamed_tag
+from ..subscribers.filters.references import Uses, names_tag, uses_of, with_renamed_tag
+from ..subscribers.filters.tree import comparisons
 from ..texts import caseless_key
 from . import store
-from .models import Operation
-from .rules import ActionKind, State
+from .models import NameRevision, Operation
+from .rules import ActionKind, BatchRequest, State
 
-_PUT_REQUEST = Statement(
+PUT_REQUEST = Statement(
     lambda _: Operation.update({Operation.request: param("request")}).where(store.ONE),
     has_one_plan=True,
 )
+_NAME_REVISION = Statement(
+    lambda _: NameRevision.select(NameRevision.revision).where(
+        NameRevision.account_id == param("account_id")
+    ),
+    has_one_plan=True,
+)
+_COUNT_CHANGE = Statement(
+    lambda _: NameRevision.insert(
+        params(NameRevision.account_id, NameRevision.revision)
+    ).on_conflict(
+        conflict_target=[NameRevision.account_id],
+        update={NameRevision.revision: NameRevision.revision + EXCLUDED.revision},
+    ),
+    has_one_plan=True,
+)
+
+
+def name_revision(account_id: str, tx: Transaction) -> int:
+    """Returns the number of changes of tags, custom fields and segments that filters can name."""
+    return tx.scalar(_NAME_REVISION, account_id=account_id) or 0
 
 
 class OperationFilters:
@@ -30,23 +56,23 @@ class OperationFilters:
 
     def rename_tag(self, account_id: str, before: str, name: str, tx: Transaction) -> None:
         """Writes the new name of a tag into the filters and actions that name it."""
-        key = caseless_key(before)
+        key, new_key = caseless_key(before), caseless_key(name)
+
+        def moves_into_or_out_of(each: Any) -> bool:
+            is_name = names_tag(each, key) and not each.is_prefix
+            return not is_name and names_tag(each, key) != names_tag(each, new_key)
+
+        _end(account_id, lambda batch: any(map(moves_into_or_out_of, _terms(batch))), tx)
         for row in store.running(account_id, tx):
-            batch = row.batch
-            texts = [with_renamed_tag(text, key, name) for text in batch.texts]
-            value: Any = batch.value
-            if batch.action in (ActionKind.ADD_TAGS, ActionKind.REMOVE_TAGS):
-                value = [name if caseless_key(tag) == key else tag for tag in value]
-            changed = batch._replace(
-                texts=texts, filter=texts[0] if batch.filter else "", value=value
-            )
-            if changed != batch:
-                request = orjson.dumps([*changed]).decode()
-                tx.run(_PUT_REQUEST, account_id=account_id, id=row.id, request=request)
+            changed = _with_renamed_tag(row.batch, key, name)
+            if changed != row.batch:
+                request = store.as_text(changed)
+                tx.run(PUT_REQUEST, account_id=account_id, id=row.id, request=request)
 
     def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None:  # noqa: ARG002
-        """Ends the operations that filter by a tag."""
-        _release(account_id, Uses([caseless_key(name)], []), tx)
+        """Ends the operations that filter by a tag, also if by a prefix or its presence."""
+        key = caseless_key(name)
+        _end(account_id, lambda batch: any(names_tag(each, key) for each in _terms(batch)), tx)
 
     def release_custom_field(
         self,
@@ -57,10 +83,40 @@ class OperationFilters:
         force: bool,  # noqa: ARG002
     ) -> None:
         """Ends the operations that filter by a custom field."""
-        _release(account_id, Uses([], [key]), tx)
+        field = Uses([], [key])
+        _end(
+            account_id,
+            lambda batch: any(uses_of(parsed(text)).names_any(field) for text in batch.texts),
+            tx,
+        )
+
+    def change_segment(self, account_id: str, tx: Transaction) -> None:
+        """Notes that the filter of a segment changed. Running operations keep the filter."""
+        tx.run(_COUNT_CHANGE, account_id=account_id, revision=1)
+
+    def release_segment(self, account_id: str, segment_id: str, tx: Transaction) -> None:
+        """Ends the operations on a segment."""
+        _end(account_id, lambda batch: batch.segment == segment_id, tx)
 
 
-def _release(account_id: str, named: Uses, tx: Transaction) -> None:
+def _with_renamed_tag(batch: BatchRequest, key: str, name: str) -> BatchRequest:
+    texts = [with_renamed_tag(text, key, name) for text in batch.texts]
+    message = batch.message
+    if batch.filter:
+        message = {**message, "filter": texts[0]}
+    if batch.action in (ActionKind.ADD_TAGS, ActionKind.REMOVE_TAGS):
+        tags = [name if caseless_key(tag) == key else tag for tag in batch.value]
+        message = {**message, "action": {batch.action.value: tags}}
+    return batch._replace(texts=texts, message=message)
+
+
+def _terms(batch: BatchRequest) -> list[Any]:
+    return [each for text in batch.texts for each in comparisons(parsed(text))]
+
+
+def _end(account_id: str, names_it: Callable[[BatchRequest], bool], tx: Transaction) -> None:
+    """Ends the running operations whose request names what changes, and counts the change."""
+    tx.run(_COUNT_CHANGE, account_id=account_id, revision=1)
     for row in store.running(account_id, tx):
-        if any(uses_of(parsed(text)).names_any(named) for text in row.batch.texts):
+        if names_it(row.batch):
             store.end(account_id, row, State.FAILED, tx)

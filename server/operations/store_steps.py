@@ -13,15 +13,18 @@ from enum import Enum
 from typing import NamedTuple
 
 import orjson
+from peewee import SQL
 
 from ..custom_fields.rules import check_values
 from ..custom_fields.store import types as custom_field_types
 from ..errors import RosterError, SubscriberNotFound, ValidationError
+from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from ..subscribers.fields import Status, SubscriberRow
 from ..subscribers.filters.expression import FilterExpression, filter_expression, parsed
 from ..subscribers.filters.tree import And, joined
 from ..subscribers.history import Actor, Source
+from ..subscribers.models import Subscriber
 from ..subscribers.store import SubscriberStore
 from ..subscribers.store_changes import (
     add_tags_to_each,
@@ -31,7 +34,7 @@ from ..subscribers.store_changes import (
 )
 from ..subscribers.store_filter import Filter, with_expression
 from ..subscribers.store_paging import find_matches, ids_after
-from ..subscribers.store_reading import find_each
+from ..subscribers.store_reading import IN_ACCOUNT, find_each
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct
 from . import store
@@ -40,6 +43,19 @@ from .store import OperationRow
 
 # Milliseconds after which another process continues an operation.
 LEASE = 5_000
+# Those of IDs that were stored when an operation started. A process of an earlier version stores no
+# revision of the insertion.
+_STORED_AT_START = Statement(
+    lambda dialect: Subscriber.select(Subscriber.id).where(
+        IN_ACCOUNT
+        & dialect.any_of(Subscriber.id, "ids")
+        & (
+            (Subscriber.inserted_revision == SQL("0")) & (Subscriber.id < param("end_id"))
+            | Subscriber.inserted_revision.between(SQL("1"), param("revision"))
+        )
+    ),
+    has_one_plan=True,
+)
 
 
 class Selection(NamedTuple):
@@ -75,8 +91,8 @@ def select_next(account_id: str, runner: str, limit: int, tx: Transaction) -> Se
     except ValidationError:
         # The step fails for the same reason.
         return Selection(row.id, [], is_last=True)
-    # Later subscribers have greater IDs than the operation.
-    filters = with_expression(Filter(end_id=row.id), expression)
+    # Some of these were inserted later, with a time of creation in the past. The step skips them.
+    filters = with_expression(Filter(end_id=_end_id(row)), expression)
     found = ids_after(account_id, filters, row.after_id or None, limit, tx)
     return Selection(row.id, found, is_last=len(found) < limit)
 
@@ -108,7 +124,7 @@ class Steps:
         failures = Counter(row.failures)
         processed = row.processed
         if ids:
-            rows = self._matching(account_id, ids, expression, tx)
+            rows = self._matching(account_id, _at_start(account_id, row, ids, tx), expression, tx)
             processed += len(rows)
             if expression is None:
                 processed = row.processed + len(ids)
@@ -169,6 +185,16 @@ class Steps:
                 for row in rows:
                     self._subscribers.delete(account_id, row.id, tx)
         return Counter(each.reason for each in outcomes if isinstance(each, RosterError))
+
+
+def _end_id(row: OperationRow) -> str:
+    return row.batch.end_id or row.id
+
+
+def _at_start(account_id: str, row: OperationRow, ids: Sequence[str], tx: Transaction) -> list[str]:
+    """Returns the IDs of the subscribers that were stored when the operation started."""
+    values = {"ids": ids, "end_id": _end_id(row), "revision": row.batch.revision}
+    return [id_ for (id_,) in tx.all(_STORED_AT_START, account_id=account_id, **values)]
 
 
 def _expression(account_id: str, row: OperationRow, tx: Transaction) -> FilterExpression:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from roster.v1 import segments_pb2 as pb
 from roster.v1.segments_pb2_grpc import SegmentServiceServicer
@@ -19,11 +19,19 @@ from ..subscribers.filters.expression import filter_expression, parsed
 from . import store
 
 
+class NamedSegments(Protocol):
+    """The operations that name segments."""
+
+    def change_segment(self, account_id: str, tx: Transaction) -> None: ...
+    def release_segment(self, account_id: str, segment_id: str, tx: Transaction) -> None: ...
+
+
 class SegmentService(SegmentServiceServicer):
     """Manages the segments of the caller's account."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, operations: NamedSegments) -> None:
         self._database = database
+        self._operations = operations
 
     async def CreateSegment(
         self, request: pb.CreateSegmentRequest, _context: Context
@@ -71,6 +79,7 @@ class SegmentService(SegmentServiceServicer):
         def update(tx: Transaction) -> pb.UpdateSegmentResponse:
             if tree is not None:
                 _check(account, tree, tx)
+                self._operations.change_segment(account, tx)
             row = store.update(account, segment_id, changes, tree, tx)
             return pb.UpdateSegmentResponse(segment=_segment(row))
 
@@ -80,7 +89,12 @@ class SegmentService(SegmentServiceServicer):
         self, request: pb.DeleteSegmentRequest, _context: Context
     ) -> pb.DeleteSegmentResponse:
         account, segment_id = account_id(), checked_id(request.id, SegmentNotFound)
-        await self._database.write(lambda tx: store.delete(account, segment_id, tx))
+
+        def delete(tx: Transaction) -> None:
+            store.delete(account, segment_id, tx)
+            self._operations.release_segment(account, segment_id, tx)
+
+        await self._database.write(delete)
         return pb.DeleteSegmentResponse()
 
 

@@ -20,8 +20,9 @@ class Subscriber(Model):
     `email_unicode_key` is the email key with its domain in Unicode, or null if that is equal.
     Migrations add indexes of domains and of Gmail mailboxes: their expressions depend on the
     database. `revision` is explained in `store_revisions.py`; `status_revision` is that of the last
-    change of the status, or 0. `origin` is the first entry of the history, stored here so that a
-    creation inserts one row; null in rows of earlier versions.
+    change of the status, or 0, and `inserted_revision` that of the creation, 0 in rows of earlier
+    versions. `origin` is the first entry of the history, stored here so that a creation inserts one
+    row; null in rows of earlier versions.
     """
 
     account_id = TextField()
@@ -44,6 +45,7 @@ class Subscriber(Model):
     consent_ip = TextField(null=True)
     origin = TextField(null=True)
     status_revision = BigIntegerField(constraints=[SQL("DEFAULT 0")])
+    inserted_revision = BigIntegerField(constraints=[SQL("DEFAULT 0")])
 
     class Meta:
         table_name = "subscriber"

@@ -47,8 +47,9 @@ from .messages import (
 )
 from .pages import read_page
 from .row_writer import OnConflict, RowWriter
-from .service_history import HistoryMethods, PersonalEvents
+from .service_history import HistoryMethods, PersonalData
 from .store import Changes, SubscriberStore
+from .store_history import person_of
 from .store_paging import (
     NO_SUBSCRIBERS,
     PagePosition,
@@ -78,12 +79,12 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         database: Database,
         store: SubscriberStore,
         suppressions: Suppressions,
-        events: PersonalEvents,
+        personal_data: PersonalData,
         filters: FilterExpressions,
         links: Links,
         clock: Clock,
     ) -> None:
-        super().__init__(database, events)
+        super().__init__(database, personal_data)
         self._suppressions = suppressions
         self._filters = filters
         self._links = links
@@ -338,14 +339,24 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         self, request: pb.DeleteSubscriberRequest, _context: Context
     ) -> pb.DeleteSubscriberResponse:
         account, reference = account_id(), check_reference(request.id)
-
-        def delete(tx: Transaction) -> None:
-            subscriber_id = self._store.delete(account, reference, tx)
-            if request.erase:
-                self._events.remove(account, subscriber_id, tx)
-
-        await self._database.write(delete)
+        if request.erase:
+            await self._erase(account, reference)
+        else:
+            await self._database.write(partial(self._store.delete, account, reference))
         return pb.DeleteSubscriberResponse()
+
+    async def _erase(self, account: str, reference: Reference) -> None:
+        # An account can have many stored responses. Writers do not wait for the search.
+        responses = await self._database.read(
+            lambda tx: self._personal_data.responses(account, person_of(account, reference, tx), tx)
+        )
+
+        def erase(tx: Transaction) -> None:
+            person = person_of(account, reference, tx)
+            self._store.delete(account, reference, tx)
+            self._personal_data.remove(account, person, responses, tx)
+
+        await self._database.write(erase)
 
 
 def _find_each(

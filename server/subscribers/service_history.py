@@ -19,29 +19,33 @@ from . import store_history
 from .fields import Status
 from .history import EntryType
 from .messages import fill
-from .store_history import END, HistoryEntry, HistoryPage, HistoryPosition
+from .store_history import END, HistoryEntry, HistoryPage, HistoryPosition, Person
 from .store_reading import check_reference, find
 
 # The ID before those of all deliveries.
 _NO_DELIVERY = "0" * 26
 
 
-class PersonalEvents(Protocol):
-    """Events and deliveries about a subscriber, see `webhooks/personal_data.py`."""
+class PersonalData(Protocol):
+    """The data about a subscriber in other packages, see `webhooks/personal_data.py`."""
 
     def read(
         self, account_id: str, subscriber_id: str, sequence: int, delivery_id: str, tx: Transaction
     ) -> Iterator[tuple[int, str, webhooks_pb2.Event | pb.PersonalDelivery]]: ...
 
-    def remove(self, account_id: str, subscriber_id: str, tx: Transaction) -> None: ...
+    def responses(self, account_id: str, person: Person, tx: Transaction) -> set[str]: ...
+
+    def remove(
+        self, account_id: str, person: Person, responses: set[str], tx: Transaction
+    ) -> None: ...
 
 
 class HistoryMethods:
     """Returns the history and the personal data of subscribers of the caller's account."""
 
-    def __init__(self, database: Database, events: PersonalEvents) -> None:
+    def __init__(self, database: Database, personal_data: PersonalData) -> None:
         self._database = database
-        self._events = events
+        self._personal_data = personal_data
 
     async def GetSubscriberPersonalData(
         self, request: pb.GetSubscriberPersonalDataRequest, _context: Context
@@ -88,7 +92,7 @@ class HistoryMethods:
                     reply.history.append(message)
                     position = position._replace(before=entry.id)
                     yield PageToken(entry.id, number), message
-        events = self._events.read(account, subscriber_id, start.revision, start.after, tx)
+        events = self._personal_data.read(account, subscriber_id, start.revision, start.after, tx)
         for sequence, delivery_id, record in events:
             if isinstance(record, pb.PersonalDelivery):
                 reply.deliveries.append(record)

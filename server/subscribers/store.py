@@ -81,7 +81,10 @@ _BY_EMAIL_KEY = Statement(
 def _insert_all(dialect: Dialect, names: Sequence[str]) -> Node:
     columns = [getattr(Subscriber, name) for name in names]
     insert = dialect.insert_all(
-        Subscriber.account_id, columns, "rows", shared=(Subscriber.revision,)
+        Subscriber.account_id,
+        columns,
+        "rows",
+        shared=(Subscriber.revision, Subscriber.inserted_revision),
     )
     return insert if dialect.counts_inserted_rows else insert.returning(Subscriber.id)
 
@@ -418,7 +421,13 @@ def _insert(
     revision = revision_at(max(new_ids), revision)
     insert, rows = _new_rows(new_ids, times, list(new.values()), tx.now, by)
     stored_ids = tx.insert(
-        insert, _STORED, new_ids, account_id=account_id, rows=rows, revision=revision
+        insert,
+        _STORED,
+        new_ids,
+        account_id=account_id,
+        rows=rows,
+        revision=revision,
+        inserted_revision=revision,
     )
     stored = {index: id_ for index, id_ in zip(new, new_ids, strict=True) if id_ in stored_ids}
     if not stored:

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import orjson
 from peewee import SQL, Case, fn
 
+from ..emails import text_key
 from ..ids import timestamp_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .fields import Status
 from .history import Actor, Entry, EntryType, Source, statuses
 from .models import Subscriber, SubscriberHistory
-from .store_reading import ONE
+from .store_reading import ONE, Reference, find
 
 _OF_ONE = (SubscriberHistory.account_id == param("account_id")) & (
     SubscriberHistory.subscriber_id == param("subscriber_id")
@@ -130,6 +131,13 @@ class HistoryEntry(NamedTuple):
     changes: dict[str, Any]
 
 
+class Person(NamedTuple):
+    """The ID of a subscriber, and the current and earlier addresses, by `text_key`."""
+
+    id: str
+    addresses: set[str]
+
+
 class HistoryPosition(NamedTuple):
     """The start of a page: after `offset` entries, or before the ID `before`."""
 
@@ -191,6 +199,13 @@ def earlier_addresses(account_id: str, subscriber_id: str, tx: Transaction) -> l
     of_one = {"account_id": account_id, "subscriber_id": subscriber_id}
     rows = tx.all(_CHANGES_OF_EMAIL, **of_one, type=EntryType.FIELDS_CHANGED)
     return [orjson.loads(changes)["email"][0] for (changes,) in rows]
+
+
+def person_of(account_id: str, reference: Reference, tx: Transaction) -> Person:
+    """Returns what names a subscriber. Raises SubscriberNotFound."""
+    row = find(account_id, reference, tx)
+    addresses = {row.email, *earlier_addresses(account_id, row.id, tx)}
+    return Person(row.id, {text_key(address) for address in addresses})
 
 
 def _entry(id_: str, entry_type: str, source: str, actor: str, changes: str) -> HistoryEntry:

@@ -109,6 +109,9 @@ def _newest(_: Dialect) -> ModelSelect[Subscriber]:
 
 
 _NEWEST = Statement(_newest)
+_GREATEST = Statement(
+    lambda _: Subscriber.select(fn.MAX(Subscriber.id)).where(IN_ACCOUNT), has_one_plan=True
+)
 
 
 def check_reference(text: str) -> Reference:
@@ -172,6 +175,11 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _values(text: str | None) -> Mapping[str, Any]:
     return orjson.loads(text) if text and text != "{}" else NO_VALUES
+
+
+def greatest_id(account_id: str, tx: Transaction) -> str:
+    """Returns the greatest ID of the account's subscribers, or an empty text."""
+    return tx.scalar(_GREATEST, account_id=account_id) or ""
 
 
 def newest_id_of_any_account(tx: Transaction) -> str | None:

@@ -41,10 +41,14 @@ _KEEP = Statement(
 )
 
 
+def last_revision(account_id: str, tx: Transaction) -> int:
+    """Returns the greatest revision of the account, or 0. One statement."""
+    return max((last for (last,) in tx.all(_LAST, account_id=account_id) if last), default=0)
+
+
 def next_revision(account_id: str, tx: Transaction) -> int:
     """Returns the revision of a change. One statement."""
-    last = max((last for (last,) in tx.all(_LAST, account_id=account_id) if last), default=0)
-    return max(tx.now * 1000, last + 1)
+    return max(tx.now * 1000, last_revision(account_id, tx) + 1)
 
 
 def revision_at(subscriber_id: str, revision: int) -> int:

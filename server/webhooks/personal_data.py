@@ -1,4 +1,4 @@
-"""Returns and removes personal data in events and deliveries, for SubscriberService."""
+"""Returns and removes data about a person in other packages, for SubscriberService."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from collections.abc import Iterator
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1 import webhooks_pb2
 
-from ..events.store_subscriber import events_about, remove_person
+from ..events.store_subscriber import events_about, remove_from_operation_events, remove_person
+from ..idempotency.idempotent_database import IdempotentDatabase
+from ..operations.store_persons import remove_from_operations
 from ..storage.transaction import Transaction
+from ..subscribers.store_history import Person
 from .delivery.store_deliveries import attempts_of
 from .delivery.store_subscriber import deliveries_of, remove_responses
 from .messages import attempt, delivery, event
 
 
-class PersonalEvents:
-    """The events about one subscriber with their deliveries."""
+class PersonalData:
+    """The events about subscribers, with their deliveries, and what names them elsewhere."""
+
+    def __init__(self, database: IdempotentDatabase) -> None:
+        self._database = database
 
     def read(
         self, account_id: str, subscriber_id: str, sequence: int, delivery_id: str, tx: Transaction
@@ -34,8 +40,21 @@ class PersonalEvents:
                 message = pb.PersonalDelivery(delivery=delivery(stored), attempts=attempts)
                 yield row.sequence, stored.id, message
 
-    def remove(self, account_id: str, subscriber_id: str, tx: Transaction) -> None:
-        """Removes personal data from all stored events about a subscriber and their deliveries."""
-        for row in events_about(account_id, subscriber_id, 0, tx):
+    def responses(self, account_id: str, person: Person, tx: Transaction) -> set[str]:
+        """Returns the keys of the stored responses that can name a person."""
+        return self._database.responses_naming(account_id, (person.id, *person.addresses), tx)
+
+    def remove(self, account_id: str, person: Person, responses: set[str], tx: Transaction) -> None:
+        """Removes a person from events, deliveries, operations and stored responses.
+
+        `responses` were found shortly before.
+        """
+        addresses = person.addresses
+        self._database.erase(account_id, (person.id, *addresses), responses, tx)
+        # Records events of operations that end.
+        remove_from_operations(account_id, addresses, tx)
+        for row in events_about(account_id, person.id, 0, tx):
             remove_person(account_id, row, tx)
+            remove_responses(account_id, row.sequence, tx)
+        for row in remove_from_operation_events(account_id, addresses, tx):
             remove_responses(account_id, row.sequence, tx)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from roster.v1 import operations_pb2 as pb
 
 from server.operations import store
-from server.operations.rules import ActionKind, BatchRequest
+from server.operations.rules import BatchRequest
 
 from ..cases import each
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, to_json
-from .helpers import MISSING_ID, create_field, create_subscriber, create_subscriber_in
+from .helpers import MISSING_ID, create_field, create_subscriber, create_subscriber_in, emails
+from .streams import import_rows
 
 KEYS = {
     "id",
@@ -209,9 +211,8 @@ def test_operation_whose_filter_is_no_longer_valid_changes_nobody_and_says_why(
     create_field(account, "Age", "TEXT")
     create_people(account, "ada")
     texts = ["NOT customFields.age > 30"]
-    batch = BatchRequest(
-        ActionKind.DELETE, True, texts[0], "", texts, dry_run=False, key_id="", by_admin=False
-    )
+    message = {"filter": texts[0], "action": {"delete": True}}
+    batch = BatchRequest(message, texts, key_id="", by_admin=False)
     with account.service.unit_of_work() as tx:
         operation = {"id": store.create(account.id, batch, None, 1, tx).id, "done": False}
 
@@ -235,6 +236,72 @@ def test_waiting_operation_follows_a_renamed_tag(account: Account) -> None:
     operation = ended(account, operation)
     assert (operation["state"], operation["processed"]) == ("SUCCEEDED", 0)
     assert account.ok("ListSubscribers", tag='"client"')["total"] == 900
+
+
+@pytest.fixture
+def waiting(account: Account) -> Callable[..., dict[str, Any]]:
+    """Starts an operation that waits for others on 900 subscribers with a tag and a value."""
+    create_field(account, "Plan", "TEXT")
+    fields = {"tags": ["customer"], "customFields": {"plan": "pro"}, "isConfirmed": True}
+    people = [{"email": f"p{number}@example.com", **fields} for number in range(900)]
+    for first in range(0, 900, 100):
+        account.ok("BulkCreateSubscribers", subscribers=people[first : first + 100])
+
+    def waits(**request: Any) -> dict[str, Any]:
+        for tag in ("first", "second"):
+            start(account, filter=ALL, action={"addTags": [tag]})
+        return start(account, **request)
+
+    return waits
+
+
+def test_waiting_operation_spares_people_who_are_imported_with_an_earlier_time(
+    account: Account, waiting: Callable[..., dict[str, Any]]
+) -> None:
+    operation = waiting(filter="status = CONFIRMED", action={"delete": True})
+
+    row = {"email": "eve@example.com", "status": "CONFIRMED", "createdAt": "2020-01-01T00:00:00Z"}
+    assert [result["outcome"] for result in import_rows(account, [row])] == ["CREATED"]
+
+    operation = ended(account, operation)
+    assert (operation["state"], operation["total"], operation["processed"]) == (
+        "SUCCEEDED",
+        900,
+        900,
+    )
+    assert emails(account) == ["eve@example.com"]
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    {
+        "prefix": ('NOT tags:"cust*"', "tag"),
+        "presence": ("NOT tags:*", "tags"),
+        "field": ("NOT customFields.plan:*", "field"),
+        "segment": ("NOT tags:customer", "segment"),
+    }.values(),
+)
+def test_waiting_operation_ends_if_what_its_filter_names_is_deleted(
+    account: Account, waiting: Callable[..., dict[str, Any]], text: str, change: str
+) -> None:
+    if change == "segment":
+        segment = account.ok("CreateSegment", name="Others", filter=text)["segment"]["id"]
+        operation = waiting(segment=segment, action={"delete": True})
+        account.ok("DeleteSegment", id=segment)
+    else:
+        operation = waiting(filter=text, action={"delete": True})
+    if change.startswith("tag"):
+        for tag in account.ok("ListTags")["tags"]:
+            if change == "tags" or tag["name"] == "customer":
+                account.ok("DeleteTag", id=tag["id"])
+    elif change == "field":
+        (field,) = account.ok("ListCustomFields")["customFields"]
+        account.ok("DeleteCustomField", id=field["id"])
+
+    operation = ended(account, operation)
+
+    assert (operation["state"], operation["processed"]) == ("FAILED", 0)
+    assert account.ok("ListSubscribers")["total"] == 900
 
 
 VIP = {"addTags": ["vip"]}

@@ -154,6 +154,52 @@ def test_erasing_removes_the_person_from_deliveries(account: Account, receiver: 
     assert answered["responseBody"] == ""
 
 
+def test_erasing_removes_addresses_from_operations_and_their_events(account: Account) -> None:
+    id_ = create_person(account)
+    vip = {"addTags": ["vip"]}
+    filters = (
+        'email = "Ada@example.com" OR tags:"a@b"',
+        "NOT email=ADA.L@EXAMPLE.COM",
+        'email = "ada.l@exam*"',
+        "email = eve@example.com",
+    )
+    for text in filters:
+        operation = account.ok("BatchChangeSubscribers", filter=text, action=vip)["operation"]
+        account.ok("CancelOperation", id=operation["id"])
+
+    account.ok("DeleteSubscriber", id=id_, erase=True)
+
+    operations = account.ok("ListOperations")["operations"][::-1]
+    texts = [operation["filter"] for operation in operations]
+    assert texts == [
+        'email = "erased" OR tags:"a@b"',
+        "NOT email=erased",
+        'email = "erased"',
+        "email = eve@example.com",
+    ]
+    events = account.ok("ListEvents", type="operation.*", limit=100)["events"]
+    assert [event["data"]["operation"]["filter"] for event in events] == texts
+    assert {"ada@", "ada.l@"}.isdisjoint(traces("".join(event_texts(account))))
+
+
+def test_waiting_operation_that_names_an_erased_person_ends(account: Account) -> None:
+    id_ = create_person(account)
+    rows = [{"email": f"p{number}@example.com"} for number in range(100)]
+    account.ok("BulkCreateSubscribers", subscribers=rows)
+    for number in range(5):
+        action = {"addTags": [f"tag {number}"]}
+        account.ok("BatchChangeSubscribers", filter="email:*", action=action)
+    delete = {"filter": 'NOT email = "ada.l@example.com"', "action": {"delete": True}}
+    operation = account.ok("BatchChangeSubscribers", **delete)["operation"]
+
+    account.ok("DeleteSubscriber", id=id_, erase=True)
+
+    operation = account.ok("GetOperation", id=operation["id"])["operation"]
+    assert (operation["state"], operation["processed"]) == ("FAILED", 0)
+    assert operation["filter"] == 'NOT email = "erased"'
+    assert account.ok("ListSubscribers")["total"] == 101
+
+
 def test_deleting_keeps_events_unless_erased(account: Account) -> None:
     id_ = create_person(account)
 

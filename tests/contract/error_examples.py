@@ -49,8 +49,8 @@ FILE = Path(__file__).parents[2] / "http_gateway/openapi/errors.json"
 ID = re.compile("[0-7][0-9A-HJKMNP-TV-Z]{25}")
 MISSING = "01M7Y2MPAQ036JVMBN3RCKGA5K"
 MISSING_EMAIL = "missing@example.com"
-# An idempotency key that another request used.
-USED_KEY = "used"
+# Idempotency keys: one that another request used, and one of a person who was erased.
+USED_KEY, ERASED_KEY = "used", "erased"
 LONG_AGO = 1
 # The media type of the pages' bodies. They accept any other one too.
 FORM = "application/x-www-form-urlencoded"
@@ -198,6 +198,8 @@ class Recorder:
                 return send(account, account.key, body=b"x", Content_Type="text/plain")
             case "IDEMPOTENCY_KEY_REUSED":
                 return send(account, account.key, Idempotency_Key=USED_KEY)
+            case "IDEMPOTENT_RESPONSE_ERASED":
+                return send(account, account.key, Idempotency_Key=ERASED_KEY)
             case "VALIDATION_ERROR" if operation.rpc.endswith("Page"):
                 return send(account, None, query="?%ff")
             case "VALIDATION_ERROR" if operation.required:
@@ -226,6 +228,10 @@ def recorded(service: Service) -> bytes:
     account, unverified = create_account(), new_account(service, front, verified=False)
     headers = {"Idempotency-Key": USED_KEY}
     front.send("POST", "/api/tags", account.key, body=b'{"name": "used"}', headers=headers)
+    headers, email = {"Idempotency-Key": ERASED_KEY}, "erased@example.com"
+    body = json.dumps({"email": email}).encode()
+    front.send("POST", "/api/subscribers", account.key, body=body, headers=headers)
+    account.ok("DeleteSubscriber", id=email, erase=True)
     keys = account.new_key("read"), account.new_key("signup")
     recorder = Recorder(create_account, account, unverified, *keys)
     return _serialized(

@@ -35,11 +35,11 @@ from ..processes import Service, start
 RawResponse = tuple[int, dict[str, str], bytes]
 
 
-def post(account: Account, path: str, key: str, body: Any) -> RawResponse:
+def post(account: Account, path: str, key: str, body: Any, method: str = "POST") -> RawResponse:
     """Posts with an idempotency key and returns status, headers and the bytes of the response."""
     assert isinstance(account.front, HttpFront)
     return account.front.exchange(
-        "POST",
+        method,
         path,
         account.key,
         body=json.dumps(body).encode(),
@@ -166,12 +166,12 @@ def call_with_key(
             return IdempotentResponse(error_response(error).code, is_replay=False, content=b"")
         is_replay = dict(call.trailing_metadata()).get("idempotency-replayed") == "true"
         return IdempotentResponse("", is_replay, reply.SerializeToString())
-    _, path, _ = binding(rpc)
+    method, path, _ = binding(rpc)
     body = dict(request)
     for name in ("id", "token"):
         if f"{{{name}}}" in path:
             path = path.replace(f"{{{name}}}", body.pop(name))
-    status, headers, content = post(account, path, key, body)
+    status, headers, content = post(account, path, key, body, method)
     error = json.loads(content)["error"]["code"] if status >= 400 else ""
     return IdempotentResponse(error, headers.get("idempotency-replayed") == "true", content)
 
@@ -210,6 +210,77 @@ def test_same_key_returns_the_first_response_byte_for_byte_and_rejects_other_req
     assert again == first._replace(is_replay=True)
     assert {response.error for response in rejected} == {"IdempotencyKeyReused"}
     assert contents(account) == before
+
+
+OF_PERSON: dict[str, Callable[[str], dict[str, Any]]] = {
+    "CreateSubscriber": lambda _: ADA,
+    "BulkCreateSubscribers": lambda _: {"subscribers": [EVE, ADA]},
+    "UpdateSubscriber": lambda id_: {"id": id_, "firstName": "Ada"},
+    "AddSubscriberTags": lambda id_: {"id": id_, "tags": ["x"]},
+    "RemoveSubscriberTags": lambda id_: {"id": id_, "tags": ["x"]},
+    "SignUp": lambda _: ADA_WITHOUT_TAGS,
+    "AddSuppressions": lambda _: {"emails": ["x@example.com", "Ada@Example.com"]},
+    "BatchChangeSubscribers": lambda _: {**COUNT, "filter": "email=ADA@example.com OR tags:x"},
+    "CreateSegment": lambda _: {**SEGMENT, "filter": 'NOT email = "ada@example.com"'},
+}
+CREATES_PERSON = {"CreateSubscriber", "BulkCreateSubscribers"}
+
+
+@pytest.mark.parametrize("rpc", OF_PERSON)
+def test_response_that_names_an_erased_person_is_not_returned_and_has_no_effect(
+    account: Account, rpc: str
+) -> None:
+    id_ = ""
+    if rpc not in CREATES_PERSON:
+        id_ = account.ok("CreateSubscriber", **ADA)["subscriber"]["id"]
+    request = OF_PERSON[rpc](id_)
+    assert call_with_key(account, rpc, "key", request).error == ""
+    other = call_with_key(account, "CreateSubscriber", "other", {"email": "bob@example.com"})
+    account.ok("DeleteSubscriber", id="ada@example.com", erase=True)
+    left = contents(account)
+
+    again = call_with_key(account, rpc, "key", request)
+    another = call_with_key(account, "CreateTag", "key", {"name": "another"})
+
+    assert [again.error, another.error] == ["IdempotentResponseErased"] * 2
+    assert contents(account) == left
+    replayed = call_with_key(account, "CreateSubscriber", "other", {"email": "bob@example.com"})
+    assert replayed == other._replace(is_replay=True)
+
+
+def test_followed_link_of_an_erased_person_is_not_returned(account: Account) -> None:
+    request, _ = links(account)
+    assert call_with_key(account, "FollowLink", "key", request).error == ""
+    account.ok("DeleteSubscriber", id="first@example.com", erase=True)
+
+    again = call_with_key(account, "FollowLink", "key", request)
+
+    assert again.error == "IdempotentResponseErased"
+
+
+def test_response_with_an_earlier_address_of_an_erased_person_is_not_returned(
+    account: Account,
+) -> None:
+    request = {"subscribers": [ADA, EVE]}
+    first = call_with_key(account, "BulkCreateSubscribers", "key", request)
+    account.ok("UpdateSubscriber", id="ada@example.com", email="ada@lovelace.example")
+    assert call_with_key(account, "BulkCreateSubscribers", "key", request).content == first.content
+    account.ok("DeleteSubscriber", id="ada@lovelace.example", erase=True)
+
+    again = call_with_key(account, "BulkCreateSubscribers", "key", request)
+
+    assert again.error == "IdempotentResponseErased"
+
+
+def test_web_page_does_not_find_out_who_was_erased(account: Account) -> None:
+    page = account.with_key(account.new_key("signup"))
+    first = call_with_key(page, "SignUp", "key", ADA_WITHOUT_TAGS)
+    account.ok("DeleteSubscriber", id="ada@example.com", erase=True)
+
+    again = call_with_key(page, "SignUp", "key", ADA_WITHOUT_TAGS)
+
+    assert again == first._replace(is_replay=True)
+    assert account.ok("ListSubscribers")["total"] == 0
 
 
 @over_each_post

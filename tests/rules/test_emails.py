@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -9,12 +11,18 @@ from hypothesis import strategies as st
 from server.emails import (
     _PLAIN,
     _parse_any,
+    addresses_in,
     key_prefix,
     parse_email,
+    pattern_of,
+    text_key,
     trim,
     unicode_key,
     unicode_keys,
+    without_address,
 )
+
+from ..cases import each
 
 LONGEST = f"{'l' * 64}@{'d' * 60}.{'d' * 60}.{'d' * 60}.abc.de"
 
@@ -224,3 +232,43 @@ def test_every_prefix_of_an_address_is_a_prefix_of_one_of_its_keys(
 
     assert (unicode_key(email.key) or email.key).startswith(beginning)
     assert email.key.startswith(key_prefix(email.key[:length]))
+
+
+@given(st.lists(LABELS, min_size=1, max_size=3))
+def test_every_spelling_of_an_address_has_its_text_key(labels: list[str]) -> None:
+    address = f"Jose\u0301f@{'.'.join(labels)}.Example"
+    email = parse_email(address)
+    assert email is not None
+
+    assert text_key(address) == text_key(email.key)
+
+
+@each(
+    ("text", "expected"),
+    {
+        "filter": ('NOT email = "Ada@Example.com"', 'NOT email = "erased"'),
+        "without quotes": ("email=ada@example.com OR tags:x", "email=erased OR tags:x"),
+        "single quotes": ("email!='ada@example.com'", "email!=erased"),
+        "prefix": ('email = "ada@exa*"', 'email = "erased"'),
+        "escaped": (r'email = "a\*b@example.com"', 'email = "erased"'),
+        "sentence": ("To <mailto:ada@example.com>.", "To <mailto:erased>."),
+        "IDNA": ("email = jo@XN--BCHER-KVA.example", "email = erased"),
+        "equals sign": ("a=b@example.com", "erased"),
+        "longer name": ("bigada@example.com", None),
+        "longer domain": ("ada@example.com.de", None),
+        "prefix of another": ('email = "ada@exb*"', None),
+        "invalid IDNA": ("ada@xn--\u00fc.example", None),
+        "none": ("status = CONFIRMED @ada@", None),
+    },
+)
+def test_addresses_are_found_and_replaced_in_text(text: str, expected: str | None) -> None:
+    keys = {"ada@example.com", "a*b@example.com", "jo@bücher.example", "a=b@example.com"}
+
+    replaced = {key: without_address(text, key) for key in keys}
+
+    changed = [key for key in keys if replaced[key] != text]
+    assert [replaced[key] for key in changed] == ([] if expected is None else [expected])
+    patterns = [pattern_of(key).replace("%", ".*") for key in changed]
+    assert all(re.fullmatch(pattern, text, re.IGNORECASE) for pattern in patterns)
+    is_whole = expected is not None and "exa*" not in text
+    assert keys.isdisjoint(addresses_in(text)) is not is_whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,22 @@ import pytest
 from roster.v1 import api_keys_pb2 as pb
 
 from server.encryption import DecryptionError, Encryption
-from server.errors import IdempotencyKeyInUse, IdempotencyKeyReused, TagAlreadyExists
+from server.errors import (
+    IdempotencyKeyInUse,
+    IdempotencyKeyReused,
+    IdempotentResponseErased,
+    TagAlreadyExists,
+)
+from server.idempotency import idempotent_database
 from server.idempotency.idempotent_database import IdempotentDatabase, Request
 from server.idempotency.store import (
     RETENTION_MILLISECONDS,
     RUNNING_MILLISECONDS,
     StoredResponseRow,
+    erase,
     find,
+    keys_naming,
+    mark_running,
     put,
 )
 from server.storage.database import Database
@@ -370,6 +380,40 @@ def test_write_without_a_key_stores_no_response(run_on_database: Callable[[Scena
         await database.write(work("b"))
 
         assert await database.read(keys) == set()
+
+    run_on_database(scenario)
+
+
+def test_erasing_removes_the_responses_that_can_name_the_person_and_keeps_their_keys(
+    tx: Transaction,
+) -> None:
+    for key, persons in {"ada": "e5e a1a", "earlier": None, "eve": "e5e", "": ""}.items():
+        put(OURS, key, STORED, tx, persons)
+    mark_running(OURS, "running", "fingerprint", tx)
+    put(THEIRS, "earlier", STORED, tx, None)
+
+    erase(OURS, keys_naming(OURS, "a1a", 0, tx), tx)
+
+    erased = [row for key in ("ada", "earlier") if (row := find(OURS, key, tx)) is not None]
+    assert [(row.is_erased, row.fingerprint) for row in erased] == [(True, "")] * 2
+    assert {find(OURS, key, tx) for key in ("eve", "")} == {find(THEIRS, "earlier", tx)} == {STORED}
+    running = find(OURS, "running", tx)
+    assert running is not None
+    assert running.is_running
+
+
+def test_response_that_names_very_many_persons_can_name_anyone(
+    run_on_database: Callable[[Scenario], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idempotent_database, "_MAX_PERSONS", 1)
+    message = pb.CreateApiKeyRequest(name="ada@example.com, eve@example.com")
+
+    async def scenario(database: IdempotentDatabase) -> None:
+        first = replace(request(), message=message)
+        await call(database, "a", first)
+        await database.write(lambda tx: database.erase(OURS, ["bob@example.com"], set(), tx))
+        with pytest.raises(IdempotentResponseErased):
+            await call(database, "b", replace(first, fingerprint="another"))
 
     run_on_database(scenario)
 

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from roster.v1 import operations_pb2 as pb
+
+from server import caller
+from server.caller import Caller
 from server.operations import store
-from server.operations.rules import ActionKind, BatchRequest, State
+from server.operations.rules import BatchRequest, State
+from server.operations.service import OperationService
 from server.operations.store_filters import OperationFilters
 from server.operations.store_steps import select_next
+from server.segments.store import SegmentFilters
+from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
+from server.subscribers.filters.expression import FilterExpression
+from server.subscribers.filters.reading import FilterExpressions
 
+from ..behavior.helpers import MISSING_ID
 from ..cases import each
 from .helpers import OURS, SUBSCRIBERS, THEIRS, new
 
@@ -17,9 +33,8 @@ FILTERS = OperationFilters()
 def start(
     tx: Transaction, text: str, *, account: str = OURS, adds: str = "x"
 ) -> store.OperationRow:
-    request = BatchRequest(
-        ActionKind.ADD_TAGS, [adds], text, "", [text], dry_run=False, key_id="", by_admin=False
-    )
+    message = {"action": {"addTags": [adds]}, "filter": text}
+    request = BatchRequest(message, [text], key_id="", by_admin=False)
     return store.create(account, request, None, 1, tx)
 
 
@@ -38,9 +53,20 @@ def test_filter_and_action_follow_a_renamed_tag(tx: Transaction) -> None:
     assert store.find(THEIRS, theirs.id, tx) == theirs
 
 
-@each("text", ("NOT tags:Customer", "customFields.plan != pro OR tags:x"))
+@each(
+    "text",
+    (
+        "NOT tags:Customer",
+        'NOT tags:"CUST*"',
+        "NOT tags:*",
+        "customFields.plan != pro OR tags:x",
+        "NOT customFields.plan:*",
+        'NOT customFields.plan:"p*"',
+    ),
+)
 def test_operation_ends_if_its_filter_names_what_is_deleted(tx: Transaction, text: str) -> None:
-    named, other = start(tx, text), start(tx, "tags:vip OR customFields.score > 1")
+    others = 'tags:vip OR tags:"customers*" OR customFields.score > 1'
+    named, other = start(tx, text), start(tx, others)
 
     FILTERS.release_tag(OURS, "customer", tx, force=False)
     FILTERS.release_custom_field(OURS, "plan", tx, force=False)
@@ -48,3 +74,79 @@ def test_operation_ends_if_its_filter_names_what_is_deleted(tx: Transaction, tex
     ended, running = store.find(OURS, named.id, tx), store.find(OURS, other.id, tx)
     assert (ended.state, ended.ended_at) == (State.FAILED, tx.now)
     assert running == other
+
+
+@each(
+    ("text", "name", "state"),
+    {
+        "in a prefix": ('tags:"cust*"', "custom", State.RUNNING),
+        "out of a prefix": ('NOT tags:"CUST*"', "client", State.FAILED),
+        "into a prefix": ('NOT tags:"CLI*"', "Client", State.FAILED),
+        "any tag": ("NOT tags:*", "client", State.RUNNING),
+        "to a name": ("tags:customer OR tags:CLIENT", "client", State.FAILED),
+        "in another case": ('tags:"cust*" OR tags:customer', "Customer", State.RUNNING),
+        "another tag": ("tags:vip", "client", State.RUNNING),
+    },
+)
+def test_operation_ends_if_a_renamed_tag_comes_under_its_filter_or_leaves_it(
+    tx: Transaction, text: str, name: str, state: State
+) -> None:
+    operation = start(tx, text)
+
+    FILTERS.rename_tag(OURS, "customer", name, tx)
+
+    assert store.find(OURS, operation.id, tx).state == state
+    store.cancel(OURS, operation.id, tx)
+
+
+def test_operation_ends_if_its_segment_is_deleted(tx: Transaction) -> None:
+    message = {"action": {"delete": True}, "segment": MISSING_ID}
+    request = BatchRequest(message, ["tags:vip"], key_id="", by_admin=False)
+    of_segment, other = store.create(OURS, request, None, 1, tx), start(tx, "tags:vip")
+
+    FILTERS.release_segment(OURS, MISSING_ID, tx)
+
+    assert store.find(OURS, of_segment.id, tx).state == State.FAILED
+    assert store.find(OURS, other.id, tx) == other
+
+
+CHANGES: dict[str, Callable[[Transaction], object]] = {
+    "tag renamed": lambda tx: FILTERS.rename_tag(OURS, "customer", "client", tx),
+    "tag deleted": lambda tx: FILTERS.release_tag(OURS, "customer", tx, force=False),
+    "field deleted": lambda tx: FILTERS.release_custom_field(OURS, "plan", tx, force=False),
+    "segment changed": lambda tx: FILTERS.change_segment(OURS, tx),
+    "segment deleted": lambda tx: FILTERS.release_segment(OURS, MISSING_ID, tx),
+    "nothing": lambda _: None,
+    "in another account": lambda tx: FILTERS.release_tag(THEIRS, "customer", tx, force=False),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_operation_ends_if_names_change_between_its_count_and_its_creation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    async def scenario() -> pb.Operation:
+        database = SqliteDatabase(tmp_path / "roster.db")
+        await database.open()
+        filters = FilterExpressions(database, SegmentFilters())
+        read = filters.expression
+
+        async def expression(texts: Sequence[str], segment: str) -> FilterExpression:
+            await database.write(lambda tx: CHANGES[change](tx))
+            return await read(texts, segment)
+
+        monkeypatch.setattr(filters, "expression", expression)
+        service: Any = OperationService(database, filters, lambda _: None)
+        caller.enter(Caller(OURS, "a key", "admin", email_verified=True))
+        action = pb.BatchAction(delete=True)
+        request = pb.BatchChangeSubscribersRequest(filter="NOT tags:customer", action=action)
+        try:
+            return (await service.BatchChangeSubscribers(request, None)).operation
+        finally:
+            await database.close()
+
+    operation = asyncio.run(scenario())
+
+    unaffected = change in ("nothing", "in another account")
+    assert operation.state == (State.RUNNING if unaffected else State.FAILED)
+    assert operation.done is not unaffected

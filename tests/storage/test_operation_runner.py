@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from server.operations import runner, store
-from server.operations.rules import ActionKind, BatchRequest, State
+from server.operations.rules import BatchRequest, State
 from server.operations.runner import OperationRunner
 from server.operations.store_steps import Selection, StepResult, Steps, select_next
 from server.paging import Page
@@ -21,16 +21,8 @@ from server.storage.transaction import Transaction
 from ..processes import PATIENCE
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, new
 
-TAG = BatchRequest(
-    ActionKind.ADD_TAGS,
-    ["vip"],
-    "email:*",
-    "",
-    ["email:*"],
-    dry_run=False,
-    key_id="",
-    by_admin=False,
-)
+MESSAGE = {"action": {"addTags": ["vip"]}, "filter": "email:*"}
+TAG = BatchRequest(MESSAGE, ["email:*"], key_id="", by_admin=False)
 
 
 class RecordedSteps(Steps):

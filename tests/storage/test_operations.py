@@ -5,31 +5,43 @@ from __future__ import annotations
 import time
 from functools import partial
 
+import orjson
 import pytest
+from peewee import SQL
 
 from server.custom_fields import store as custom_fields
 from server.errors import OperationLimitReached, OperationNotFound
+from server.ids import first_id_at
 from server.operations import rules, store
-from server.operations.rules import ActionKind, BatchRequest, State
+from server.operations.rules import BatchRequest, State
 from server.operations.store import OperationRow
+from server.operations.store_filters import PUT_REQUEST
 from server.operations.store_steps import LEASE, Selection, StepResult, Steps, select_next
 from server.paging import Page
 from server.storage import transaction
 from server.storage.shared_work import BackgroundWork
+from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
-from server.subscribers.store_reading import find
+from server.subscribers.models import Subscriber
+from server.subscribers.rules import ConsentRecord
+from server.subscribers.store_reading import IN_ACCOUNT, find
 
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, field, new
 
+PAST = 1_577_836_800_000
+_OF_EARLIER_VERSION = Statement(
+    lambda _: Subscriber.update({Subscriber.inserted_revision: SQL("0")}).where(
+        IN_ACCOUNT & (Subscriber.id == param("id"))
+    )
+)
 STEPS = Steps(SUPPRESSIONS)
 ONE, OTHER = "one process", "another process"
 LIMIT = 100
 
 
 def request(text: str = "email:*", tag: str = "vip") -> BatchRequest:
-    return BatchRequest(
-        ActionKind.ADD_TAGS, [tag], text, "", [text], dry_run=False, key_id="", by_admin=False
-    )
+    message = {"action": {"addTags": [tag]}, "filter": text}
+    return BatchRequest(message, [text], key_id="", by_admin=False)
 
 
 def start(tx: Transaction, text: str = "email:*", tag: str = "vip") -> OperationRow:
@@ -61,14 +73,85 @@ def test_a_step_changes_only_subscribers_that_still_match(tx: Transaction) -> No
     assert (row.state, row.processed) == (State.SUCCEEDED, 1)
 
 
-def test_later_subscribers_are_not_selected(tx: Transaction) -> None:
+def imported(name: str, tx: Transaction) -> str:
+    """Stores a subscriber who was created in the past, and returns the ID."""
+    row = new(name)._replace(consent_record=ConsentRecord(created_at=PAST))
+    return SUBSCRIBERS.create_many(OURS, {0: row}, tx).ids[0]
+
+
+@pytest.mark.parametrize("later", ["created", "imported", "imported after a deletion"])
+def test_subscribers_inserted_after_the_start_are_not_changed(tx: Transaction, later: str) -> None:
+    imported("bob", tx)
     SUBSCRIBERS.create(OURS, new("ada"), tx)
-    start(tx)
-    SUBSCRIBERS.create(OURS, new("eve"), tx)
+    operation = start(tx)
+    if later == "created":
+        SUBSCRIBERS.create(OURS, new("eve"), tx)
+    else:
+        if later.endswith("deletion"):
+            SUBSCRIBERS.delete(OURS, email("ada"), tx)
+        imported("eve", tx)
+
+    assert STEPS.run(OURS, select(tx), ONE, tx) is StepResult.ENDED
+
+    names = ["ada", "bob"] if later != "imported after a deletion" else ["bob"]
+    assert names_with(tx, "vip", *names, "eve") == names
+    assert store.find(OURS, operation.id, tx).processed == len(names)
+
+
+def test_ids_select_no_subscriber_that_is_inserted_after_the_start(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = SUBSCRIBERS.create(OURS, new("ada"), tx).id
+    later = first_id_at(PAST)
+    operation = store.create(OURS, request()._replace(texts=[]), [later, ada], 2, tx)
+    monkeypatch.setattr("server.subscribers.store.ids_at", lambda *_: [later])
+    assert imported("eve", tx) == later
 
     STEPS.run(OURS, select(tx), ONE, tx)
 
     assert names_with(tx, "vip", "ada", "eve") == ["ada"]
+    assert store.find(OURS, operation.id, tx).failures == {"SUBSCRIBER_NOT_FOUND": 1}
+
+
+def test_a_subscriber_with_a_greater_id_than_the_operation_is_changed(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The clocks of two processes differ.
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
+    monkeypatch.setattr(Transaction, "new_id", lambda _: first_id_at(PAST))
+    start(tx)
+
+    STEPS.run(OURS, select(tx), ONE, tx)
+
+    assert names_with(tx, "vip", "ada") == ["ada"]
+
+
+def test_an_operation_of_an_earlier_version_continues(tx: Transaction) -> None:
+    ada = SUBSCRIBERS.create(OURS, new("ada"), tx)
+    earlier = start(tx)
+    stored = orjson.dumps(["addTags", ["old"], "email:*", "", ["email:*"], False, "", True])
+    tx.run(PUT_REQUEST, account_id=OURS, id=earlier.id, request=stored.decode())
+    tx.run(_OF_EARLIER_VERSION, account_id=OURS, id=ada.id)
+    for name in ("created", "imported"):
+        SUBSCRIBERS.create(OURS, new(name), tx) if name == "created" else imported(name, tx)
+
+    STEPS.run(OURS, select(tx), ONE, tx)
+
+    assert names_with(tx, "old", "ada", "created", "imported") == ["ada"]
+    operation = store.find(OURS, earlier.id, tx).as_json()
+    assert (operation["action"], operation["filter"]) == ({"addTags": ["old"]}, "email:*")
+    assert (operation["segment"], operation["dryRun"], operation["processed"]) == ("", False, 1)
+
+
+def test_a_stored_request_can_have_more_than_this_version_knows(tx: Transaction) -> None:
+    operation = start(tx)
+    stored = orjson.loads(operation.request)
+    stored["message"]["excludeIds"], stored["added later"] = ["x"], 1
+
+    later = operation._replace(request=orjson.dumps(stored).decode())
+
+    assert later.batch._replace(message=operation.batch.message) == operation.batch
+    assert later.as_json() == operation.as_json()
 
 
 def test_a_repeated_step_changes_nothing(tx: Transaction) -> None:

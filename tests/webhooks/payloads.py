@@ -28,7 +28,7 @@ from server.events.rules import EventType
 from server.ids import first_id_at, timestamp_of
 from server.links import Links
 from server.operations import store as operations
-from server.operations.rules import ActionKind, BatchRequest, State
+from server.operations.rules import BatchRequest, State
 from server.paging import Page
 from server.signups.store import REPEAT_TIME, SignupStore
 from server.storage.sqlite.database import SqliteDatabase
@@ -150,9 +150,8 @@ async def _run(scenario: Scenario) -> None:
         if status is Status.UNSUBSCRIBED:
             scenario.wait(REPEAT_TIME)
             await scenario.step(_sign_up)
-    batch = BatchRequest(
-        ActionKind.CHANGE_STATUS, "COMPLAINED", "", SEGMENT_ID, ["tags:vip"], False, "", False
-    )
+    message = {"action": {"changeStatus": "COMPLAINED"}, "segment": SEGMENT_ID}
+    batch = BatchRequest(message, ["tags:vip"], key_id="", by_admin=False)
     operation = await scenario.step(
         lambda tx: operations.create(ACCOUNT_ID, batch, None, 1, tx)._replace(processed=1)
     )

@@ -27,6 +27,14 @@ def uses_of(tree: Any) -> Uses:
     return Uses(sorted(tags), sorted(keys))
 
 
+def names_tag(comparison: Comparison, key: str) -> bool:
+    """Whether a comparison names the tag of this key, by its name, a prefix or its presence."""
+    if comparison.field != "tags":
+        return False
+    value = caseless_key(comparison.value)
+    return key.startswith(value) if comparison.is_prefix else key == value
+
+
 def with_renamed_tag(text: str, key: str, name: str) -> str:
     """Returns a filter with another name for the tag of this key."""
     quoted = _quoted(name)

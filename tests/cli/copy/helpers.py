@@ -16,7 +16,8 @@ from server.database_url import PostgresUrl, parse_database_url
 from server.idempotency.store import StoredResponseRow, put
 from server.ids import first_id_at
 from server.operations import store as operations
-from server.operations.rules import ActionKind, BatchRequest
+from server.operations.rules import BatchRequest
+from server.operations.store_filters import OperationFilters
 from server.segments import store as segments
 from server.storage.copy.copy import Copied, Copy, ReportProgress
 from server.storage.copy.opening import open_endpoints
@@ -111,8 +112,10 @@ def create_everything(
     SUPPRESSIONS.add(account_id, [NewSuppression("gone@example.com", Reason.BOUNCED)], tx)
     tree = parsed("tags:vip")
     segments.create(account_id, "VIPs", "tags:vip", tree, "", tx)
-    request = BatchRequest(ActionKind.DELETE, True, "tags:vip", "", ["tags:vip"], True, "", True)
+    message = {"action": {"delete": True}, "filter": "tags:vip", "dryRun": True}
+    request = BatchRequest(message, ["tags:vip"], key_id="", by_admin=True)
     operations.create(account_id, request, None, people, tx)
+    OperationFilters().change_segment(account_id, tx)
     put(account_id, "key", StoredResponseRow("fingerprint", bytes(range(256))), tx)
     create_deliveries(account_id, hook, tx)
     return account_id

@@ -39,8 +39,14 @@ const (
 	Operation_SUCCEEDED Operation_State = 2
 	// The operation was canceled.
 	Operation_CANCELLED Operation_State = 3
-	// A tag or custom field that the filter names was deleted, or the filter is no longer
-	// valid: then failed contains the remaining subscribers. Changes that were made are kept.
+	// The filter would select other subscribers than at the start: a tag, custom field or
+	// segment that it names was deleted, or a tag was renamed so that it matches a name or
+	// prefix of the filter, or no longer matches a prefix. A filter also names the tags that
+	// a prefix or tags:* matches. Also FAILED if the filter is no longer
+	// valid, then failed contains the remaining subscribers, if any of the account's tags, custom fields or
+	// segments was renamed, changed or deleted while the operation was being created, or if
+	// the request names the address of a person whose data was erased. Changes that were
+	// made are kept.
 	Operation_FAILED Operation_State = 4
 )
 
@@ -178,7 +184,8 @@ type Operation struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// What is done to each subscriber.
 	Action *Operation_Action `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
-	// Filter of the request; empty if it has none.
+	// Filter of the request; empty if it has none. It has the new names of tags that were
+	// renamed, and "erased" in place of the addresses of persons whose data was erased.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Segment of the request; empty if it has none.
 	Segment string `protobuf:"bytes,4,opt,name=segment,proto3" json:"segment,omitempty"`

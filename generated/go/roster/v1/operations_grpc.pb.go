@@ -40,9 +40,12 @@ const (
 // history. A subscriber that cannot be changed is counted by the reason, and the others are
 // changed.
 //
-// The operation selects the subscribers that match when they are read, except those created
-// after its start. The filter is that of the segment at the start. Operations of an account
-// run one after another. They are retained for 30 days after they end.
+// The operation selects the subscribers that match when they are read, of those that were
+// stored at its start. A subscriber that is imported later is not selected, also if the import
+// states an earlier time of creation. The filter is that of the segment at the start. It
+// follows the new names of tags that it names. If what it names is deleted, the operation ends
+// as FAILED. Operations of an account run one after another. They are retained for 30 days
+// after they end.
 type OperationServiceClient interface {
 	// Starts an operation and returns it with the number of selected subscribers. Exactly one
 	// of filter, segment and ids must be set, and exactly one field of the action. Fails with
@@ -141,9 +144,12 @@ type OperationService_WatchOperationClient = grpc.ServerStreamingClient[WatchOpe
 // history. A subscriber that cannot be changed is counted by the reason, and the others are
 // changed.
 //
-// The operation selects the subscribers that match when they are read, except those created
-// after its start. The filter is that of the segment at the start. Operations of an account
-// run one after another. They are retained for 30 days after they end.
+// The operation selects the subscribers that match when they are read, of those that were
+// stored at its start. A subscriber that is imported later is not selected, also if the import
+// states an earlier time of creation. The filter is that of the segment at the start. It
+// follows the new names of tags that it names. If what it names is deleted, the operation ends
+// as FAILED. Operations of an account run one after another. They are retained for 30 days
+// after they end.
 type OperationServiceServer interface {
 	// Starts an operation and returns it with the number of selected subscribers. Exactly one
 	// of filter, segment and ids must be set, and exactly one field of the action. Fails with

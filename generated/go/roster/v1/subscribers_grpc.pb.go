@@ -144,8 +144,8 @@ type SubscriberServiceClient interface {
 	ExportSubscribers(ctx context.Context, in *ExportSubscribersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportSubscribersResponse], error)
 	// Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
 	// BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
-	// erase, personal data is also removed from stored events and deliveries. Fails with
-	// SUBSCRIBER_NOT_FOUND.
+	// erase, personal data is also removed from stored events, deliveries, operations and
+	// responses to requests with an idempotency key. Fails with SUBSCRIBER_NOT_FOUND.
 	DeleteSubscriber(ctx context.Context, in *DeleteSubscriberRequest, opts ...grpc.CallOption) (*DeleteSubscriberResponse, error)
 }
 
@@ -416,8 +416,8 @@ type SubscriberServiceServer interface {
 	ExportSubscribers(*ExportSubscribersRequest, grpc.ServerStreamingServer[ExportSubscribersResponse]) error
 	// Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
 	// BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
-	// erase, personal data is also removed from stored events and deliveries. Fails with
-	// SUBSCRIBER_NOT_FOUND.
+	// erase, personal data is also removed from stored events, deliveries, operations and
+	// responses to requests with an idempotency key. Fails with SUBSCRIBER_NOT_FOUND.
 	DeleteSubscriber(context.Context, *DeleteSubscriberRequest) (*DeleteSubscriberResponse, error)
 	mustEmbedUnimplementedSubscriberServiceServer()
 }

@@ -172,6 +172,12 @@ class Error(_message.Message):
         """
         PUBLIC_URL_NOT_SET: Error._Reason.ValueType  # 42
         """The server cannot create links, because ROSTER_PUBLIC_URL is not set."""
+        IDEMPOTENT_RESPONSE_ERASED: Error._Reason.ValueType  # 47
+        """The response stored for this idempotency key was removed, because the request or the
+        response named a person whose data was erased. It cannot be returned, and the request is
+        not executed again, because it could create the person again. The key can be used
+        again 24 hours after the first request.
+        """
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
@@ -298,6 +304,12 @@ class Error(_message.Message):
     """
     PUBLIC_URL_NOT_SET: Error.Reason.ValueType  # 42
     """The server cannot create links, because ROSTER_PUBLIC_URL is not set."""
+    IDEMPOTENT_RESPONSE_ERASED: Error.Reason.ValueType  # 47
+    """The response stored for this idempotency key was removed, because the request or the
+    response named a person whose data was erased. It cannot be returned, and the request is
+    not executed again, because it could create the person again. The key can be used
+    again 24 hours after the first request.
+    """
 
     @_typing.final
     class Detail(_message.Message):

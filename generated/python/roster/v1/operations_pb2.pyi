@@ -94,8 +94,14 @@ class Operation(_message.Message):
         CANCELLED: Operation._State.ValueType  # 3
         """The operation was canceled."""
         FAILED: Operation._State.ValueType  # 4
-        """A tag or custom field that the filter names was deleted, or the filter is no longer
-        valid: then failed contains the remaining subscribers. Changes that were made are kept.
+        """The filter would select other subscribers than at the start: a tag, custom field or
+        segment that it names was deleted, or a tag was renamed so that it matches a name or
+        prefix of the filter, or no longer matches a prefix. A filter also names the tags that
+        a prefix or tags:* matches. Also FAILED if the filter is no longer
+        valid, then failed contains the remaining subscribers, if any of the account's tags, custom fields or
+        segments was renamed, changed or deleted while the operation was being created, or if
+        the request names the address of a person whose data was erased. Changes that were
+        made are kept.
         """
 
     class State(_State, metaclass=_StateEnumTypeWrapper):
@@ -110,8 +116,14 @@ class Operation(_message.Message):
     CANCELLED: Operation.State.ValueType  # 3
     """The operation was canceled."""
     FAILED: Operation.State.ValueType  # 4
-    """A tag or custom field that the filter names was deleted, or the filter is no longer
-    valid: then failed contains the remaining subscribers. Changes that were made are kept.
+    """The filter would select other subscribers than at the start: a tag, custom field or
+    segment that it names was deleted, or a tag was renamed so that it matches a name or
+    prefix of the filter, or no longer matches a prefix. A filter also names the tags that
+    a prefix or tags:* matches. Also FAILED if the filter is no longer
+    valid, then failed contains the remaining subscribers, if any of the account's tags, custom fields or
+    segments was renamed, changed or deleted while the operation was being created, or if
+    the request names the address of a person whose data was erased. Changes that were
+    made are kept.
     """
 
     @_typing.final
@@ -203,7 +215,9 @@ class Operation(_message.Message):
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     filter: _builtins.str
-    """Filter of the request; empty if it has none."""
+    """Filter of the request; empty if it has none. It has the new names of tags that were
+    renamed, and "erased" in place of the addresses of persons whose data was erased.
+    """
     segment: _builtins.str
     """Segment of the request; empty if it has none."""
     dry_run: _builtins.bool

@@ -35,9 +35,12 @@ class OperationServiceStub:
     history. A subscriber that cannot be changed is counted by the reason, and the others are
     changed.
 
-    The operation selects the subscribers that match when they are read, except those created
-    after its start. The filter is that of the segment at the start. Operations of an account
-    run one after another. They are retained for 30 days after they end.
+    The operation selects the subscribers that match when they are read, of those that were
+    stored at its start. A subscriber that is imported later is not selected, also if the import
+    states an earlier time of creation. The filter is that of the segment at the start. It
+    follows the new names of tags that it names. If what it names is deleted, the operation ends
+    as FAILED. Operations of an account run one after another. They are retained for 30 days
+    after they end.
     """
 
     @_typing.overload
@@ -74,9 +77,12 @@ class OperationServiceAsyncStub(OperationServiceStub):
     history. A subscriber that cannot be changed is counted by the reason, and the others are
     changed.
 
-    The operation selects the subscribers that match when they are read, except those created
-    after its start. The filter is that of the segment at the start. Operations of an account
-    run one after another. They are retained for 30 days after they end.
+    The operation selects the subscribers that match when they are read, of those that were
+    stored at its start. A subscriber that is imported later is not selected, also if the import
+    states an earlier time of creation. The filter is that of the segment at the start. It
+    follows the new names of tags that it names. If what it names is deleted, the operation ends
+    as FAILED. Operations of an account run one after another. They are retained for 30 days
+    after they end.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -109,9 +115,12 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
     history. A subscriber that cannot be changed is counted by the reason, and the others are
     changed.
 
-    The operation selects the subscribers that match when they are read, except those created
-    after its start. The filter is that of the segment at the start. Operations of an account
-    run one after another. They are retained for 30 days after they end.
+    The operation selects the subscribers that match when they are read, of those that were
+    stored at its start. A subscriber that is imported later is not selected, also if the import
+    states an earlier time of creation. The filter is that of the segment at the start. It
+    follows the new names of tags that it names. If what it names is deleted, the operation ends
+    as FAILED. Operations of an account run one after another. They are retained for 30 days
+    after they end.
     """
 
     @_abc_1.abstractmethod

@@ -2480,7 +2480,17 @@ class DeleteSubscriberRequest(_message.Message):
     event of this deletion, and from the stored responses of webhook endpoints. Of the
     subscriber, the events keep only id, status and createdAt; other members are empty.
     Their identifiers and sequence stay. Later attempts and replays send the events
-    without the data. Requests that are being sent cannot be recalled. Default: false.
+    without the data. Requests that are being sent cannot be recalled.
+
+    The current and earlier addresses of the subscriber are replaced in operations and
+    their events; a running operation that names one ends as FAILED. Responses that are
+    stored for idempotency keys are removed if the request or the response names the
+    person by an address or the identifier, also those to bulks with many rows. The same
+    request with the key then fails with IDEMPOTENT_RESPONSE_ERASED: it neither returns the
+    data nor creates the person again. An earlier version stored responses without the
+    persons that they name; all of these responses of the account are removed. Responses to
+    sign-ups with a key of the scope signup are empty and are kept, so that a web page does
+    not show who was erased. Default: false.
     """
     def __init__(
         self,

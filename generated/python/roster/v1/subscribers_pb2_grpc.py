@@ -283,8 +283,8 @@ class SubscriberServiceServicer:
     def DeleteSubscriber(self, request, context):
         """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
         BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
-        erase, personal data is also removed from stored events and deliveries. Fails with
-        SUBSCRIBER_NOT_FOUND.
+        erase, personal data is also removed from stored events, deliveries, operations and
+        responses to requests with an idempotency key. Fails with SUBSCRIBER_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

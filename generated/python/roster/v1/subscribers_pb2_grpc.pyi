@@ -148,8 +148,8 @@ class SubscriberServiceStub:
     DeleteSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]
     """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
     BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
-    erase, personal data is also removed from stored events and deliveries. Fails with
-    SUBSCRIBER_NOT_FOUND.
+    erase, personal data is also removed from stored events, deliveries, operations and
+    responses to requests with an idempotency key. Fails with SUBSCRIBER_NOT_FOUND.
     """
 
 @_typing.type_check_only
@@ -272,8 +272,8 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     DeleteSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]  # type: ignore[assignment]
     """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
     BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
-    erase, personal data is also removed from stored events and deliveries. Fails with
-    SUBSCRIBER_NOT_FOUND.
+    erase, personal data is also removed from stored events, deliveries, operations and
+    responses to requests with an idempotency key. Fails with SUBSCRIBER_NOT_FOUND.
     """
 
 class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -477,8 +477,8 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_subscribers_pb2.DeleteSubscriberResponse, _abc.Awaitable[_subscribers_pb2.DeleteSubscriberResponse]]:
         """Deletes a subscriber with its tags, values and history. If it was UNSUBSCRIBED,
         BOUNCED or COMPLAINED, a keyed hash of the address is kept as a suppression. With
-        erase, personal data is also removed from stored events and deliveries. Fails with
-        SUBSCRIBER_NOT_FOUND.
+        erase, personal data is also removed from stored events, deliveries, operations and
+        responses to requests with an idempotency key. Fails with SUBSCRIBER_NOT_FOUND.
         """
 
 def add_SubscriberServiceServicer_to_server(servicer: SubscriberServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

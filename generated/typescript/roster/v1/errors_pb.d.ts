@@ -590,6 +590,16 @@ export enum Error_Reason {
    * @generated from enum value: PUBLIC_URL_NOT_SET = 42;
    */
   PUBLIC_URL_NOT_SET = 42,
+
+  /**
+   * The response stored for this idempotency key was removed, because the request or the
+   * response named a person whose data was erased. It cannot be returned, and the request is
+   * not executed again, because it could create the person again. The key can be used
+   * again 24 hours after the first request.
+   *
+   * @generated from enum value: IDEMPOTENT_RESPONSE_ERASED = 47;
+   */
+  IDEMPOTENT_RESPONSE_ERASED = 47,
 }
 
 /**

@@ -83,7 +83,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   action?: Operation_Action | undefined;
 
   /**
-   * Filter of the request; empty if it has none.
+   * Filter of the request; empty if it has none. It has the new names of tags that were
+   * renamed, and "erased" in place of the addresses of persons whose data was erased.
    *
    * @generated from field: string filter = 3;
    */
@@ -278,8 +279,14 @@ export enum Operation_State {
   CANCELLED = 3,
 
   /**
-   * A tag or custom field that the filter names was deleted, or the filter is no longer
-   * valid: then failed contains the remaining subscribers. Changes that were made are kept.
+   * The filter would select other subscribers than at the start: a tag, custom field or
+   * segment that it names was deleted, or a tag was renamed so that it matches a name or
+   * prefix of the filter, or no longer matches a prefix. A filter also names the tags that
+   * a prefix or tags:* matches. Also FAILED if the filter is no longer
+   * valid, then failed contains the remaining subscribers, if any of the account's tags, custom fields or
+   * segments was renamed, changed or deleted while the operation was being created, or if
+   * the request names the address of a person whose data was erased. Changes that were
+   * made are kept.
    *
    * @generated from enum value: FAILED = 4;
    */
@@ -558,9 +565,12 @@ export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResp
  * history. A subscriber that cannot be changed is counted by the reason, and the others are
  * changed.
  *
- * The operation selects the subscribers that match when they are read, except those created
- * after its start. The filter is that of the segment at the start. Operations of an account
- * run one after another. They are retained for 30 days after they end.
+ * The operation selects the subscribers that match when they are read, of those that were
+ * stored at its start. A subscriber that is imported later is not selected, also if the import
+ * states an earlier time of creation. The filter is that of the segment at the start. It
+ * follows the new names of tags that it names. If what it names is deleted, the operation ends
+ * as FAILED. Operations of an account run one after another. They are retained for 30 days
+ * after they end.
  *
  * @generated from service roster.v1.OperationService
  */
