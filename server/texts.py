@@ -20,12 +20,14 @@ _MAX_CACHED = 200
 _COLUMN_SPACES = re.compile(r"[\s_-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Whitespace, C1 controls, default ignorable characters of Unicode (zero width, format
-# characters, variation selectors, fillers), and the blank braille pattern.
-_INVISIBLE = re.compile(
-    r"[\s\x80-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+# characters, variation selectors, fillers), and the blank braille pattern. The content of a class
+# of regular expressions.
+INVISIBLE = (
+    r"\s\x80-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+_INVISIBLE = re.compile(rf"[{INVISIBLE}]*")
 
 
 def cached_if_short(function: Callable[[str], Result]) -> Callable[[str], Result]:

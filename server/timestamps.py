@@ -1,4 +1,4 @@
-"""Parses and validates the timestamps in files of other services."""
+"""Parses and validates timestamps. Dates in files have more forms, see `file_dates.py`."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ def parse_timestamp(cell: str) -> int | None:
             time = datetime.fromisoformat(f"{year}-{month}-{day}T{clock or '00:00'}{offset}")
         except ValueError:
             return None
+    return milliseconds_of(time)
+
+
+def milliseconds_of(time: datetime) -> int:
+    """Returns a time in milliseconds since 1970. Without a time zone, it is in UTC."""
     return (time - (_EPOCH if time.tzinfo else _EPOCH_WITHOUT_ZONE)) // _MILLISECOND
 
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 MAX_EXAMPLE = 100
 
 
+class Unrecognized(NamedTuple):
+    """The number of such cells in a column, the first one, and what to do about them."""
+
+    rows: int
+    example: str
+    hint: str | None
+
+
 class UnrecognizedCells:
-    """The number of such cells, and the first one, by column."""
+    """The cells with unknown values, by column."""
 
     def __init__(self) -> None:
-        self.by_column: dict[str, tuple[int, str]] = {}
+        self.by_column: dict[str, Unrecognized] = {}
 
-    def add(self, column: str, cell: str) -> None:
-        count, example = self.by_column.get(column, (0, cell[:MAX_EXAMPLE]))
-        self.by_column[column] = (count + 1, example)
+    def add(self, column: str, cell: str, hint: str | None = None) -> None:
+        found = self.by_column.get(column) or Unrecognized(0, cell[:MAX_EXAMPLE], hint)
+        self.by_column[column] = found._replace(rows=found.rows + 1)

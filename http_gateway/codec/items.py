@@ -18,11 +18,12 @@ from .well_known import InPlaceReader
 # A value can also be written as 1.0 or 1e2.
 _INTEGER_KEY = re.compile(r"-?(?:0|[1-9][0-9]*)")
 
-# The maximum length of a value in an error.
-MAX_VALUE_LENGTH = 320
-
 # Reads a JSON value into a repeated field or a map.
 ItemsReader = Callable[[Any, str, Violations, Any], None]
+
+# The length of the strings, and the size of the numbers, that errors of rows contain.
+_MAX_TEXT = 100
+_MAX_NUMBER = 1e15
 
 
 def array(read: ItemsReader, max_items: int) -> ItemsReader:
@@ -94,16 +95,23 @@ def add_row_errors(
 ) -> None:
     """Adds an error to a row for each violation; without any, one for a row that is no object.
 
-    An error has the value of the row if it is text, because the server can know more words.
+    The text of a short value of the row is added, because the server reads dates in other forms and
+    knows more words.
     """
     errors = getattr(row, errors_field)
     for violation in violations:
         key = violation.field.partition("[")[0].partition(".")[0]
-        value = values.get(key)
-        text = value[:MAX_VALUE_LENGTH] if type(value) is str else ""
-        errors.add(field=key or violation.field or '""', value=text)
+        errors.add(field=key or violation.field or '""', text=_short_text(values.get(key)))
     if not errors:
         errors.add()
+
+
+def _short_text(value: Any) -> str:
+    """Returns the text of a short string or a number; otherwise an empty one."""
+    if type(value) in (int, float) and abs(value) < _MAX_NUMBER:
+        return str(value)
+    is_short = type(value) is str and len(value) <= _MAX_TEXT and value.isprintable()
+    return value if is_short else ""
 
 
 # Reads the value of a map entry at a path into the key, which is already converted.

@@ -18,6 +18,7 @@ from .service_client import ServiceClient
 from .suppressions_client import add as add_all
 from .suppressions_client import export_list, import_list
 from .transfer.files import FileFormat, format_by_suffix
+from .transfer.import_options import DateFormatOption, NullTokens, set_options
 from .transfer.import_source import Source
 from .transfer.import_summary import summary_lines
 
@@ -80,6 +81,18 @@ def import_(
         str,
         typer.Option(metavar="NAME", help="Character encoding of the file. Default: UTF-8."),
     ] = "",
+    column_map: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="COLUMN=FIELD",
+            help="Field that a column of a CSV file sets: email, reason or createdAt. The column"
+            " is a name or a position, such as '#2=email'. Can be repeated. Without a field, the"
+            " column is ignored.",
+        ),
+    ] = None,
+    date_format: DateFormatOption = None,
+    null_token: NullTokens = None,
     json: Json = False,
 ) -> None:
     """Suppress the addresses of a list in CSV or NDJSON.
@@ -91,7 +104,13 @@ def import_(
     service cannot be reached, 7 if it rejects the request, 8 if the import
     is incomplete, and 130 if the command was interrupted.
     """
-    query = {"reason": reason.value, **({"charset": charset} if charset else {})}
+    query = set_options(
+        reason=reason.value,
+        charset=charset,
+        columnMap=column_map or [],
+        dateFormat=date_format.upper() if date_format else "",
+        nullTokens=null_token or [],
+    )
     with closing(Source(file)) as source:
         client, file_format = ServiceClient(url, api_key), file_format or format_by_suffix(file)
         try:

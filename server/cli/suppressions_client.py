@@ -28,7 +28,7 @@ async def import_list(
     client: ServiceClient,
     source: Source,
     file_format: FileFormat | None,
-    query: Mapping[str, str],
+    query: Mapping[str, str | list[str]],
 ) -> dict[str, Any]:
     """Sends a list, prints the failed rows, and returns the summary. Raises CommandError."""
     summary: dict[str, Any] = {}

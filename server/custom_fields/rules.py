@@ -185,13 +185,20 @@ def _check_boolean(value: Any) -> Fault | None:
     return None if isinstance(value, bool) else ("INVALID_TYPE", "must be true or false")
 
 
+def is_date(text: str) -> bool:
+    """Whether a text is a value of a DATE field."""
+    if _DATE.fullmatch(text):
+        with suppress(ValueError):
+            datetime.fromisoformat(text)
+            return True
+    return False
+
+
 def _check_date(value: Any) -> Fault | None:
     if not isinstance(value, str):
         return "INVALID_TYPE", "must be a string"
-    if _DATE.fullmatch(value):
-        with suppress(ValueError):
-            datetime.fromisoformat(value)
-            return None
+    if is_date(value):
+        return None
     return "INVALID_FORMAT", "must be a date such as 2026-01-31 or an ISO 8601 timestamp"
 
 

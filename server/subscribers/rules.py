@@ -7,7 +7,7 @@ returns a subscriber or an error for each.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -343,11 +343,13 @@ def validate_row(
     tag_sets: TagSets,
     status: Status | None = None,
     consent_record: ConsentRecord = NO_CONSENT_RECORD,
+    parse: Callable[[str], Email | None] = parse_email,
 ) -> Validated:
     """Returns the subscriber of a row, or its first error.
 
-    `status` and `consent_record` are those that the row of an import states. An opt-out is not
-    lost to another field: the fields of such a row that cannot be stored are dropped.
+    `status` and `consent_record` are those that the row of an import states, and `parse` parses its
+    address. An opt-out is not lost to another field: the fields of such a row that cannot be stored
+    are dropped.
     """
     # None if the row fails with its first error.
     dropped: list[str] | None = [] if status in OPTED_OUT else None
@@ -358,7 +360,7 @@ def validate_row(
         if dropped is None:
             return RowError(Failure.INVALID_FIELD, fields[0])
         dropped += fields
-    email = parse_email(row.email)
+    email = parse(row.email)
     if email is None:
         failure = Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
         return RowError(failure, "email")

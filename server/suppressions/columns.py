@@ -3,59 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from ..emails import parse_email
+from ..errors import Detail, ValidationError
+from ..file_addresses import parse_file_email
+from ..file_columns import column_name, mapped_columns, null_key
+from ..file_dates import DateFormat, UnknownDate, parse_time
 from ..texts import column_key
-from ..timestamps import is_valid_time, parse_timestamp
 from ..unrecognized import UnrecognizedCells
 from .rules import Reason, Row
 
 EMAIL, REASON, CREATED_AT = "email", "reason", "createdAt"
+_TARGETS = {"": ""} | {column_key(field): field for field in (EMAIL, REASON, CREATED_AT)}
 HEADER = ("emailHash", REASON, CREATED_AT)
-# The columns of common services, by `column_key`: Amazon SES, Mailchimp, Mailgun, Postmark and
-# SendGrid.
+# The columns of common services, by `column_key`: Amazon SES, Brevo, Mailchimp, Mailgun, Postmark
+# and SendGrid.
 _COLUMNS = {
     **dict.fromkeys(("email", "emailaddress", "address", "recipient"), EMAIL),
-    **dict.fromkeys(("reason", "suppressionreason"), REASON),
+    **dict.fromkeys(("reason", "suppressionreason", "reason.code"), REASON),
     **dict.fromkeys(
-        ("createdat", "created", "date", "lastupdatetime", "unsubtime", "cleantime"), CREATED_AT
+        (
+            *("createdat", "created", "date", "lastupdatetime", "blockedat"),
+            *("unsubtime", "cleantime"),
+        ),
+        CREATED_AT,
     ),
 }
 _REASONS = {
-    **dict.fromkeys(("unsubscribed", "unsubscribe", "optout", "optedout"), Reason.UNSUBSCRIBED),
+    **dict.fromkeys(
+        (
+            *("unsubscribed", "unsubscribe", "optout", "optedout"),
+            *("unsubscribedviama", "unsubscribedviaemail", "unsubscribedviaapi"),
+        ),
+        Reason.UNSUBSCRIBED,
+    ),
     **dict.fromkeys(("bounced", "bounce", "hardbounce", "cleaned"), Reason.BOUNCED),
     **dict.fromkeys(
-        ("complained", "complaint", "spamcomplaint", "spamreport", "spam", "abuse"),
+        (
+            *("complained", "complaint", "spamcomplaint", "spamreport", "spam", "abuse"),
+            "contactflaggedasspam",
+        ),
         Reason.COMPLAINED,
     ),
-    **dict.fromkeys(("manual", "manualsuppression", "blocked"), Reason.MANUAL),
+    **dict.fromkeys(("manual", "manualsuppression", "blocked", "adminblocked"), Reason.MANUAL),
 }
+
+
+class CellOptions(NamedTuple):
+    """The options of an import that apply to columns and cells."""
+
+    column_map: Sequence[str] = ()
+    date_format: DateFormat | None = None
+    null_keys: frozenset[str] = frozenset()
 
 
 class Columns:
     """The columns of a file. Of several columns for one field, the first one counts.
 
-    A file without a header has the address in the first column. An unknown reason or time is
-    collected and ignored, so that the address is suppressed nevertheless.
+    A file without a header has the address in the first column, unless the map names another
+    position. An unknown reason or time is collected and ignored, so that the address is suppressed
+    nevertheless.
     """
 
-    def __init__(self, first_line: Sequence[str]) -> None:
-        self._names = first_line
-        self._positions: dict[str, int] = {}
-        self.ignored: list[str] = []
+    def __init__(self, first_line: Sequence[str], options: CellOptions) -> None:
+        """Raises ValidationError if the map is invalid, or maps two columns to one field."""
+        self._names = [column_name(first_line, index) for index in range(len(first_line))]
+        self._options = options
         self.unrecognized = UnrecognizedCells()
-        self.has_header = not first_line or parse_email(first_line[0]) is None
-        if not self.has_header:
+        mapped = mapped_columns(first_line, options.column_map, _target)
+        self._positions = {field: index for index, field in mapped.items() if field}
+        if len(self._positions) < sum(map(bool, mapped.values())):
+            raise ValidationError(
+                [Detail("columnMap", "DUPLICATE_FIELD", "maps several columns to one field")]
+            )
+        first = self._positions.get(EMAIL, 0)
+        self.has_header = not first_line or parse_file_email(first_line[first]) is None
+        if self.has_header:
+            for index, name in enumerate(first_line):
+                field = _COLUMNS.get(column_key(name))
+                if field is not None and index not in mapped:
+                    self._positions.setdefault(field, index)
+        else:
             self._names = [f"column {number}" for number in range(1, len(first_line) + 1)]
-            self._positions[EMAIL] = 0
-            self.ignored += self._names[1:]
-            return
-        for position, name in enumerate(first_line):
-            field = _COLUMNS.get(column_key(name))
-            if field is None or field in self._positions:
-                self.ignored.append(name)
-            else:
-                self._positions[field] = position
+            self._positions.setdefault(EMAIL, 0)
+        used = set(self._positions.values())
+        self.ignored = [name for index, name in enumerate(self._names) if index not in used]
 
     @property
     def has_email(self) -> bool:
@@ -67,17 +99,24 @@ class Columns:
         reason = _REASONS.get(column_key(text))
         if text and reason is None:
             self._reject(REASON, text)
-        text = self._cell(CREATED_AT, cells)
-        time = parse_timestamp(text) if text else None
-        if time is not None and not is_valid_time(time, now):
-            time = None
-        if text and time is None:
-            self._reject(CREATED_AT, text)
+        text, time = self._cell(CREATED_AT, cells), None
+        if text:
+            try:
+                time = parse_time(text, self._options.date_format, now)
+            except UnknownDate as error:
+                self._reject(CREATED_AT, text, error.hint)
         return row._replace(reason=reason, created_at=time)
 
     def _cell(self, field: str, cells: Sequence[str]) -> str:
         position = self._positions.get(field, len(cells))
-        return cells[position].strip() if position < len(cells) else ""
+        cell = cells[position].strip() if position < len(cells) else ""
+        null_keys = self._options.null_keys
+        return "" if null_keys and null_key(cell) in null_keys else cell
 
-    def _reject(self, field: str, cell: str) -> None:
-        self.unrecognized.add(self._names[self._positions[field]], cell)
+    def _reject(self, field: str, cell: str, hint: str | None = None) -> None:
+        self.unrecognized.add(self._names[self._positions[field]], cell, hint)
+
+
+def _target(text: str) -> str | None:
+    """Returns the field that a target of the map names, "" for none, or None if it is unknown."""
+    return _TARGETS.get(column_key(text))

@@ -12,13 +12,17 @@ from roster.v1.http_pb2 import CsvLine
 from roster.v1.subscribers_pb2 import BulkFailure, ImportSubscribersRequest
 
 from ..clock import system_clock
-from ..emails import parse_email, trim
+from ..emails import trim
 from ..errors import invalid
+from ..file_addresses import parse_file_email
+from ..file_columns import null_keys
+from ..file_dates import DateFormat, UnknownDate, parse_time
 from ..messages import milliseconds, select_results
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..timestamps import is_valid_time
-from .columns import CREATED_AT, EMAIL, REASON, Columns
+from ..unrecognized import UnrecognizedCells
+from .columns import CREATED_AT, EMAIL, REASON, CellOptions, Columns
 from .rules import NewSuppression, Reason, Row, strictest
 from .store import Suppressions
 from .subscribers import SuppressedSubscribers
@@ -70,7 +74,10 @@ class SuppressionImport:
         self._writer = writer
         self._reason: Reason | None = None
         self._results = ImportSubscribersRequest.RESULTS_UNSPECIFIED
+        self._options = CellOptions()
         self._columns: Columns | None = None
+        # In JSON rows.
+        self._unrecognized = UnrecognizedCells()
         self._last_line = 0
         self._summary = pb.ImportSuppressionsSummary()
 
@@ -86,6 +93,11 @@ class SuppressionImport:
             if self._reason is None:
                 self._reason = Reason(request.reason or Reason.MANUAL)
                 self._results = request.results
+                self._options = CellOptions(
+                    tuple(request.column_map),
+                    DateFormat(request.date_format) if request.date_format else None,
+                    null_keys(request.null_tokens),
+                )
             lines = self._without_header(request)
             # In another thread, so that the event loop does not wait.
             rows = await asyncio.to_thread(lambda: list(self._rows(request, lines)))  # noqa: B023
@@ -93,10 +105,12 @@ class SuppressionImport:
                 reply = await self._stored(rows[first : first + MAX_ROWS_OF_A_TRANSACTION])
                 if select_results(reply, self._results):
                     yield reply
+        unrecognized = self._unrecognized
         if self._columns is not None:
             self._summary.ignored_columns.extend(self._columns.ignored)
-            for column, (count, example) in self._columns.unrecognized.by_column.items():
-                self._summary.unrecognized_cells.add(column=column, rows=count, example=example)
+            unrecognized = self._columns.unrecognized
+        for column, cells in unrecognized.by_column.items():
+            self._summary.unrecognized_cells.add(column=column, **cells._asdict())
         yield pb.ImportSuppressionsResponse(summary=self._summary)
 
     def _without_header(self, request: pb.ImportSuppressionsRequest) -> Sequence[CsvLine]:
@@ -105,7 +119,7 @@ class SuppressionImport:
             raise invalid("suppressions", "INVALID_VALUE", "cannot be mixed with lines")
         if not request.lines or self._columns is not None:
             return request.lines
-        columns = self._columns = Columns(request.lines[0].cells)
+        columns = self._columns = Columns(request.lines[0].cells[:], self._options)
         if not columns.has_email:
             raise invalid("lines", "INVALID_VALUE", "must start with a header that names email")
         if not columns.has_header:
@@ -123,14 +137,38 @@ class SuppressionImport:
             yield self._columns.row(self._last_line, line.cells, now)
         for message in request.suppressions:
             self._last_line += 1
-            yield _row(self._last_line, message, now)
+            yield self._row(message, now)
+
+    def _row(self, message: pb.ImportSuppression, now: int) -> Row:
+        """Returns a row. A fault is the first field that cannot be read."""
+        reason = created_at = None
+        faults = []
+        for fault in message.faults:
+            try:
+                if fault.field != CREATED_AT or not fault.text:
+                    raise UnknownDate
+                created_at = parse_time(fault.text, self._options.date_format, now)
+            except UnknownDate as error:
+                faults.append(fault.field)
+                if error.hint is not None:
+                    self._unrecognized.add(fault.field, fault.text, error.hint)
+        if message.reason:
+            try:
+                reason = Reason(message.reason)
+            except ValueError:
+                faults.append(REASON)
+        if message.HasField("created_at"):
+            created_at = _valid_time(message.created_at, now)
+            if created_at is None:
+                faults.append(CREATED_AT)
+        return Row(self._last_line, message.email, reason, created_at, min(faults, default=None))
 
     async def _stored(self, rows: Sequence[Row]) -> pb.ImportSuppressionsResponse:
         assert self._reason is not None
         reply, suppressions = pb.ImportSuppressionsResponse(), {}
         for index, row in enumerate(rows):
             result = reply.results.add(line=row.line, email=row.email[:_MAX_REPEATED])
-            email = parse_email(row.email)
+            email = parse_file_email(row.email)
             if email is None or row.fault is not None:
                 _fail(result, row)
                 self._summary.failed += 1
@@ -153,21 +191,6 @@ class SuppressionImport:
                 self._summary.existing += 1
             reply.results[index].outcome = outcome
         return reply
-
-
-def _row(line: int, message: pb.ImportSuppression, now: int) -> Row:
-    fault = min((fault.field for fault in message.faults), default=None)
-    reason = created_at = None
-    if message.reason:
-        try:
-            reason = Reason(message.reason)
-        except ValueError:
-            fault = REASON
-    if message.HasField("created_at"):
-        created_at = _valid_time(message.created_at, now)
-        if created_at is None:
-            fault = fault or CREATED_AT
-    return Row(line, message.email, reason, created_at, fault)
 
 
 def _valid_time(value: Timestamp, now: int) -> int | None:

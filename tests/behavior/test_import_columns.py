@@ -144,17 +144,73 @@ def test_dry_run_creates_no_custom_fields(account: Account) -> None:
 
 
 def test_columns_that_cannot_become_custom_fields_are_rejected(account: Account) -> None:
-    create_field(account, "Shoe size")
-    text = f"email,Shoe size!,🙂,updated at?,{'x' * 81}\n"
+    text = "email,🙂,updated at?\n"
 
     found = violations(account, text, unknownColumns="CREATE_FIELDS")
 
-    assert found == [
-        ("Shoe size!", "DUPLICATE_FIELD"),
-        ("🙂", "INVALID_FORMAT"),
-        ("updated at?", "RESERVED"),
-        ("x" * 81, "TOO_LONG"),
+    assert found == [("🙂", "INVALID_FORMAT"), ("updated at?", "RESERVED")]
+    summary = import_mapped(
+        account, f"{text}a@b.io,1,2\n", "#2=Mood", "#3=Changed", unknownColumns="CREATE_FIELDS"
+    )
+    assert summary["createdFields"] == ["mood", "changed"]
+
+
+def test_columns_without_a_name_of_their_own_are_unknown_columns(account: Account) -> None:
+    text = "email,,Phone,phone,\na@b.io,x,1,2,\n"
+
+    error = send_table(account, text).error
+
+    assert error is not None
+    assert error.violations == [(name, "UNKNOWN_FIELD") for name in ("#2", "Phone", "phone", "#5")]
+    assert "#2, Phone (#3), phone (#4), #5" in error.body["error"]["message"]
+    summary = import_mapped(account, text, unknownColumns="IGNORE")
+    assert summary["ignoredColumns"] == ["#2", "Phone", "phone", "#5"]
+
+
+def test_columns_are_mapped_by_position(account: Account) -> None:
+    text = "email,,email,#4,Tags,tags\na@b.io,Ada,b@b.io,Lee,x,y\n"
+
+    assert violations(account, text, unknownColumns="IGNORE") == [
+        *[("email", "DUPLICATE_FIELD")] * 2,
+        *[("Tags", "DUPLICATE_FIELD"), ("tags", "DUPLICATE_FIELD")],
     ]
+    column_map = ("#1=", "#2=firstName", "#4=lastName", "#5=tags", "#6=tags")
+    import_mapped(account, text, *column_map)
+
+    row = by_address(account, "b@b.io")
+    assert (row["firstName"], row["lastName"], row["tags"]) == ("Ada", "Lee", ["x", "y"])
+
+
+QUESTION = "What would you most like to read about in the newsletter over the coming year"
+
+
+def test_columns_of_one_name_or_key_become_distinct_fields(account: Account) -> None:
+    create_field(account, "Shoe size")
+    header = [
+        *("email", "Phone", "phone", "Shoe size!", "", "Shoe size", "Shoe-size"),
+        *(f"{QUESTION}: [{option}]" for option in ("Databases", "Email")),
+        *(f"{QUESTION}? Answer\n{number}" for number in (1, 2)),
+    ]
+    cells = ["@b.io", *(str(number) for number in range(1, len(header)))]
+
+    def table(name: str) -> str:
+        return written_table([header, [name + cells[0], *cells[1:]]])
+
+    summary = import_mapped(account, table("a"), unknownColumns="CREATE_FIELDS")
+    again = import_mapped(account, table("b"), unknownColumns="CREATE_FIELDS")
+
+    values = by_address(account, "a@b.io")["customFields"]
+    assert sorted(values.values(), key=int) == [*cells[1:4], *cells[5:]]
+    assert values == by_address(account, "b@b.io")["customFields"]
+    expected = {"phone": "1", "phone_2": "2", "shoe_size_2": "3", "shoe_size": "5"}
+    assert {key: values[key] for key in expected} == expected
+    assert (len(summary["createdFields"]), again["createdFields"]) == (8, [])
+    assert summary["ignoredColumns"] == again["ignoredColumns"] == ["#5"]
+    labels = [field["label"] for field in account.ok("ListCustomFields", limit=100)["customFields"]]
+    assert labels[1:4] == ["Phone", "phone 2", "Shoe size!"]
+    assert all(len(label) <= 80 for label in labels)
+    assert labels[5].startswith(QUESTION[:30])
+    assert labels[5].endswith("[Databases]")
 
 
 def test_custom_fields_are_created_within_the_limit(account: Account) -> None:

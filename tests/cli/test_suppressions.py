@@ -61,6 +61,24 @@ def test_list_is_imported_and_failed_rows_are_printed(
     assert reason(http_account, "a@example.com") == "COMPLAINED"
 
 
+def test_columns_and_cells_of_a_list_are_read_as_the_options_say(
+    http_account: Account, tmp_path: Path
+) -> None:
+    path = tmp_path / "list.csv"
+    path.write_text("Contact,When\nX <x@b.io>,31.12.2023\ny@b.io,n/a\nz@b.io,12/31/2023\n")
+    words = ("--map", "Contact=email", "--map", "#2=createdAt", "--null-token", "n/a")
+
+    done = transfer(
+        http_account, "suppressions", "import", str(path), *words, "--date-format", "dmy"
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "Suppressed: 3." in done.stdout
+    assert "column When: 1, such as '12/31/2023'. Write dates" in done.stdout
+    found = http_account.ok("GetSuppression", email="x@b.io")["suppression"]
+    assert found["createdAt"] == "2023-12-31T00:00:00.000Z"
+
+
 def test_counts_are_printed_as_json(http_account: Account, tmp_path: Path) -> None:
     path = tmp_path / "list.ndjson"
     path.write_text('{"email": "a@example.com"}\n', encoding="utf-8")

@@ -17,6 +17,7 @@ from ..service_client import ServiceClient
 from .files import FileFormat, format_by_suffix
 from .import_counts import OnConflict
 from .import_failures import Failures
+from .import_options import DateFormatOption, NullTokens, set_options
 from .import_run import ImportOptions, ImportRun
 from .import_source import Source
 from .import_summary import Preset, UnknownColumns, summary_lines
@@ -55,8 +56,9 @@ def import_(
         typer.Option(
             "--map",
             metavar="COLUMN=FIELD",
-            help="Field that a column of a CSV file sets, such as 'E-mail contact=email' or"
-            " 'Name=firstName+lastName', or one of the flags optedIn and optedOut. Can be repeated."
+            help="Field that a column of a CSV file sets, such as 'E-mail contact=email',"
+            " 'Name=firstName+lastName', '#3=tags' for the third column, or one of the flags"
+            " optedIn and optedOut. Can be repeated."
             " Without a field, the column is ignored.",
         ),
     ] = None,
@@ -81,10 +83,12 @@ def import_(
         UnknownColumns | None,
         typer.Option(
             case_sensitive=False,
-            help="Action for unknown columns of a CSV file. Default: ignore with a preset of"
-            " another service, otherwise fail.",
+            help="Action for unknown columns of a CSV file and unknown custom fields of JSON rows."
+            " Default: ignore with a preset of another service, otherwise fail.",
         ),
     ] = None,
+    date_format: DateFormatOption = None,
+    null_token: NullTokens = None,
     add_tag: Annotated[
         list[str] | None,
         typer.Option(metavar="TAG", help="Tag for every imported subscriber. Can be repeated."),
@@ -150,12 +154,14 @@ def import_(
             failures=Failures(failures) if failures else None,
             resume=not no_resume,
             is_dry_run=dry_run,
-            query=_query(
+            query=set_options(
                 preset=preset.upper() if preset else "",
                 columnMap=column_map or [],
                 statusMap=status_map or [],
                 ignoreColumns=ignore_column or [],
                 unknownColumns=unknown_columns.upper().replace("-", "_") if unknown_columns else "",
+                dateFormat=date_format.upper() if date_format else "",
+                nullTokens=null_token or [],
                 addTags=add_tag or [],
                 filter=filter_expression,
                 segment=segment,
@@ -170,11 +176,6 @@ def import_(
         notice(f"All rows were sent, but the failed rows cannot be listed: {run.failures_error}")
     if run.tally.failed:
         raise SystemExit(ExitCode.ROWS_FAILED)
-
-
-def _query(**options: str | list[str]) -> dict[str, str | list[str]]:
-    """Returns the options for the service that are set."""
-    return {name: value for name, value in options.items() if value}
 
 
 def _run(run: ImportRun) -> None:

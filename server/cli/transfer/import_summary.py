@@ -52,7 +52,7 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     for cells in summary.get("unrecognizedCells") or ():
         lines.append(
             f"Values not recognized in column {cells['column']}: {cells['rows']:,},"
-            f" such as {cells['example']!r}."
+            f" such as {cells['example']!r}. {cells.get('hint', '')}".rstrip()
         )
     if summary.get("dryRun"):
         lines.append("This was a dry run. Nothing was stored.")

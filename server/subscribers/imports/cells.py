@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial, reduce
 
 import orjson
 
-from ...custom_fields.rules import BOOLEANS, typed_value
+from ...custom_fields.rules import BOOLEANS, DataType, is_date, typed_value
+from ...file_addresses import unwrap
+from ...file_dates import DateFormat, UnknownDate, iso_date, parse_date, parse_time
 from ...texts import cached_if_short, column_key, json_name
-from ...timestamps import is_valid_time, parse_timestamp
 from ..csv_format import TAG_SEPARATORS
 from ..fields import PROFILE, Status
 from ..rules import OPTED_OUT, ConsentRecord, on_one_line, strictest
@@ -43,17 +45,17 @@ _TIMES = [name for name in ConsentRecord._fields if name.endswith("_at")]
 
 
 class CellError(Exception):
-    """A cell that could not be parsed."""
+    """A cell that could not be parsed. `hint` is what to do about it, if that is known."""
+
+    def __init__(self, hint: str | None = None) -> None:
+        super().__init__()
+        self.hint = hint
 
 
 def parse_email(row: CsvRow, cell: str) -> None:
-    # The cell may be "Ada Lovelace" <ada@example.com>.
-    name, opened, address = cell.strip().partition("<")
-    if not opened or not address.endswith(">") or "<" in address:
-        row.email = cell
-        return
-    row.email = address[:-1]
-    row.display_name = name.strip().strip('"').strip()
+    row.email = cell
+    if "<" in cell:  # "Ada Lovelace" <ada@example.com>
+        row.email, row.display_name = unwrap(cell)
 
 
 def parse_profile(name: str, row: CsvRow, cell: str) -> None:
@@ -131,7 +133,13 @@ def _flag(cell: str) -> bool | None:
         return "emailmarketing" in key
     if key in _NO_DATES:
         return False
-    return _FLAGS.get(key, True if parse_timestamp(cell) is not None else None)
+    if key in _FLAGS:
+        return _FLAGS[key]
+    try:
+        return parse_date(cell, None) is not None
+    except UnknownDate as error:
+        # A date whose order is not known is a date too.
+        return True if error.hint is not None else None
 
 
 def parse_tags(row: CsvRow, cell: str) -> None:
@@ -162,20 +170,23 @@ def _not_blank(names: Iterable[str]) -> list[str]:
     return [name for name in map(str.strip, names) if name]
 
 
-def parse_time(name: str, now: int, row: CsvRow, cell: str) -> None:
-    time = parse_timestamp(cell)
-    if time is None or not is_valid_time(time, now):
-        raise CellError
-    row.consent_record[name] = time
+def parse_time_cell(
+    name: str, now: int, date_format: DateFormat | None, row: CsvRow, cell: str
+) -> None:
+    try:
+        time = parse_time(cell, date_format, now)
+    except UnknownDate as error:
+        raise CellError(error.hint) from None
+    if time is not None:
+        row.consent_record[name] = time
 
 
-def parse_opt_out_time(now: int, row: CsvRow, cell: str) -> None:
+def parse_opt_out_time(now: int, date_format: DateFormat | None, row: CsvRow, cell: str) -> None:
     """Parses the time of an opt-out. Any text but a word for none states an opt-out."""
-    key = column_key(cell)
-    if key in _NO_DATES or not key.strip("0:./tz+"):
+    if column_key(cell) in _NO_DATES:
         return
     try:
-        parse_time("unsubscribed_at", now, row, cell)
+        parse_time_cell("unsubscribed_at", now, date_format, row, cell)
     except CellError:
         row.opt_out = strictest(row.opt_out, Status.UNSUBSCRIBED)
         raise
@@ -194,13 +205,24 @@ def parse_consent_ip(row: CsvRow, cell: str) -> None:
     row.consent_record["consent_ip"] = text
 
 
-def value_parser(key: str, data_type: int) -> Parse:
+def value_parser(key: str, data_type: int, date_format: DateFormat | None) -> Parse:
     """Returns the parser of a custom field."""
+    if data_type == DataType.DATE:
+        return partial(_parse_date_value, key, date_format)
     return partial(_parse_value, key, data_type)
 
 
 def _parse_value(key: str, data_type: int, row: CsvRow, cell: str) -> None:
     row.custom_fields[key] = typed_value(cell, data_type)
+
+
+def _parse_date_value(key: str, date_format: DateFormat | None, row: CsvRow, cell: str) -> None:
+    text = cell.strip()
+    if not is_date(text):
+        with suppress(UnknownDate):  # The text itself is not valid either.
+            text = iso_date(text, date_format)
+    if text:
+        row.custom_fields[key] = text
 
 
 def _json_strings(cell: str) -> list[str] | None:
@@ -216,7 +238,11 @@ def _json_strings(cell: str) -> list[str] | None:
 
 
 def field_parsers(
-    words: Mapping[str, Status], now: int, *, tags_are_quoted: bool
+    words: Mapping[str, Status],
+    now: int,
+    date_format: DateFormat | None = None,
+    *,
+    tags_are_quoted: bool,
 ) -> dict[str, Parse]:
     """Returns the parsers of the built-in fields by JSON name.
 
@@ -232,8 +258,8 @@ def field_parsers(
         "tags": parse_quoted_tags if tags_are_quoted else parse_tags,
         OPTED_IN: parse_opted_in,
         OPTED_OUT_FLAG: parse_opted_out,
-        **{json_name(name): partial(parse_time, name, now) for name in _TIMES},
-        "unsubscribedAt": partial(parse_opt_out_time, now),
+        **{json_name(name): partial(parse_time_cell, name, now, date_format) for name in _TIMES},
+        "unsubscribedAt": partial(parse_opt_out_time, now, date_format),
         "consentSource": parse_consent_source,
         "consentIp": parse_consent_ip,
     }

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from ...custom_fields.store import ColumnField
 from ...errors import Detail, ValidationError, invalid
+from ...file_columns import column_name, columns_named, mapped_columns
+from ...file_dates import DateFormat
 from ...texts import column_key
 from ..csv_format import CUSTOM_FIELDS
 from .cells import FIELD_NAMES, OPTED_IN, OPTED_OUT_FLAG, REVERSED_NAME
@@ -22,6 +24,8 @@ from .presets import Preset, detect
 # The maximum length of the list of unknown columns in an error. The size of gRPC metadata is
 # limited.
 MAX_LISTED = 2_000
+# The bound of the label of a new custom field.
+MAX_LABEL_LENGTH = 80
 # Fields that clients do not set are ignored, so that an export can be imported.
 _READ_ONLY = ("id", "updatedAt", "confirmUrl", "unsubscribeUrl")
 _NAMES = (
@@ -44,6 +48,12 @@ _CONSENT = frozenset(
     {"status", OPTED_IN, OPTED_OUT_FLAG, "createdAt", "statusChangedAt", "confirmedAt"}
     | {"unsubscribedAt", "consentSource", "consentIp", "consentAt"}
 )
+# Before the label of a new custom field as a target of columnMap.
+_NEW = "new:"
+_DUPLICATE = (
+    "sets the same field as another column; map it by position, such as columnMap=#{0}=FIELD, or"
+    " ignore it with columnMap=#{0}="
+)
 
 
 _CONSENT_TEXT = (
@@ -65,11 +75,13 @@ class UnknownColumns(IntEnum):
 
 
 class ColumnOptions(NamedTuple):
-    """The options of an import that apply to the columns; None is the default."""
+    """The options of an import that apply to columns and cells; None is the default."""
 
     preset: Preset | None = None
     column_map: Sequence[str] = ()
     unknown: UnknownColumns | None = None
+    date_format: DateFormat | None = None
+    null_keys: frozenset[str] = frozenset()
     status_map: Sequence[str] = ()
     ignored: Sequence[str] = ()
 
@@ -86,59 +98,90 @@ class Column(NamedTuple):
     rank: int
 
 
+class UnknownColumn(NamedTuple):
+    """A column that sets no field, and the label of the custom field that it can become."""
+
+    position: int
+    label: str
+
+
 class Columns:
     """The columns of a header."""
 
     def __init__(
-        self, cells: Sequence[str], fields: Iterable[ColumnField], options: ColumnOptions
+        self,
+        cells: Sequence[str],
+        fields: Iterable[ColumnField],
+        options: ColumnOptions,
+        created: Mapping[int, str],
     ) -> None:
-        """Raises ValidationError if a column is a duplicate or missing, or the map is invalid."""
+        """`created` are the custom fields that unknown columns became, by position.
+
+        Raises ValidationError if a column is a duplicate or missing, or the map is invalid.
+        """
         names = [column_key(cell) for cell in cells]
         self.preset = options.preset or detect(names)
         self.known: list[Column] = []
-        self.unknown: list[str] = []
+        self.unknown: list[UnknownColumn] = []
         self.action = options.unknown or (
             UnknownColumns.IGNORE
             if self.preset is not None and self.preset.is_lenient
             else UnknownColumns.FAIL
         )
+        self._cells = cells
+        creates = self.action is UnknownColumns.CREATE_FIELDS
         by_name = _names(fields)
-        mapped = _mapped(cells, names, by_name, options.column_map)
-        ignored = _ignored(cells, names, options.ignored)
+        targets_by_name = {**by_name, **_FLAGS}
+        mapped = mapped_columns(
+            cells,
+            options.column_map,
+            lambda text: _fields_of(text, targets_by_name, creates=creates),
+        )
+        ignored = _ignored(cells, options.ignored)
+        mapped |= {position: (CUSTOM_FIELDS + key,) for position, key in created.items()}
+        claimed = {field for targets in mapped.values() for field in targets}
         from_preset = list(self.preset.columns) if self.preset else []
         for index, (cell, name) in enumerate(zip(cells, names, strict=True)):
             if index in mapped:
-                column = Column(index, cell, mapped[index], 0)
+                targets, rank = mapped[index], 0
+                if targets and targets[0].startswith(_NEW):
+                    self.unknown.append(UnknownColumn(index, targets[0].removeprefix(_NEW)))
+                    continue
             elif index in ignored:
-                column = Column(index, cell, (), 0)
+                targets, rank = (), 0
             elif self.preset and name in self.preset.columns:
                 targets = tuple(filter(None, self.preset.columns[name].split("+")))
-                column = Column(index, cell, targets, 1 + from_preset.index(name))
-            elif (target := by_name.get(cell, by_name.get(name))) is not None:
-                column = Column(index, cell, (target,) if target else (), 1 + len(from_preset))
+                rank = 1 + from_preset.index(name)
             else:
-                self.unknown.append(cell)
-                continue
-            self.known.append(column)
+                target = _target(cell, name, by_name)
+                if target is None or (creates and _is_custom(target) and target in claimed):
+                    self.unknown.append(UnknownColumn(index, label_of(cell)))
+                    continue
+                targets, rank = (target,) if target else (), 1 + len(from_preset)
+                claimed.update(targets)
+            self.known.append(Column(index, cell, targets, rank))
         if self.preset is None or self.preset.is_lenient:
             read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
-            self._check_consent(cells, names, mapped, ignored | read_only)
+            self._check_consent(names, mapped, ignored | read_only)
         if self.preset and self.preset.email_is_first and not self._has_email():
-            self._use_first_as_email(cells)
-        self._check(cells, names, mapped)
+            self._use_first_as_email()
+        self._check(cells, mapped)
+
+    @property
+    def ignored(self) -> list[str]:
+        """The names of the unknown columns."""
+        return [column_name(self._cells, column.position) for column in self.unknown]
 
     def _has_email(self) -> bool:
         return any("email" in column.fields for column in self.known)
 
-    def _use_first_as_email(self, cells: Sequence[str]) -> None:
+    def _use_first_as_email(self) -> None:
         self.known = [column for column in self.known if column.position != 0]
-        self.known.append(Column(0, cells[0], ("email",), 0))
-        if cells[0] in self.unknown:
-            self.unknown.remove(cells[0])
+        self.known.append(Column(0, self._cells[0], ("email",), 0))
+        self.unknown = [column for column in self.unknown if column.position != 0]
 
     def _check_consent(
         self,
-        cells: Sequence[str],
         names: Sequence[str],
         mapped: Mapping[int, tuple[str, ...]],
         ignored: Collection[int],
@@ -148,58 +191,103 @@ class Columns:
         The opt-outs in them would be lost.
         """
         fields = {column.position: column.fields for column in self.known}
+        preset_names = {*self.preset.columns, *self.preset.marks} if self.preset else set()
         faults = [
             Detail(cell, "CONSENT_COLUMN", _CONSENT_TEXT)
-            for index, (cell, name) in enumerate(zip(cells, names, strict=True))
+            for index, (cell, name) in enumerate(zip(self._cells, names, strict=True))
             if states_consent(name)
             and index not in ignored
+            and name not in preset_names
             and _CONSENT.isdisjoint(own := fields.get(index, ()))
-            and not (index in mapped and not own)
-            and not (self.preset and name in {**self.preset.columns, **self.preset.marks})
+            and not (index in mapped and index in fields and not own)
             and not cell.lower().startswith(CUSTOM_FIELDS.lower())
         ]
         if faults:
             listed = ", ".join(fault.field for fault in faults)[:MAX_LISTED]
             raise ValidationError(faults, f"Columns look like consent: {listed}. {_CONSENT_HINT}")
 
-    def _check(
-        self, cells: Sequence[str], names: Sequence[str], mapped: Mapping[int, tuple[str, ...]]
-    ) -> None:
+    def _check(self, cells: Sequence[str], mapped: Mapping[int, tuple[str, ...]]) -> None:
         """Raises ValidationError for duplicate, unknown and missing columns."""
-        unknown = self.unknown if self.action is UnknownColumns.FAIL else []
         faults = []
         if self.preset is None or not self.preset.is_lenient:
-            duplicates = self._duplicates(names, mapped)
             faults = [
-                Detail(cell, "DUPLICATE_FIELD", "names the same column twice")
-                for index, cell in enumerate(cells)
-                if index in duplicates
+                Detail(cells[index], "DUPLICATE_FIELD", _DUPLICATE.format(index + 1))
+                for index in self._duplicates(mapped)
             ]
-            reported = {fault.field for fault in faults}
-            unknown = [name for name in unknown if name not in reported]
-        faults += [Detail(name, "UNKNOWN_FIELD", "is not a known column") for name in unknown]
+        unknown = self.unknown if self.action is UnknownColumns.FAIL else []
+        faults += [
+            Detail(
+                column_name(cells, position),
+                "UNKNOWN_FIELD",
+                f"is not a known column (#{position + 1})",
+            )
+            for position, _ in unknown
+        ]
         if not self._has_email():
             faults.append(Detail("email", "REQUIRED", "is a required column"))
         if faults:
             # The number of details is limited, but every unknown column is named.
             listed = ""
             if unknown:
-                columns = ", ".join(unknown)[:MAX_LISTED]
-                listed = f" Unknown columns: {columns}. Set a preset, or map or ignore them."
+                columns = ", ".join(
+                    f"{cells[i]} (#{i + 1})" if cells[i].strip() else f"#{i + 1}"
+                    for i, _ in unknown
+                )
+                listed = (
+                    f" Unknown columns: {columns[:MAX_LISTED]}. Set a preset, or map or ignore"
+                    " them, by name or by position, such as columnMap=#1=FIELD."
+                )
             raise ValidationError(faults, f"The header row is not valid.{listed}")
 
-    def _duplicates(self, names: Sequence[str], mapped: Mapping[int, tuple[str, ...]]) -> set[int]:
+    def _duplicates(self, mapped: Mapping[int, tuple[str, ...]]) -> list[int]:
         """Returns the indexes of columns that set the same field as another one."""
         by_field: dict[str, list[int]] = {}
-        fields = {column.position: column.fields for column in self.known}
-        for index, name in enumerate(names):
-            if index in mapped:
-                own = [field for field in mapped[index] if field not in _COMBINED]
-            else:
-                own = list(fields.get(index, ())) or [f"?{name}"]
-            for field in own:
-                by_field.setdefault(field, []).append(index)
-        return {index for indexes in by_field.values() if len(indexes) > 1 for index in indexes}
+        for column in self.known:
+            for field in column.fields:
+                if field not in _COMBINED or column.position not in mapped:
+                    by_field.setdefault(field, []).append(column.position)
+        return sorted(
+            {index for indexes in by_field.values() if len(indexes) > 1 for index in indexes}
+        )
+
+
+def _ignored(cells: Sequence[str], columns: Iterable[str]) -> set[int]:
+    """Returns the indexes of the columns of ignoreColumns. Raises ValidationError."""
+    ignored: set[int] = set()
+    for number, column in enumerate(columns):
+        indexes = columns_named(cells, column)
+        if not indexes:
+            text = f"names a column that is missing: {column}"
+            raise invalid(f"ignoreColumns[{number}]", "INVALID_VALUE", text)
+        ignored.update(indexes)
+    return ignored
+
+
+def label_of(name: str) -> str:
+    """Returns the label of a custom field for a column, which is empty without a name.
+
+    The middle of a long name is left out, because the names of similar questions often differ at
+    the end.
+    """
+    if name[: len(CUSTOM_FIELDS)].lower() == CUSTOM_FIELDS.lower():
+        name = name[len(CUSTOM_FIELDS) :]
+    label = " ".join(name.split())
+    if len(label) <= MAX_LABEL_LENGTH:
+        return label
+    half = (MAX_LABEL_LENGTH - 1) // 2
+    return f"{label[:half]}\u2026{label[-half:]}"
+
+
+def _is_custom(field: str) -> bool:
+    return field.startswith(CUSTOM_FIELDS)
+
+
+def _target(cell: str, name: str, by_name: Mapping[str, str]) -> str | None:
+    """Returns the field that a column sets by its name, "" for none, or None if it is unknown."""
+    target = by_name.get(cell, by_name.get(name))
+    if target is None and len(cell) > MAX_LABEL_LENGTH:
+        return by_name.get(column_key(label_of(cell)))
+    return target
 
 
 def _names(fields: Iterable[ColumnField]) -> dict[str, str]:
@@ -220,53 +308,18 @@ def _names(fields: Iterable[ColumnField]) -> dict[str, str]:
     return {name: field for name, field in names.items() if column_key(name) not in _NAMES} | _NAMES
 
 
-def _mapped(
-    cells: Sequence[str],
-    names: Sequence[str],
-    by_name: Mapping[str, str],
-    column_map: Sequence[str],
-) -> dict[int, tuple[str, ...]]:
-    """Returns the fields of the mapped columns by index. Raises ValidationError."""
-    mapped: dict[int, tuple[str, ...]] = {}
-    for number, entry in enumerate(column_map):
-        path = f"columnMap[{number}]"
-        column, equals, target = entry.rpartition("=")
-        if not equals or not column:
-            raise invalid(path, "INVALID_FORMAT", "must be COLUMN=FIELD")
-        indexes = _indexes(cells, names, column)
-        if not indexes:
-            raise invalid(path, "INVALID_VALUE", f"names a column that is missing: {column}")
-        fields = _fields_of(target.strip(), {**by_name, **_FLAGS})
-        if fields is None:
-            raise invalid(path, "INVALID_VALUE", f"names an unknown field: {target}")
-        mapped |= dict.fromkeys(indexes, fields)
-    return mapped
+def _fields_of(target: str, by_name: Mapping[str, str], *, creates: bool) -> tuple[str, ...] | None:
+    """Returns the fields of a target, or None if one is unknown.
 
-
-def _ignored(cells: Sequence[str], names: Sequence[str], columns: Iterable[str]) -> set[int]:
-    """Returns the indexes of the columns of ignoreColumns. Raises ValidationError."""
-    ignored: set[int] = set()
-    for number, column in enumerate(columns):
-        indexes = _indexes(cells, names, column)
-        if not indexes:
-            text = f"names a column that is missing: {column}"
-            raise invalid(f"ignoreColumns[{number}]", "INVALID_VALUE", text)
-        ignored.update(indexes)
-    return ignored
-
-
-def _indexes(cells: Sequence[str], names: Sequence[str], column: str) -> list[int]:
-    return [i for i, cell in enumerate(cells) if cell == column] or [
-        i for i, name in enumerate(names) if name == column_key(column)
-    ]
-
-
-def _fields_of(target: str, by_name: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Returns the fields of a target, or None if one is unknown."""
+    If unknown columns become custom fields, an unknown target is the label of one.
+    """
     if not target:
         return ()
     full_name = _FULL_NAMES.get(column_key(target))
     if full_name is not None:
         return (full_name,)
     fields = [by_name.get(part) or by_name.get(column_key(part)) for part in target.split("+")]
-    return tuple(field for field in fields if field) if all(fields) else None
+    if all(fields):
+        return tuple(field for field in fields if field)
+    is_new = creates and len(fields) == 1 and column_key(target) not in by_name
+    return (_NEW + label_of(target),) if is_new else None

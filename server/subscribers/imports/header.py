@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...clock import system_clock
 from ...custom_fields.store import ColumnField
 from ...emails import parse_email
+from ...file_columns import column_name, null_key
 from ...texts import column_key
 from ...unrecognized import UnrecognizedCells
 from ..csv_format import CUSTOM_FIELDS
@@ -55,11 +56,16 @@ class Header:
         fields: Iterable[ColumnField],
         options: ColumnOptions = _DEFAULTS,
         now: int | None = None,
+        created: Mapping[int, str] | None = None,
     ) -> None:
-        """Raises ValidationError if a column is unknown, a duplicate, or missing."""
+        """`created` are the custom fields that unknown columns became, by position.
+
+        Raises ValidationError if a column is unknown, a duplicate, or missing.
+        """
         fields = list(fields)
         self.cells = cells
-        self.columns = Columns(cells, fields, options)
+        self.columns = Columns(cells, fields, options, created or {})
+        self._null_keys = options.null_keys
         self.unrecognized = UnrecognizedCells()
         self._rejected: tuple[CsvRow | None, int] = (None, 0)
         preset = self.preset = self.columns.preset
@@ -72,9 +78,12 @@ class Header:
                 **parse_status_map(options.status_map),
             },
             system_clock() if now is None else now,
+            options.date_format,
             tags_are_quoted=preset is not None and preset.tags_are_quoted,
         ) | {
-            CUSTOM_FIELDS + column.key: value_parser(column.key, column.data_type)
+            CUSTOM_FIELDS + column.key: value_parser(
+                column.key, column.data_type, options.date_format
+            )
             for column in fields
         }
         # The last parser of a field takes effect, and is that of the lowest rank.
@@ -103,10 +112,12 @@ class Header:
         for index, field, parse in self._parsers:
             if not (cell := cells[index]) or cell.isspace():
                 continue
+            if self._null_keys and null_key(cell) in self._null_keys:
+                continue
             try:
                 parse(row, unescape_formula(cell) if cell[0] == "'" else cell)
-            except CellError:
-                self._reject(row, index, field, cell)
+            except CellError as error:
+                self._reject(row, index, field, cell, error.hint)
         if row.name or row.display_name:
             row.split_name()
         if self._is_lenient:
@@ -148,19 +159,21 @@ class Header:
             row.faults = [RowFault(field) for field in fields if field not in _OF_OPT_OUTS]
         return ImportRow(line, row, status)
 
-    def _reject(self, row: CsvRow, index: int, field: str, cell: str) -> None:
+    def _reject(self, row: CsvRow, index: int, field: str, cell: str, hint: str | None) -> None:
         """Handles a cell that could not be parsed.
 
         A lenient preset reports and ignores it, unless it can state an opt-out.
         """
         if not self._is_lenient:
             row.faults.append(RowFault(field))
+            if hint is not None:
+                self.unrecognized.add(column_name(self.cells, index), cell, hint)
             return
         # A column that sets several fields is counted once a row.
         rejected, column = self._rejected
         if rejected is not row or column != index:
             self._rejected = row, index
-            self.unrecognized.add(self.cells[index], cell)
+            self.unrecognized.add(self.cells[index], cell, hint)
         if field in _CONSENT:
             row.faults.append(RowFault(field))
 
@@ -177,7 +190,8 @@ class Header:
             ):
                 row.status = Status.UNCONFIRMED
         for index, status in self._marks.columns:
-            if is_mark(cells[index]):
+            cell = cells[index]
+            if is_mark(cell) and null_key(cell) not in self._null_keys:
                 row.opt_out = strictest(row.opt_out, status)
         if row.status is None and not row.is_confirmed:
             row.status = Status.UNCONFIRMED

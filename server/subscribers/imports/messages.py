@@ -9,15 +9,20 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from roster.v1 import subscribers_pb2 as pb
 
 from ...errors import invalid
+from ...file_addresses import unwrap
+from ...file_columns import null_keys
+from ...file_dates import DateFormat, UnknownDate, parse_time
 from ...messages import milliseconds
 from ...tags.rules import distinct, parse_name
 from ...texts import column_key, json_name
 from ...timestamps import is_valid_time
+from ...unrecognized import UnrecognizedCells
 from ..fields import Status
 from ..row_writer import OnConflict, Result
 from ..rules import MAX_REPEATED, ConsentRecord
 from .columns import ColumnOptions, UnknownColumns
 from .consent_record import is_valid_ip, is_valid_source
+from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import BY_NUMBER, ROSTER
 from .rows import ImportRow
@@ -42,6 +47,8 @@ class Options:
             unknown=UnknownColumns(request.unknown_columns) if request.unknown_columns else None,
             status_map=tuple(request.status_map),
             ignored=tuple(request.ignore_columns),
+            date_format=DateFormat(request.date_format) if request.date_format else None,
+            null_keys=null_keys(request.null_tokens),
         )
         self.status_words: dict[str, Status] = COMMON_WORDS | parse_status_map(request.status_map)
         self.is_own_export = self.columns.preset is ROSTER
@@ -56,12 +63,22 @@ class Options:
         self.added_tags = distinct([name for name in names if name is not None])
 
 
-def import_row(line: int, row: pb.ImportSubscriber, now: int, options: Options) -> ImportRow:
+def import_row(
+    line: int,
+    row: pb.ImportSubscriber,
+    now: int,
+    options: Options,
+    unrecognized: UnrecognizedCells,
+) -> ImportRow:
     """Returns a row. Adds a fault to the message for a status, time or consent that is invalid."""
     status = _status(row, options)
+    if "<" in row.email and not (row.first_name or row.last_name):
+        _copy_display_name(row)
     if row.HasField("consent"):
         _copy_consent(row)
     stated: dict[str, Any] = {}
+    if row.faults:
+        stated = _stated_times(row, now, options.columns.date_format, unrecognized)
     for name in _TIMES:
         if row.HasField(name):  # type: ignore[arg-type]
             value: Timestamp = getattr(row, name)
@@ -96,7 +113,7 @@ def _status(row: pb.ImportSubscriber, options: Options) -> Status | None:
         except ValueError:
             row.faults.add(field="status")
     for index, fault in enumerate(row.faults):
-        word = options.status_words.get(column_key(fault.value))
+        word = options.status_words.get(column_key(fault.text))
         if fault.field == "status" and word is not None:
             del row.faults[index]
             return word
@@ -109,6 +126,39 @@ def _copy_consent(row: pb.ImportSubscriber) -> None:
     row.consent_ip = row.consent_ip or row.consent.ip
     if row.consent.HasField("at") and not row.HasField("consent_at"):
         row.consent_at.CopyFrom(row.consent.at)
+
+
+def _copy_display_name(row: pb.ImportSubscriber) -> None:
+    parsed = CsvRow(display_name=unwrap(row.email).name)
+    parsed.split_name()
+    row.first_name, row.last_name = parsed.first_name, parsed.last_name
+
+
+def _stated_times(
+    row: pb.ImportSubscriber,
+    now: int,
+    date_format: DateFormat | None,
+    unrecognized: UnrecognizedCells,
+) -> dict[str, Any]:
+    """Returns the times that the gateway did not recognize, and removes the faults of these."""
+    times = {json_name(name): name for name in _TIMES}
+    stated: dict[str, Any] = {}
+    faults = []
+    for fault in list(row.faults):
+        try:
+            if not fault.text or fault.field not in times:
+                raise UnknownDate
+            time = parse_time(fault.text, date_format, now)
+        except UnknownDate as error:
+            faults.append(fault)
+            if error.hint is not None:
+                unrecognized.add(fault.field, fault.text, error.hint)
+        else:
+            if time is not None:
+                stated[times[fault.field]] = time
+    del row.faults[:]
+    row.faults.extend(faults)
+    return stated
 
 
 def reply_of(rows: Sequence[ImportRow], results: Sequence[Result]) -> pb.ImportSubscribersResponse:

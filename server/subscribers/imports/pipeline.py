@@ -19,16 +19,18 @@ from ...messages import select_results
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...streams import end
+from ...unrecognized import UnrecognizedCells
 from ..filters.expression import FilterExpression
 from ..filters.reading import FilterExpressions
 from ..history import Actor, Source
 from ..row_writer import Result, RowWriter
 from ..rules import Validated
 from ..store import SubscriberStore
-from .dry_run import DryRun
+from .columns import UnknownColumns
+from .dry_run import DryRun, rolled_back
 from .header import Header
 from .messages import Options, import_row, reply_of, summary_message
-from .new_fields import NewFields
+from .new_fields import NewFields, UnknownFields
 from .rows import ImportRow, filtered, validate_import_rows
 from .summary import Summary
 
@@ -66,6 +68,9 @@ class ImportPipeline:
         self._dry_run: DryRun | None = None
         self._header: Header | None = None
         self._new_fields: NewFields | None = None
+        self._unknown_fields: UnknownFields | None = None
+        # In JSON rows.
+        self._unrecognized = UnrecognizedCells()
         self._last_line = 0
         self._summary = Summary()
         # Of the transactions that may still wait or run.
@@ -76,12 +81,16 @@ class ImportPipeline:
     ) -> AsyncGenerator[Batch, None]:
         """Yields the validated rows of each message. Raises ValidationError for the header."""
         async for request in requests:
-            if self._writer is None:
+            is_first = self._writer is None
+            if is_first:
                 self._start(Options(request))
                 self._filter = await self._filters.read(request.filter, request.segment)
             lines = await self._without_header(request)
             # In another thread, so that the event loop and the writer thread do not wait.
-            yield await asyncio.to_thread(self._validated, request, lines)
+            batch = await asyncio.to_thread(self._validated, request, lines)
+            if is_first and self._header is None:
+                await self._check_fields(batch.validated)
+            yield batch
 
     async def writes(self, batches: AsyncIterator[Batch]) -> AsyncGenerator[Write, None]:
         """Starts the transactions that store validated rows, and yields each at once.
@@ -122,15 +131,35 @@ class ImportPipeline:
         self._writer = RowWriter(
             account, options.on_conflict, self._store, by, is_resumed=is_resumed
         )
+        self._unknown_fields = self._new_unknown_fields()
         if options.is_dry_run:
-            self._dry_run = DryRun(
-                self._database, self._writer, options.on_conflict, self._create_fields
-            )
+            self._dry_run = DryRun(self._database, partial(self._stored, self._writer))
+
+    def _new_unknown_fields(self) -> UnknownFields:
+        action = self._options.columns.unknown or UnknownColumns.FAIL
+        return UnknownFields(account_id(), action, may_create=current().email_verified)
+
+    async def _check_fields(self, rows: Sequence[Validated]) -> None:
+        """Raises the error of custom fields that JSON rows would fail to create."""
+        if self._options.columns.unknown is UnknownColumns.CREATE_FIELDS:
+            await rolled_back(self._database, partial(self._new_unknown_fields().resolve, rows))
 
     async def _store_rows(self, writer: RowWriter, rows: Sequence[Validated]) -> list[Result]:
         if self._dry_run is not None:
             return await self._dry_run.run(rows)
-        return await self._database.write(partial(writer.store_rows, rows))
+        return await self._database.write(partial(self._stored, writer, rows))
+
+    def _stored(
+        self, writer: RowWriter, rows: Sequence[Validated], tx: Transaction
+    ) -> list[Result]:
+        """Stores the rows of a transaction, which a dry run rolls back."""
+        if self._dry_run is not None:
+            self._create_fields(tx)
+        if self._header is None and self._unknown_fields is not None:
+            if self._dry_run is not None:
+                self._unknown_fields.create(tx)
+            rows = self._unknown_fields.resolve(rows, tx)
+        return writer.store_rows(rows, tx)
 
     async def _without_header(self, request: pb.ImportSubscribersRequest) -> Sequence[CsvLine]:
         """Returns the lines of a message after the header, which is parsed.
@@ -153,15 +182,16 @@ class ImportPipeline:
         fields = await self._database.read(partial(column_fields, account_id()))
         header = Header(cells, fields, self._options.columns)
         new = self._new_fields = NewFields(account_id(), header.columns, fields)
-        if not new.columns:
+        if not new.by_position:
             return header
-        if not current().email_verified:
+        if new.fields and not current().email_verified:
             raise EmailNotVerified
         if self._dry_run is not None:
             await self._dry_run.run(())
         else:
             await self._database.write(self._create_fields)
-        return Header(cells, [*fields, *new.columns], self._options.columns)
+        columns = [field.column for field in new.fields]
+        return Header(cells, [*fields, *columns], self._options.columns, created=new.by_position)
 
     def _create_fields(self, tx: Transaction) -> None:
         if self._new_fields is not None:
@@ -194,19 +224,25 @@ class ImportPipeline:
         for subscriber in request.subscribers:
             self._last_line += 1
             if self._last_line > after_line:
-                yield import_row(self._last_line, subscriber, now, self._options)
+                yield import_row(
+                    self._last_line, subscriber, now, self._options, self._unrecognized
+                )
 
     def _summary_message(self) -> pb.ImportSummary:
         message = summary_message(self._summary)
         message.dry_run = self._options.is_dry_run
-        header = self._header
-        if header is None:
-            return message
-        if header.preset is not None:
-            message.preset = pb.ImportSubscribersRequest.Preset.ValueType(header.preset.number)
-        message.ignored_columns.extend(header.columns.unknown)
-        if self._new_fields is not None:
-            message.created_fields.extend(field.key for field in self._new_fields.columns)
-        for column, (count, example) in header.unrecognized.by_column.items():
-            message.unrecognized_cells.add(column=column, rows=count, example=example)
+        header, unknown_fields = self._header, self._unknown_fields
+        unrecognized = self._unrecognized
+        if header is not None:
+            unrecognized = header.unrecognized
+            if header.preset is not None:
+                message.preset = pb.ImportSubscribersRequest.Preset.ValueType(header.preset.number)
+            message.ignored_columns.extend(header.columns.ignored)
+            if self._new_fields is not None:
+                message.created_fields.extend(field.key for field in self._new_fields.fields)
+        elif unknown_fields is not None:
+            message.ignored_columns.extend(unknown_fields.ignored)
+            message.created_fields.extend(unknown_fields.created)
+        for column, cells in unrecognized.by_column.items():
+            message.unrecognized_cells.add(column=column, **cells._asdict())
         return message

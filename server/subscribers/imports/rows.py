@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ...file_addresses import parse_file_email
 from ..fields import PROFILE, Status
 from ..filters.evaluation import matches
 from ..filters.expression import FilterExpression
@@ -43,7 +44,7 @@ def validate_import_rows(
             if not text.isprintable():
                 setattr(each.row, name, on_one_line(text))
     return [
-        validate_row(row, tag_sets, status, consent_record)
+        validate_row(row, tag_sets, status, consent_record, parse_file_email)
         for _, row, status, consent_record in rows
     ]
 

@@ -1,20 +1,25 @@
-"""Stores the addresses that a dry run would have created, in a temporary file."""
+"""Stores the rows that a dry run would have stored, in a temporary file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import apsw
+import orjson
 
-from ..fields import Status
+from ...emails import Email
+from ..fields import PROFILE, Status
+from ..rules import NewSubscriber, Validated
 
-_CREATE = "CREATE TABLE seen (email_key TEXT PRIMARY KEY, status INTEGER) WITHOUT ROWID"
-_FIND = "SELECT status FROM seen WHERE email_key = ?"
+_CREATE = "CREATE TABLE seen (email_key TEXT PRIMARY KEY, row BLOB) WITHOUT ROWID"
+_FIND = "SELECT row FROM seen WHERE email_key = ?"
 _ADD = "INSERT OR REPLACE INTO seen VALUES (?, ?)"
+# The results of later rows do not depend on the names.
+_NO_PROFILE = dict.fromkeys(PROFILE, "")
 
 
-class SeenAddresses:
-    """The statuses of addresses. SQLite moves them from memory to a file as they grow.
+class SeenRows:
+    """Rows by address. SQLite moves them from memory to a file as they grow.
 
     The file is deleted with this object.
     """
@@ -23,11 +28,26 @@ class SeenAddresses:
         self._connection = apsw.Connection("")
         self._connection.execute(_CREATE)
 
-    def status(self, email_key: str) -> Status | None:
-        """Returns the status of an address, or None if it was not added."""
-        status = self._connection.execute(_FIND, (email_key,)).get
-        return None if status is None else Status(status)
+    def rows_of(self, rows: Iterable[Validated]) -> list[NewSubscriber]:
+        """Returns the stored rows with the addresses of these rows."""
+        addresses = {row.email.key: row.email for row in rows if isinstance(row, NewSubscriber)}
+        return [found for email in addresses.values() if (found := self._row(email)) is not None]
 
-    def add(self, statuses: Iterable[tuple[str, Status]]) -> None:
+    def _row(self, email: Email) -> NewSubscriber | None:
+        text = self._connection.execute(_FIND, (email.key,)).get
+        if text is None:
+            return None
+        status, has_status, tags, values = orjson.loads(text)
+        return NewSubscriber(
+            email, _NO_PROFILE, Status(status), tags, values, has_status=has_status
+        )
+
+    def add(self, rows: Iterable[NewSubscriber]) -> None:
+        """Stores rows, and replaces those with the same addresses."""
         with self._connection:
-            self._connection.executemany(_ADD, [(key, int(status)) for key, status in statuses])
+            self._connection.executemany(_ADD, [(row.email.key, _text(row)) for row in rows])
+
+
+def _text(row: NewSubscriber) -> bytes:
+    state: Sequence[object] = (int(row.status), row.has_status, row.tags, dict(row.values))
+    return orjson.dumps(state)

@@ -253,8 +253,9 @@ type Row_Fault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// JSON key of the part within the row. Empty for the whole row.
 	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	// The value of the part if it is text, truncated to 320 characters. Otherwise empty.
-	Value         string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Value of the field, if it is a number, or a string of at most 100 characters. An import
+	// reads dates in other forms and more status words from it.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,9 +297,9 @@ func (x *Row_Fault) GetField() string {
 	return ""
 }
 
-func (x *Row_Fault) GetValue() string {
+func (x *Row_Fault) GetText() string {
 	if x != nil {
-		return x.Value
+		return x.Text
 	}
 	return ""
 }
@@ -645,7 +646,8 @@ var (
 	//
 	// optional bool any_case = 50012;
 	E_AnyCase = &file_roster_v1_http_proto_extTypes[19]
-	// For a Timestamp: JSON also accepts a date, which means midnight UTC.
+	// For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
+	// other forms from the faults of the row.
 	//
 	// optional bool date_like = 50013;
 	E_DateLike = &file_roster_v1_http_proto_extTypes[20]
@@ -706,11 +708,11 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\bredirect\x18\x02 \x01(\tR\bredirect\"7\n" +
 	"\aCsvLine\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
-	"\x05cells\x18\x02 \x03(\tR\x05cells\":\n" +
-	"\x03Row\x1a3\n" +
+	"\x05cells\x18\x02 \x03(\tR\x05cells\"8\n" +
+	"\x03Row\x1a1\n" +
 	"\x05Fault\x12\x14\n" +
-	"\x05field\x18\x01 \x01(\tR\x05field\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:R\n" +
+	"\x05field\x18\x01 \x01(\tR\x05field\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text:R\n" +
 	"\x15no_control_characters\x12\x1c.google.protobuf.FileOptions\x18ц\x03 \x01(\bR\x13noControlCharacters:G\n" +
 	"\x0esuccess_status\x12\x1e.google.protobuf.MethodOptions\x18ц\x03 \x01(\x05R\rsuccessStatus:K\n" +
 	"\x06access\x12\x1e.google.protobuf.MethodOptions\x18҆\x03 \x01(\v2\x11.roster.v1.AccessR\x06access:X\n" +

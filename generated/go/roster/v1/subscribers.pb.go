@@ -366,18 +366,23 @@ func (SubscriberHistoryEntry_Source) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22, 1}
 }
 
-// Action for unknown columns.
+// Action for unknown columns and custom fields.
 type UnknownColumns_Action int32
 
 const (
 	// IGNORE if a preset other than ROSTER applies, otherwise FAIL.
 	UnknownColumns_ACTION_UNSPECIFIED UnknownColumns_Action = 0
-	// The import fails, and the error names all unknown columns.
+	// The import fails, and the error names all unknown columns. A row with an unknown custom
+	// field fails alone.
 	UnknownColumns_FAIL UnknownColumns_Action = 1
 	// They are ignored. The summary names them.
 	UnknownColumns_IGNORE UnknownColumns_Action = 2
 	// For each column, a custom field of type TEXT is created, with the name of the column
-	// as its label. The email address of the account must be verified.
+	// as its label. Of a name with more than 80 characters, the middle is left out. Of columns
+	// with the same name, the second one gets the label "NAME 2". Columns without a name are
+	// ignored. For an unknown custom field of a JSON row, a field is created before the first
+	// row with a value is stored, of type NUMBER or BOOLEAN if the value is one, otherwise
+	// TEXT. The email address of the account must be verified.
 	UnknownColumns_CREATE_FIELDS UnknownColumns_Action = 3
 )
 
@@ -424,6 +429,63 @@ func (UnknownColumns_Action) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29, 0}
 }
 
+// Order of the day, the month and the year. Years of two digits are 1970 to 2069.
+type DateFormat_Order int32
+
+const (
+	// Such dates are not accepted, because their order is not known.
+	DateFormat_ORDER_UNSPECIFIED DateFormat_Order = 0
+	// Month, day, year: 12/31/2024.
+	DateFormat_MDY DateFormat_Order = 1
+	// Day, month, year: 31.12.2024.
+	DateFormat_DMY DateFormat_Order = 2
+	// Year, month, day: 24-12-31.
+	DateFormat_YMD DateFormat_Order = 3
+)
+
+// Enum value maps for DateFormat_Order.
+var (
+	DateFormat_Order_name = map[int32]string{
+		0: "ORDER_UNSPECIFIED",
+		1: "MDY",
+		2: "DMY",
+		3: "YMD",
+	}
+	DateFormat_Order_value = map[string]int32{
+		"ORDER_UNSPECIFIED": 0,
+		"MDY":               1,
+		"DMY":               2,
+		"YMD":               3,
+	}
+)
+
+func (x DateFormat_Order) Enum() *DateFormat_Order {
+	p := new(DateFormat_Order)
+	*p = x
+	return p
+}
+
+func (x DateFormat_Order) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DateFormat_Order) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_subscribers_proto_enumTypes[6].Descriptor()
+}
+
+func (DateFormat_Order) Type() protoreflect.EnumType {
+	return &file_roster_v1_subscribers_proto_enumTypes[6]
+}
+
+func (x DateFormat_Order) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DateFormat_Order.Descriptor instead.
+func (DateFormat_Order) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 0}
+}
+
 // Action for a row if a subscriber already has its email address.
 type ImportSubscribersRequest_OnConflict int32
 
@@ -466,11 +528,11 @@ func (x ImportSubscribersRequest_OnConflict) String() string {
 }
 
 func (ImportSubscribersRequest_OnConflict) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[6].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[7].Descriptor()
 }
 
 func (ImportSubscribersRequest_OnConflict) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[6]
+	return &file_roster_v1_subscribers_proto_enumTypes[7]
 }
 
 func (x ImportSubscribersRequest_OnConflict) Number() protoreflect.EnumNumber {
@@ -479,7 +541,7 @@ func (x ImportSubscribersRequest_OnConflict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportSubscribersRequest_OnConflict.Descriptor instead.
 func (ImportSubscribersRequest_OnConflict) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31, 0}
 }
 
 // The service that exported a CSV file. A preset defines its column names, status words,
@@ -570,11 +632,11 @@ func (x ImportSubscribersRequest_Preset) String() string {
 }
 
 func (ImportSubscribersRequest_Preset) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[7].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[8].Descriptor()
 }
 
 func (ImportSubscribersRequest_Preset) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[7]
+	return &file_roster_v1_subscribers_proto_enumTypes[8]
 }
 
 func (x ImportSubscribersRequest_Preset) Number() protoreflect.EnumNumber {
@@ -583,7 +645,7 @@ func (x ImportSubscribersRequest_Preset) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportSubscribersRequest_Preset.Descriptor instead.
 func (ImportSubscribersRequest_Preset) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31, 1}
 }
 
 // Which results an import returns. The summary counts all rows in any case.
@@ -627,11 +689,11 @@ func (x ImportSubscribersRequest_Results) String() string {
 }
 
 func (ImportSubscribersRequest_Results) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[8].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[9].Descriptor()
 }
 
 func (ImportSubscribersRequest_Results) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[8]
+	return &file_roster_v1_subscribers_proto_enumTypes[9]
 }
 
 func (x ImportSubscribersRequest_Results) Number() protoreflect.EnumNumber {
@@ -640,7 +702,7 @@ func (x ImportSubscribersRequest_Results) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportSubscribersRequest_Results.Descriptor instead.
 func (ImportSubscribersRequest_Results) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 2}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31, 2}
 }
 
 // The outcome of one row.
@@ -690,11 +752,11 @@ func (x ImportResult_Outcome) String() string {
 }
 
 func (ImportResult_Outcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[9].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[10].Descriptor()
 }
 
 func (ImportResult_Outcome) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[9]
+	return &file_roster_v1_subscribers_proto_enumTypes[10]
 }
 
 func (x ImportResult_Outcome) Number() protoreflect.EnumNumber {
@@ -703,7 +765,7 @@ func (x ImportResult_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportResult_Outcome.Descriptor instead.
 func (ImportResult_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // The format of an export.
@@ -745,11 +807,11 @@ func (x ExportSubscribersRequest_Format) String() string {
 }
 
 func (ExportSubscribersRequest_Format) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[10].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[11].Descriptor()
 }
 
 func (ExportSubscribersRequest_Format) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[10]
+	return &file_roster_v1_subscribers_proto_enumTypes[11]
 }
 
 func (x ExportSubscribersRequest_Format) Number() protoreflect.EnumNumber {
@@ -758,7 +820,7 @@ func (x ExportSubscribersRequest_Format) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExportSubscribersRequest_Format.Descriptor instead.
 func (ExportSubscribersRequest_Format) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35, 0}
 }
 
 // What the records of an export can contain in addition to the fields of the view.
@@ -795,11 +857,11 @@ func (x ExportSubscribersRequest_Include) String() string {
 }
 
 func (ExportSubscribersRequest_Include) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[11].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[12].Descriptor()
 }
 
 func (ExportSubscribersRequest_Include) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[11]
+	return &file_roster_v1_subscribers_proto_enumTypes[12]
 }
 
 func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
@@ -808,7 +870,7 @@ func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExportSubscribersRequest_Include.Descriptor instead.
 func (ExportSubscribersRequest_Include) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35, 1}
 }
 
 // A recipient of the account's email.
@@ -3013,6 +3075,9 @@ func (x *GetSubscriberPersonalDataResponse) GetNextPageToken() string {
 // changes the status only to a stricter one. The time of the change and of the opt-out are
 // then those of the row. For UNSUBSCRIBED, each of statusChangedAt and unsubscribedAt is the
 // default of the other. All other times and the consent of an existing subscriber stay.
+//
+// In JSON, a time can also have the other forms that lines accept, such as "Jan 2, 2026 3:04 PM"
+// or 1767323045, and numeric dates in the order of date_format.
 type ImportSubscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Email address.
@@ -3200,7 +3265,7 @@ func (x *ImportSubscriber) GetFaults() []*Row_Fault {
 	return nil
 }
 
-// Columns of a CSV file that set no field.
+// Columns of a CSV file that set no field, and custom fields of JSON rows that do not exist.
 type UnknownColumns struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3237,6 +3302,43 @@ func (*UnknownColumns) Descriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
 }
 
+// Numeric dates in files, such as 12/31/2024 or 31.12.24.
+type DateFormat struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DateFormat) Reset() {
+	*x = DateFormat{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DateFormat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DateFormat) ProtoMessage() {}
+
+func (x *DateFormat) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DateFormat.ProtoReflect.Descriptor instead.
+func (*DateFormat) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
+}
+
 // Request message for ImportSubscribers. A part of the import: either subscribers or lines.
 // Each message holds at most 2,000 of them. On gRPC, the options in the first message apply
 // to the whole import.
@@ -3252,7 +3354,10 @@ type ImportSubscribersRequest struct {
 	// ImportSubscriber, name, and custom fields by key or label, with or without the prefix
 	// "customFields.". The columns id and updatedAt are ignored. Tags are separated by commas,
 	// semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
-	// 2026-01-02T03:04:05.000Z or 2026-01-02; without an offset, they are in UTC.
+	// 2026-01-02T03:04:05.000Z or 2026-01-02, in another form with a year of four digits first
+	// or the English name of the month, such as "Fri, 2 Jan 2026 03:04:05 +0000" or "Jan 2, 2026
+	// 3:04 PM", or seconds or milliseconds since 1970. For others, set date_format. Without an
+	// offset, they are in UTC. 0000-00-00, 0001-01-01, 0, NULL and \N are no time.
 	//
 	// An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
 	// stored verbatim, including surrounding whitespace. An apostrophe is removed before a
@@ -3264,8 +3369,12 @@ type ImportSubscribersRequest struct {
 	// of the full name is the other one. For example, "Ann Lee" with the first name "Ann"
 	// sets the last name "Lee"; with the first name "Bob" it sets the last name "Ann Lee".
 	// A row that sets both fails with INVALID_FIELD if the full name has words that are in
-	// neither. An email cell can be "Name <address>"; that name is used only if the row has
-	// no other name.
+	// neither.
+	//
+	// Blanks and invisible characters around an address are removed, and so are quotation marks,
+	// angle brackets, "mailto:", and a semicolon or comma at the end. It can be "Name
+	// <address>"; that name is used only if the row has no other name. This applies to
+	// subscribers too.
 	Lines []*CsvLine `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
 	// Skips all rows up to this line, without a result. To resume an interrupted import,
 	// set it to the line of the last result received. Default: 0.
@@ -3277,21 +3386,24 @@ type ImportSubscribersRequest struct {
 	// Rows, at most 2,000.
 	Subscribers []*ImportSubscriber `protobuf:"bytes,6,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
 	// The service that exported the CSV file. Default: detected from the header. Like
-	// column_map and unknown_columns, ignored if the rows are not lines of CSV, except ROSTER: the
-	// status of a row counts, and its dates do not.
+	// column_map, ignored if the rows are not lines of CSV, except ROSTER: the status of a row
+	// counts, and its dates do not.
 	Preset ImportSubscribersRequest_Preset `protobuf:"varint,7,opt,name=preset,proto3,enum=roster.v1.ImportSubscribersRequest_Preset" json:"preset,omitempty"`
 	// Fields of columns of the CSV file, each as COLUMN=FIELD. They take precedence over those
-	// of the preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
+	// of the preset. COLUMN is the name of a column, or its position: "#3" is the third column.
+	// FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
 	// statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt,
 	// customFields.KEY, or a flag: optedIn is CONFIRMED if true and UNSUBSCRIBED if false, and
 	// optedOut is UNSUBSCRIBED unless it is false. A column whose name looks like consent can
-	// set one of the flags, the status or one of the times, or is listed in ignore_columns. "firstName+lastName" is a full name, as name; "lastName+firstName" is
+	// set one of the flags, the status or one of the times, or is listed in ignore_columns.
+	// "firstName+lastName" is a full name, as name; "lastName+firstName" is
 	// one that begins with the last name. Other fields can be combined with a plus sign too:
 	// the cell sets all of them. An empty FIELD ignores the column. Several columns can be
-	// mapped to tags. At most 200.
+	// mapped to tags. With CREATE_FIELDS, FIELD can also be the label of a new custom field. At
+	// most 200.
 	ColumnMap []string `protobuf:"bytes,8,rep,name=column_map,json=columnMap,proto3" json:"column_map,omitempty"`
-	// Action for unknown columns of the CSV file. Default: FAIL, but IGNORE if a preset other
-	// than ROSTER applies.
+	// Action for unknown columns of the CSV file, and for unknown custom fields of subscribers.
+	// Default: FAIL, but IGNORE if a preset other than ROSTER applies.
 	UnknownColumns UnknownColumns_Action `protobuf:"varint,9,opt,name=unknown_columns,json=unknownColumns,proto3,enum=roster.v1.UnknownColumns_Action" json:"unknown_columns,omitempty"`
 	// Tags to add to every subscriber that is created or updated. At most 100.
 	AddTags []string `protobuf:"bytes,10,rep,name=add_tags,json=addTags,proto3" json:"add_tags,omitempty"`
@@ -3318,13 +3430,19 @@ type ImportSubscribersRequest struct {
 	StatusMap []string `protobuf:"bytes,15,rep,name=status_map,json=statusMap,proto3" json:"status_map,omitempty"`
 	// Columns of the CSV file to ignore, even if their names look like consent. At most 200.
 	IgnoreColumns []string `protobuf:"bytes,16,rep,name=ignore_columns,json=ignoreColumns,proto3" json:"ignore_columns,omitempty"`
+	// Order of the day, the month and the year in numeric dates. Default: such dates are not
+	// accepted, also if the day is greater than 12.
+	DateFormat DateFormat_Order `protobuf:"varint,17,opt,name=date_format,json=dateFormat,proto3,enum=roster.v1.DateFormat_Order" json:"date_format,omitempty"`
+	// Cells of the CSV file that have no value, such as NULL or n/a, compared without regard to
+	// case and surrounding whitespace. Default: none. At most 20.
+	NullTokens    []string `protobuf:"bytes,18,rep,name=null_tokens,json=nullTokens,proto3" json:"null_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ImportSubscribersRequest) Reset() {
 	*x = ImportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3336,7 +3454,7 @@ func (x *ImportSubscribersRequest) String() string {
 func (*ImportSubscribersRequest) ProtoMessage() {}
 
 func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3349,7 +3467,7 @@ func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ImportSubscribersRequest) GetOnConflict() ImportSubscribersRequest_OnConflict {
@@ -3464,6 +3582,20 @@ func (x *ImportSubscribersRequest) GetIgnoreColumns() []string {
 	return nil
 }
 
+func (x *ImportSubscribersRequest) GetDateFormat() DateFormat_Order {
+	if x != nil {
+		return x.DateFormat
+	}
+	return DateFormat_ORDER_UNSPECIFIED
+}
+
+func (x *ImportSubscribersRequest) GetNullTokens() []string {
+	if x != nil {
+		return x.NullTokens
+	}
+	return nil
+}
+
 // The result of one row.
 type ImportResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3475,8 +3607,8 @@ type ImportResult struct {
 	// Identifier of the subscriber. Empty if the row failed or was filtered, if the address is
 	// suppressed, and of a subscriber that a dry run would create.
 	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
-	// Email address of the row as sent, truncated to 320 characters. Empty if it was not a
-	// string.
+	// Email address of the row as sent, truncated to 320 characters. Of a CSV cell with a name, the
+	// address only. Empty if it was not a string.
 	Email string `protobuf:"bytes,4,opt,name=email,proto3" json:"email,omitempty"`
 	// Why the row failed, or FILTERED. Otherwise absent.
 	Reason *BulkFailure_Reason `protobuf:"varint,5,opt,name=reason,proto3,enum=roster.v1.BulkFailure_Reason,oneof" json:"reason,omitempty"`
@@ -3495,7 +3627,7 @@ type ImportResult struct {
 
 func (x *ImportResult) Reset() {
 	*x = ImportResult{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3507,7 +3639,7 @@ func (x *ImportResult) String() string {
 func (*ImportResult) ProtoMessage() {}
 
 func (x *ImportResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3520,7 +3652,7 @@ func (x *ImportResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResult.ProtoReflect.Descriptor instead.
 func (*ImportResult) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ImportResult) GetLine() int32 {
@@ -3598,12 +3730,14 @@ type ImportSummary struct {
 	StatusesKept int32 `protobuf:"varint,7,opt,name=statuses_kept,json=statusesKept,proto3" json:"statuses_kept,omitempty"`
 	// The preset that was applied. Absent without one.
 	Preset *ImportSubscribersRequest_Preset `protobuf:"varint,8,opt,name=preset,proto3,enum=roster.v1.ImportSubscribersRequest_Preset,oneof" json:"preset,omitempty"`
-	// Names of the columns that were ignored.
+	// Names of the columns, or of the custom fields of JSON rows, that were ignored. A column
+	// without a name is its position, such as #3.
 	IgnoredColumns []string `protobuf:"bytes,9,rep,name=ignored_columns,json=ignoredColumns,proto3" json:"ignored_columns,omitempty"`
 	// Keys of the custom fields that were created.
 	CreatedFields []string `protobuf:"bytes,10,rep,name=created_fields,json=createdFields,proto3" json:"created_fields,omitempty"`
-	// Cells with a value that the preset does not define. Such a date is not stored. A row with
-	// such a status or flag fails.
+	// Cells with a value that the preset does not define, and dates in an unknown form. With a
+	// preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
+	// with such a status or flag.
 	UnrecognizedCells []*ImportSummary_UnrecognizedCells `protobuf:"bytes,11,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
 	// Whether this was a dry run, which stores nothing.
 	DryRun bool `protobuf:"varint,12,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
@@ -3615,7 +3749,7 @@ type ImportSummary struct {
 
 func (x *ImportSummary) Reset() {
 	*x = ImportSummary{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3627,7 +3761,7 @@ func (x *ImportSummary) String() string {
 func (*ImportSummary) ProtoMessage() {}
 
 func (x *ImportSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3640,7 +3774,7 @@ func (x *ImportSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSummary.ProtoReflect.Descriptor instead.
 func (*ImportSummary) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ImportSummary) GetCreated() int32 {
@@ -3748,7 +3882,7 @@ type ImportSubscribersResponse struct {
 
 func (x *ImportSubscribersResponse) Reset() {
 	*x = ImportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3760,7 +3894,7 @@ func (x *ImportSubscribersResponse) String() string {
 func (*ImportSubscribersResponse) ProtoMessage() {}
 
 func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3773,7 +3907,7 @@ func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ImportSubscribersResponse) GetResults() []*ImportResult {
@@ -3828,7 +3962,7 @@ type ExportSubscribersRequest struct {
 
 func (x *ExportSubscribersRequest) Reset() {
 	*x = ExportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3840,7 +3974,7 @@ func (x *ExportSubscribersRequest) String() string {
 func (*ExportSubscribersRequest) ProtoMessage() {}
 
 func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3853,7 +3987,7 @@ func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExportSubscribersRequest) GetFormat() ExportSubscribersRequest_Format {
@@ -3953,7 +4087,7 @@ type ExportSubscribersResponse struct {
 
 func (x *ExportSubscribersResponse) Reset() {
 	*x = ExportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3965,7 +4099,7 @@ func (x *ExportSubscribersResponse) String() string {
 func (*ExportSubscribersResponse) ProtoMessage() {}
 
 func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3978,7 +4112,7 @@ func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExportSubscribersResponse) GetSubscribers() []*Subscriber {
@@ -4022,7 +4156,7 @@ type DeleteSubscriberRequest struct {
 
 func (x *DeleteSubscriberRequest) Reset() {
 	*x = DeleteSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4034,7 +4168,7 @@ func (x *DeleteSubscriberRequest) String() string {
 func (*DeleteSubscriberRequest) ProtoMessage() {}
 
 func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4047,7 +4181,7 @@ func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{36}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeleteSubscriberRequest) GetId() string {
@@ -4073,7 +4207,7 @@ type DeleteSubscriberResponse struct {
 
 func (x *DeleteSubscriberResponse) Reset() {
 	*x = DeleteSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4085,7 +4219,7 @@ func (x *DeleteSubscriberResponse) String() string {
 func (*DeleteSubscriberResponse) ProtoMessage() {}
 
 func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4098,7 +4232,7 @@ func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{37}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{38}
 }
 
 // Consent of the person to receive mail. Absent if unknown.
@@ -4117,7 +4251,7 @@ type Subscriber_Consent struct {
 
 func (x *Subscriber_Consent) Reset() {
 	*x = Subscriber_Consent{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4263,7 @@ func (x *Subscriber_Consent) String() string {
 func (*Subscriber_Consent) ProtoMessage() {}
 
 func (x *Subscriber_Consent) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4179,7 +4313,7 @@ type SubscriberHistoryEntry_TagChange struct {
 
 func (x *SubscriberHistoryEntry_TagChange) Reset() {
 	*x = SubscriberHistoryEntry_TagChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4191,7 +4325,7 @@ func (x *SubscriberHistoryEntry_TagChange) String() string {
 func (*SubscriberHistoryEntry_TagChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_TagChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4234,7 +4368,7 @@ type SubscriberHistoryEntry_StatusChange struct {
 
 func (x *SubscriberHistoryEntry_StatusChange) Reset() {
 	*x = SubscriberHistoryEntry_StatusChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4246,7 +4380,7 @@ func (x *SubscriberHistoryEntry_StatusChange) String() string {
 func (*SubscriberHistoryEntry_StatusChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_StatusChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4276,22 +4410,24 @@ func (x *SubscriberHistoryEntry_StatusChange) GetToStatus() Subscriber_Status {
 	return Subscriber_STATUS_UNSPECIFIED
 }
 
-// Cells of a column with a value that the preset does not define.
+// Cells of a column with a value that is not known.
 type ImportSummary_UnrecognizedCells struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the column.
+	// Name of the column, or of the field of JSON rows.
 	Column string `protobuf:"bytes,1,opt,name=column,proto3" json:"column,omitempty"`
 	// Number of rows.
 	Rows int32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
 	// The first such cell, truncated to 100 characters.
-	Example       string `protobuf:"bytes,3,opt,name=example,proto3" json:"example,omitempty"`
+	Example string `protobuf:"bytes,3,opt,name=example,proto3" json:"example,omitempty"`
+	// What to do, for dates in an unknown form. Otherwise absent.
+	Hint          *string `protobuf:"bytes,4,opt,name=hint,proto3,oneof" json:"hint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ImportSummary_UnrecognizedCells) Reset() {
 	*x = ImportSummary_UnrecognizedCells{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[41]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4303,7 +4439,7 @@ func (x *ImportSummary_UnrecognizedCells) String() string {
 func (*ImportSummary_UnrecognizedCells) ProtoMessage() {}
 
 func (x *ImportSummary_UnrecognizedCells) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[41]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4316,7 +4452,7 @@ func (x *ImportSummary_UnrecognizedCells) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSummary_UnrecognizedCells.ProtoReflect.Descriptor instead.
 func (*ImportSummary_UnrecognizedCells) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33, 0}
 }
 
 func (x *ImportSummary_UnrecognizedCells) GetColumn() string {
@@ -4336,6 +4472,13 @@ func (x *ImportSummary_UnrecognizedCells) GetRows() int32 {
 func (x *ImportSummary_UnrecognizedCells) GetExample() string {
 	if x != nil {
 		return x.Example
+	}
+	return ""
+}
+
+func (x *ImportSummary_UnrecognizedCells) GetHint() string {
+	if x != nil && x.Hint != nil {
+		return *x.Hint
 	}
 	return ""
 }
@@ -4621,7 +4764,14 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04FAIL\x10\x01\x12\n" +
 	"\n" +
 	"\x06IGNORE\x10\x02\x12\x11\n" +
-	"\rCREATE_FIELDS\x10\x03\"\xea\f\n" +
+	"\rCREATE_FIELDS\x10\x03\"G\n" +
+	"\n" +
+	"DateFormat\"9\n" +
+	"\x05Order\x12\x15\n" +
+	"\x11ORDER_UNSPECIFIED\x10\x00\x12\a\n" +
+	"\x03MDY\x10\x01\x12\a\n" +
+	"\x03DMY\x10\x02\x12\a\n" +
+	"\x03YMD\x10\x03\"\xf9\r\n" +
 	"\x18ImportSubscribersRequest\x12e\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2..roster.v1.ImportSubscribersRequest.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01R\n" +
 	"onConflict\x12=\n" +
@@ -4646,7 +4796,11 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"status_map\x18\x0f \x03(\tB/\xbaH\r\x92\x01\n" +
 	"\x10\xc8\x01\"\x05r\x03\x18\xc8\x01\xaa\xb5\x18\x1b[\"abgemeldet=UNSUBSCRIBED\"]R\tstatusMap\x12J\n" +
 	"\x0eignore_columns\x18\x10 \x03(\tB#\xbaH\r\x92\x01\n" +
-	"\x10\xc8\x01\"\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x0f[\"SMS consent\"]R\rignoreColumns\"I\n" +
+	"\x10\xc8\x01\"\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x0f[\"SMS consent\"]R\rignoreColumns\x12Q\n" +
+	"\vdate_format\x18\x11 \x01(\x0e2\x1b.roster.v1.DateFormat.OrderB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03DMY\xe0\xb5\x18\x01R\n" +
+	"dateFormat\x12:\n" +
+	"\vnull_tokens\x18\x12 \x03(\tB\x19\xbaH\v\x92\x01\b\x10\x14\"\x04r\x02\x18d\xaa\xb5\x18\a[\"n/a\"]R\n" +
+	"nullTokens\"I\n" +
 	"\n" +
 	"OnConflict\x12\x1b\n" +
 	"\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\b\n" +
@@ -4699,7 +4853,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x06FAILED\x10\x04B\t\n" +
 	"\a_reasonB\b\n" +
 	"\x06_fieldB\x0e\n" +
-	"\f_status_kept\"\xa1\b\n" +
+	"\f_status_kept\"\xec\b\n" +
 	"\rImportSummary\x12\"\n" +
 	"\acreated\x18\x01 \x01(\x05B\b\xaa\xb5\x18\x041200R\acreated\x12\x1f\n" +
 	"\aupdated\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x010R\aupdated\x12\x1f\n" +
@@ -4714,13 +4868,15 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	" \x03(\tB\f\xaa\xb5\x18\b[\"town\"]R\rcreatedFields\x12Y\n" +
 	"\x12unrecognized_cells\x18\v \x03(\v2*.roster.v1.ImportSummary.UnrecognizedCellsR\x11unrecognizedCells\x12\"\n" +
 	"\adry_run\x18\f \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12<\n" +
-	"\x17rows_with_dropped_cells\x18\r \x01(\x05B\x05\xaa\xb5\x18\x010R\x14rowsWithDroppedCells\x1ax\n" +
+	"\x17rows_with_dropped_cells\x18\r \x01(\x05B\x05\xaa\xb5\x18\x010R\x14rowsWithDroppedCells\x1a\xc2\x01\n" +
 	"\x11UnrecognizedCells\x12\"\n" +
 	"\x06column\x18\x01 \x01(\tB\n" +
 	"\xaa\xb5\x18\x06StatusR\x06column\x12\x19\n" +
 	"\x04rows\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x013R\x04rows\x12$\n" +
 	"\aexample\x18\x03 \x01(\tB\n" +
-	"\xaa\xb5\x18\x06pausedR\aexample\x1a:\n" +
+	"\xaa\xb5\x18\x06pausedR\aexample\x12?\n" +
+	"\x04hint\x18\x04 \x01(\tB&\xaa\xb5\x18\"Set dateFormat to MDY, DMY or YMD.H\x00R\x04hint\x88\x01\x01B\a\n" +
+	"\x05_hint\x1a:\n" +
 	"\fReasonsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1a;\n" +
@@ -4802,8 +4958,8 @@ func file_roster_v1_subscribers_proto_rawDescGZIP() []byte {
 	return file_roster_v1_subscribers_proto_rawDescData
 }
 
-var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
+var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_roster_v1_subscribers_proto_goTypes = []any{
 	(Subscriber_Status)(0),                      // 0: roster.v1.Subscriber.Status
 	(Subscriber_View)(0),                        // 1: roster.v1.Subscriber.View
@@ -4811,189 +4967,192 @@ var file_roster_v1_subscribers_proto_goTypes = []any{
 	(SubscriberHistoryEntry_Type)(0),            // 3: roster.v1.SubscriberHistoryEntry.Type
 	(SubscriberHistoryEntry_Source)(0),          // 4: roster.v1.SubscriberHistoryEntry.Source
 	(UnknownColumns_Action)(0),                  // 5: roster.v1.UnknownColumns.Action
-	(ImportSubscribersRequest_OnConflict)(0),    // 6: roster.v1.ImportSubscribersRequest.OnConflict
-	(ImportSubscribersRequest_Preset)(0),        // 7: roster.v1.ImportSubscribersRequest.Preset
-	(ImportSubscribersRequest_Results)(0),       // 8: roster.v1.ImportSubscribersRequest.Results
-	(ImportResult_Outcome)(0),                   // 9: roster.v1.ImportResult.Outcome
-	(ExportSubscribersRequest_Format)(0),        // 10: roster.v1.ExportSubscribersRequest.Format
-	(ExportSubscribersRequest_Include)(0),       // 11: roster.v1.ExportSubscribersRequest.Include
-	(*Subscriber)(nil),                          // 12: roster.v1.Subscriber
-	(*CreateSubscriberRequest)(nil),             // 13: roster.v1.CreateSubscriberRequest
-	(*CreateSubscriberResponse)(nil),            // 14: roster.v1.CreateSubscriberResponse
-	(*BulkSubscriber)(nil),                      // 15: roster.v1.BulkSubscriber
-	(*BulkCreateSubscribersRequest)(nil),        // 16: roster.v1.BulkCreateSubscribersRequest
-	(*BulkResult)(nil),                          // 17: roster.v1.BulkResult
-	(*BulkFailure)(nil),                         // 18: roster.v1.BulkFailure
-	(*BulkCreateSubscribersResponse)(nil),       // 19: roster.v1.BulkCreateSubscribersResponse
-	(*GetSubscriberRequest)(nil),                // 20: roster.v1.GetSubscriberRequest
-	(*GetSubscriberResponse)(nil),               // 21: roster.v1.GetSubscriberResponse
-	(*BatchGetSubscribersRequest)(nil),          // 22: roster.v1.BatchGetSubscribersRequest
-	(*BatchGetSubscribersResponse)(nil),         // 23: roster.v1.BatchGetSubscribersResponse
-	(*ListSubscribersRequest)(nil),              // 24: roster.v1.ListSubscribersRequest
-	(*ListSubscribersResponse)(nil),             // 25: roster.v1.ListSubscribersResponse
-	(*UpdateSubscriberRequest)(nil),             // 26: roster.v1.UpdateSubscriberRequest
-	(*UpdateSubscriberResponse)(nil),            // 27: roster.v1.UpdateSubscriberResponse
-	(*ChangeSubscriberStatusRequest)(nil),       // 28: roster.v1.ChangeSubscriberStatusRequest
-	(*ChangeSubscriberStatusResponse)(nil),      // 29: roster.v1.ChangeSubscriberStatusResponse
-	(*AddSubscriberTagsRequest)(nil),            // 30: roster.v1.AddSubscriberTagsRequest
-	(*AddSubscriberTagsResponse)(nil),           // 31: roster.v1.AddSubscriberTagsResponse
-	(*RemoveSubscriberTagsRequest)(nil),         // 32: roster.v1.RemoveSubscriberTagsRequest
-	(*RemoveSubscriberTagsResponse)(nil),        // 33: roster.v1.RemoveSubscriberTagsResponse
-	(*SubscriberHistoryEntry)(nil),              // 34: roster.v1.SubscriberHistoryEntry
-	(*ListSubscriberHistoryRequest)(nil),        // 35: roster.v1.ListSubscriberHistoryRequest
-	(*ListSubscriberHistoryResponse)(nil),       // 36: roster.v1.ListSubscriberHistoryResponse
-	(*PersonalDelivery)(nil),                    // 37: roster.v1.PersonalDelivery
-	(*GetSubscriberPersonalDataRequest)(nil),    // 38: roster.v1.GetSubscriberPersonalDataRequest
-	(*GetSubscriberPersonalDataResponse)(nil),   // 39: roster.v1.GetSubscriberPersonalDataResponse
-	(*ImportSubscriber)(nil),                    // 40: roster.v1.ImportSubscriber
-	(*UnknownColumns)(nil),                      // 41: roster.v1.UnknownColumns
-	(*ImportSubscribersRequest)(nil),            // 42: roster.v1.ImportSubscribersRequest
-	(*ImportResult)(nil),                        // 43: roster.v1.ImportResult
-	(*ImportSummary)(nil),                       // 44: roster.v1.ImportSummary
-	(*ImportSubscribersResponse)(nil),           // 45: roster.v1.ImportSubscribersResponse
-	(*ExportSubscribersRequest)(nil),            // 46: roster.v1.ExportSubscribersRequest
-	(*ExportSubscribersResponse)(nil),           // 47: roster.v1.ExportSubscribersResponse
-	(*DeleteSubscriberRequest)(nil),             // 48: roster.v1.DeleteSubscriberRequest
-	(*DeleteSubscriberResponse)(nil),            // 49: roster.v1.DeleteSubscriberResponse
-	(*Subscriber_Consent)(nil),                  // 50: roster.v1.Subscriber.Consent
-	(*SubscriberHistoryEntry_TagChange)(nil),    // 51: roster.v1.SubscriberHistoryEntry.TagChange
-	(*SubscriberHistoryEntry_StatusChange)(nil), // 52: roster.v1.SubscriberHistoryEntry.StatusChange
-	(*ImportSummary_UnrecognizedCells)(nil),     // 53: roster.v1.ImportSummary.UnrecognizedCells
-	nil,                                         // 54: roster.v1.ImportSummary.ReasonsEntry
-	nil,                                         // 55: roster.v1.ImportSummary.StatusesEntry
-	(*timestamppb.Timestamp)(nil),               // 56: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),                     // 57: google.protobuf.Struct
-	(*Row_Fault)(nil),                           // 58: roster.v1.Row.Fault
-	(*fieldmaskpb.FieldMask)(nil),               // 59: google.protobuf.FieldMask
-	(*WebhookDelivery)(nil),                     // 60: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),                      // 61: roster.v1.WebhookAttempt
-	(*Event)(nil),                               // 62: roster.v1.Event
-	(*CsvLine)(nil),                             // 63: roster.v1.CsvLine
+	(DateFormat_Order)(0),                       // 6: roster.v1.DateFormat.Order
+	(ImportSubscribersRequest_OnConflict)(0),    // 7: roster.v1.ImportSubscribersRequest.OnConflict
+	(ImportSubscribersRequest_Preset)(0),        // 8: roster.v1.ImportSubscribersRequest.Preset
+	(ImportSubscribersRequest_Results)(0),       // 9: roster.v1.ImportSubscribersRequest.Results
+	(ImportResult_Outcome)(0),                   // 10: roster.v1.ImportResult.Outcome
+	(ExportSubscribersRequest_Format)(0),        // 11: roster.v1.ExportSubscribersRequest.Format
+	(ExportSubscribersRequest_Include)(0),       // 12: roster.v1.ExportSubscribersRequest.Include
+	(*Subscriber)(nil),                          // 13: roster.v1.Subscriber
+	(*CreateSubscriberRequest)(nil),             // 14: roster.v1.CreateSubscriberRequest
+	(*CreateSubscriberResponse)(nil),            // 15: roster.v1.CreateSubscriberResponse
+	(*BulkSubscriber)(nil),                      // 16: roster.v1.BulkSubscriber
+	(*BulkCreateSubscribersRequest)(nil),        // 17: roster.v1.BulkCreateSubscribersRequest
+	(*BulkResult)(nil),                          // 18: roster.v1.BulkResult
+	(*BulkFailure)(nil),                         // 19: roster.v1.BulkFailure
+	(*BulkCreateSubscribersResponse)(nil),       // 20: roster.v1.BulkCreateSubscribersResponse
+	(*GetSubscriberRequest)(nil),                // 21: roster.v1.GetSubscriberRequest
+	(*GetSubscriberResponse)(nil),               // 22: roster.v1.GetSubscriberResponse
+	(*BatchGetSubscribersRequest)(nil),          // 23: roster.v1.BatchGetSubscribersRequest
+	(*BatchGetSubscribersResponse)(nil),         // 24: roster.v1.BatchGetSubscribersResponse
+	(*ListSubscribersRequest)(nil),              // 25: roster.v1.ListSubscribersRequest
+	(*ListSubscribersResponse)(nil),             // 26: roster.v1.ListSubscribersResponse
+	(*UpdateSubscriberRequest)(nil),             // 27: roster.v1.UpdateSubscriberRequest
+	(*UpdateSubscriberResponse)(nil),            // 28: roster.v1.UpdateSubscriberResponse
+	(*ChangeSubscriberStatusRequest)(nil),       // 29: roster.v1.ChangeSubscriberStatusRequest
+	(*ChangeSubscriberStatusResponse)(nil),      // 30: roster.v1.ChangeSubscriberStatusResponse
+	(*AddSubscriberTagsRequest)(nil),            // 31: roster.v1.AddSubscriberTagsRequest
+	(*AddSubscriberTagsResponse)(nil),           // 32: roster.v1.AddSubscriberTagsResponse
+	(*RemoveSubscriberTagsRequest)(nil),         // 33: roster.v1.RemoveSubscriberTagsRequest
+	(*RemoveSubscriberTagsResponse)(nil),        // 34: roster.v1.RemoveSubscriberTagsResponse
+	(*SubscriberHistoryEntry)(nil),              // 35: roster.v1.SubscriberHistoryEntry
+	(*ListSubscriberHistoryRequest)(nil),        // 36: roster.v1.ListSubscriberHistoryRequest
+	(*ListSubscriberHistoryResponse)(nil),       // 37: roster.v1.ListSubscriberHistoryResponse
+	(*PersonalDelivery)(nil),                    // 38: roster.v1.PersonalDelivery
+	(*GetSubscriberPersonalDataRequest)(nil),    // 39: roster.v1.GetSubscriberPersonalDataRequest
+	(*GetSubscriberPersonalDataResponse)(nil),   // 40: roster.v1.GetSubscriberPersonalDataResponse
+	(*ImportSubscriber)(nil),                    // 41: roster.v1.ImportSubscriber
+	(*UnknownColumns)(nil),                      // 42: roster.v1.UnknownColumns
+	(*DateFormat)(nil),                          // 43: roster.v1.DateFormat
+	(*ImportSubscribersRequest)(nil),            // 44: roster.v1.ImportSubscribersRequest
+	(*ImportResult)(nil),                        // 45: roster.v1.ImportResult
+	(*ImportSummary)(nil),                       // 46: roster.v1.ImportSummary
+	(*ImportSubscribersResponse)(nil),           // 47: roster.v1.ImportSubscribersResponse
+	(*ExportSubscribersRequest)(nil),            // 48: roster.v1.ExportSubscribersRequest
+	(*ExportSubscribersResponse)(nil),           // 49: roster.v1.ExportSubscribersResponse
+	(*DeleteSubscriberRequest)(nil),             // 50: roster.v1.DeleteSubscriberRequest
+	(*DeleteSubscriberResponse)(nil),            // 51: roster.v1.DeleteSubscriberResponse
+	(*Subscriber_Consent)(nil),                  // 52: roster.v1.Subscriber.Consent
+	(*SubscriberHistoryEntry_TagChange)(nil),    // 53: roster.v1.SubscriberHistoryEntry.TagChange
+	(*SubscriberHistoryEntry_StatusChange)(nil), // 54: roster.v1.SubscriberHistoryEntry.StatusChange
+	(*ImportSummary_UnrecognizedCells)(nil),     // 55: roster.v1.ImportSummary.UnrecognizedCells
+	nil,                                         // 56: roster.v1.ImportSummary.ReasonsEntry
+	nil,                                         // 57: roster.v1.ImportSummary.StatusesEntry
+	(*timestamppb.Timestamp)(nil),               // 58: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),                     // 59: google.protobuf.Struct
+	(*Row_Fault)(nil),                           // 60: roster.v1.Row.Fault
+	(*fieldmaskpb.FieldMask)(nil),               // 61: google.protobuf.FieldMask
+	(*WebhookDelivery)(nil),                     // 62: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),                      // 63: roster.v1.WebhookAttempt
+	(*Event)(nil),                               // 64: roster.v1.Event
+	(*CsvLine)(nil),                             // 65: roster.v1.CsvLine
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,   // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
-	56,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
-	57,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
-	56,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
-	56,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	56,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	56,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	50,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	57,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	12,  // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	57,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	58,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
-	15,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
-	6,   // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	9,   // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	58,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
+	59,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
+	58,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
+	58,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	58,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	58,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	52,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	59,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	13,  // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	59,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	60,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
+	16,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
+	7,   // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
+	10,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.ImportResult.Outcome
 	2,   // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.BulkFailure.Reason
 	2,   // 16: roster.v1.BulkFailure.reason:type_name -> roster.v1.BulkFailure.Reason
-	18,  // 17: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
-	17,  // 18: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
+	19,  // 17: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
+	18,  // 18: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
 	1,   // 19: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
-	59,  // 20: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
-	12,  // 21: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	61,  // 20: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
+	13,  // 21: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	1,   // 22: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	12,  // 23: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	13,  // 23: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
 	0,   // 24: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	56,  // 25: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	56,  // 26: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	56,  // 27: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	56,  // 28: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	58,  // 25: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	58,  // 26: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	58,  // 27: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	58,  // 28: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
 	1,   // 29: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	59,  // 30: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
-	12,  // 31: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	59,  // 32: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	57,  // 33: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	12,  // 34: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	61,  // 30: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
+	13,  // 31: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	61,  // 32: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	59,  // 33: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	13,  // 34: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	0,   // 35: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	12,  // 36: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	12,  // 37: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	12,  // 38: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	13,  // 36: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	13,  // 37: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	13,  // 38: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
 	3,   // 39: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
-	56,  // 40: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	58,  // 40: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
 	4,   // 41: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	57,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	57,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	51,  // 44: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	52,  // 45: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	34,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	60,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	61,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	12,  // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	34,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	62,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	37,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	57,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	59,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	59,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	53,  // 44: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	54,  // 45: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	35,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	62,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	63,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	13,  // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	35,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	64,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	38,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	59,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
 	0,   // 54: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	56,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	56,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	56,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	56,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	56,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	50,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	58,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
-	6,   // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	15,  // 63: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
-	63,  // 64: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	40,  // 65: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	7,   // 66: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	58,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	58,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	58,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	58,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	58,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	52,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	60,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	7,   // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
+	16,  // 63: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
+	65,  // 64: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	41,  // 65: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	8,   // 66: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
 	5,   // 67: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	8,   // 68: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
-	9,   // 69: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
-	2,   // 70: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	54,  // 71: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
-	55,  // 72: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	7,   // 73: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	53,  // 74: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	43,  // 75: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	44,  // 76: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	10,  // 77: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	0,   // 78: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	56,  // 79: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	56,  // 80: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	56,  // 81: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	56,  // 82: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 83: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	11,  // 84: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
-	12,  // 85: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	63,  // 86: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	56,  // 87: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 88: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	13,  // 90: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	16,  // 91: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	20,  // 92: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	22,  // 93: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	24,  // 94: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	26,  // 95: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	28,  // 96: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	30,  // 97: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	32,  // 98: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	35,  // 99: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	38,  // 100: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	42,  // 101: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	46,  // 102: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	48,  // 103: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	14,  // 104: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	19,  // 105: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	21,  // 106: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	23,  // 107: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	25,  // 108: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	27,  // 109: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	29,  // 110: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	31,  // 111: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	33,  // 112: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	36,  // 113: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	39,  // 114: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	45,  // 115: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	47,  // 116: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	49,  // 117: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	104, // [104:118] is the sub-list for method output_type
-	90,  // [90:104] is the sub-list for method input_type
-	90,  // [90:90] is the sub-list for extension type_name
-	90,  // [90:90] is the sub-list for extension extendee
-	0,   // [0:90] is the sub-list for field type_name
+	9,   // 68: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
+	6,   // 69: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	10,  // 70: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	2,   // 71: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
+	56,  // 72: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
+	57,  // 73: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	8,   // 74: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	55,  // 75: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
+	45,  // 76: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	46,  // 77: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	11,  // 78: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	0,   // 79: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	58,  // 80: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	58,  // 81: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	58,  // 82: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	58,  // 83: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 84: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	12,  // 85: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
+	13,  // 86: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	65,  // 87: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	58,  // 88: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 90: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	14,  // 91: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	17,  // 92: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	21,  // 93: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	23,  // 94: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	25,  // 95: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	27,  // 96: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	29,  // 97: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	31,  // 98: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	33,  // 99: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	36,  // 100: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	39,  // 101: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	44,  // 102: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	48,  // 103: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	50,  // 104: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	15,  // 105: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	20,  // 106: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	22,  // 107: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	24,  // 108: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	26,  // 109: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	28,  // 110: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	30,  // 111: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	32,  // 112: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	34,  // 113: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	37,  // 114: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	40,  // 115: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	47,  // 116: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	49,  // 117: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	51,  // 118: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	105, // [105:119] is the sub-list for method output_type
+	91,  // [91:105] is the sub-list for method input_type
+	91,  // [91:91] is the sub-list for extension type_name
+	91,  // [91:91] is the sub-list for extension extendee
+	0,   // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -5006,17 +5165,18 @@ func file_roster_v1_subscribers_proto_init() {
 	file_roster_v1_subscribers_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[5].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[22].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[31].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[32].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[38].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[40].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[33].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[39].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[41].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[42].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_subscribers_proto_rawDesc), len(file_roster_v1_subscribers_proto_rawDesc)),
-			NumEnums:      12,
-			NumMessages:   44,
+			NumEnums:      13,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

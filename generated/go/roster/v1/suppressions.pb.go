@@ -638,12 +638,13 @@ func (x *AddSuppressionsResponse) GetOptedOut() int32 {
 // One row of a suppression list.
 type ImportSuppression struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Email address, compared as on creation of a subscriber.
+	// Email address, compared as on creation of a subscriber. What an import of subscribers
+	// removes around an address is removed.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
 	// Why the address is suppressed. Default: the reason of the request.
 	Reason Suppression_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
-	// Time at which the owner opted out. Default: the time of the import, which also replaces a
-	// time in the future.
+	// Time at which the owner opted out, in JSON in the forms that an import of subscribers
+	// accepts. Default: the time of the import, which also replaces a time in the future.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Parts of the row that could not be parsed from JSON. Set by the gateway.
 	Faults        []*Row_Fault `protobuf:"bytes,4,rep,name=faults,proto3" json:"faults,omitempty"`
@@ -717,12 +718,25 @@ type ImportSuppressionsRequest struct {
 	// Rows, at most 2,000 per message.
 	Suppressions []*ImportSuppression `protobuf:"bytes,2,rep,name=suppressions,proto3" json:"suppressions,omitempty"`
 	// Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
+	// The first line is the header. If its first cell is an address, the file has no header, and
+	// the address is in that column. Times and addresses are in the forms that an import of
+	// subscribers accepts.
 	Lines []*CsvLine `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
 	// Character encoding of the body over HTTP, such as windows-1252. Default: that of the
 	// Content-Type header, otherwise UTF-8.
 	Charset string `protobuf:"bytes,4,opt,name=charset,proto3" json:"charset,omitempty"`
 	// Which results are returned, as in ImportSubscribers. Default: ALL.
-	Results       ImportSubscribersRequest_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.ImportSubscribersRequest_Results" json:"results,omitempty"`
+	Results ImportSubscribersRequest_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.ImportSubscribersRequest_Results" json:"results,omitempty"`
+	// Fields of columns of the CSV file, each as COLUMN=FIELD. COLUMN is the name of a column, or
+	// its position: "#3" is the third column. FIELD is email, reason or createdAt. An empty FIELD
+	// ignores the column. At most 200.
+	ColumnMap []string `protobuf:"bytes,5,rep,name=column_map,json=columnMap,proto3" json:"column_map,omitempty"`
+	// Order of the day, the month and the year in numeric dates. Default: such dates are not
+	// accepted.
+	DateFormat DateFormat_Order `protobuf:"varint,6,opt,name=date_format,json=dateFormat,proto3,enum=roster.v1.DateFormat_Order" json:"date_format,omitempty"`
+	// Cells of the CSV file that have no value, such as NULL or n/a, compared without regard to
+	// case and surrounding whitespace. Default: none. At most 20.
+	NullTokens    []string `protobuf:"bytes,7,rep,name=null_tokens,json=nullTokens,proto3" json:"null_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -790,6 +804,27 @@ func (x *ImportSuppressionsRequest) GetResults() ImportSubscribersRequest_Result
 		return x.Results
 	}
 	return ImportSubscribersRequest_RESULTS_UNSPECIFIED
+}
+
+func (x *ImportSuppressionsRequest) GetColumnMap() []string {
+	if x != nil {
+		return x.ColumnMap
+	}
+	return nil
+}
+
+func (x *ImportSuppressionsRequest) GetDateFormat() DateFormat_Order {
+	if x != nil {
+		return x.DateFormat
+	}
+	return DateFormat_ORDER_UNSPECIFIED
+}
+
+func (x *ImportSuppressionsRequest) GetNullTokens() []string {
+	if x != nil {
+		return x.NullTokens
+	}
+	return nil
 }
 
 // The result of one row.
@@ -1173,13 +1208,20 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x0f\xaa\xb5\x18\aBOUNCED\xe0\xb5\x18\x01R\x06reason\x12[\n" +
 	"\n" +
 	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182024-03-01T00:00:00.000Z\xe8\xb5\x18\x01R\tcreatedAt\x122\n" +
-	"\x06faults\x18\x04 \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\r\x8a\xb5\x18\temailHash\"\xdc\x03\n" +
+	"\x06faults\x18\x04 \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\r\x8a\xb5\x18\temailHash\"\xac\x05\n" +
 	"\x19ImportSuppressionsRequest\x12O\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x18\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\fUNSUBSCRIBEDR\x06reason\x12P\n" +
 	"\fsuppressions\x18\x02 \x03(\v2\x1c.roster.v1.ImportSuppressionB\x0e\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03R\fsuppressions\x12\x88\x01\n" +
 	"\x05lines\x18\x03 \x03(\v2\x12.roster.v1.CsvLineB^\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03\xaa\xb5\x18L[{\"cells\": [\"email\", \"reason\"]}, {\"cells\": [\"gone@example.com\", \"BOUNCED\"]}]R\x05lines\x12.\n" +
 	"\acharset\x18\x04 \x01(\tB\x14\xaa\xb5\x18\fwindows-1252ص\x18\x01R\acharset\x12a\n" +
-	"\aresults\x18\x0e \x01(\x0e2+.roster.v1.ImportSubscribersRequest.ResultsB\x1a\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\xe0\xb5\x18\x01\x90\xb6\x18\x01R\aresults\"\xe9\x02\n" +
+	"\aresults\x18\x0e \x01(\x0e2+.roster.v1.ImportSubscribersRequest.ResultsB\x1a\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\xe0\xb5\x18\x01\x90\xb6\x18\x01R\aresults\x12?\n" +
+	"\n" +
+	"column_map\x18\x05 \x03(\tB \xbaH\r\x92\x01\n" +
+	"\x10\xc8\x01\"\x05r\x03\x18\xf4\x03\xaa\xb5\x18\f[\"#1=email\"]R\tcolumnMap\x12Q\n" +
+	"\vdate_format\x18\x06 \x01(\x0e2\x1b.roster.v1.DateFormat.OrderB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03DMY\xe0\xb5\x18\x01R\n" +
+	"dateFormat\x12:\n" +
+	"\vnull_tokens\x18\a \x03(\tB\x19\xbaH\v\x92\x01\b\x10\x14\"\x04r\x02\x18d\xaa\xb5\x18\a[\"n/a\"]R\n" +
+	"nullTokens\"\xe9\x02\n" +
 	"\x17ImportSuppressionResult\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12O\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2*.roster.v1.ImportSuppressionResult.OutcomeB\t\xaa\xb5\x18\x05ADDEDR\aoutcome\x12*\n" +
@@ -1262,9 +1304,10 @@ var file_roster_v1_suppressions_proto_goTypes = []any{
 	(*Row_Fault)(nil),                       // 19: roster.v1.Row.Fault
 	(*CsvLine)(nil),                         // 20: roster.v1.CsvLine
 	(ImportSubscribersRequest_Results)(0),   // 21: roster.v1.ImportSubscribersRequest.Results
-	(BulkFailure_Reason)(0),                 // 22: roster.v1.BulkFailure.Reason
-	(*ImportSummary_UnrecognizedCells)(nil), // 23: roster.v1.ImportSummary.UnrecognizedCells
-	(ExportSubscribersRequest_Format)(0),    // 24: roster.v1.ExportSubscribersRequest.Format
+	(DateFormat_Order)(0),                   // 22: roster.v1.DateFormat.Order
+	(BulkFailure_Reason)(0),                 // 23: roster.v1.BulkFailure.Reason
+	(*ImportSummary_UnrecognizedCells)(nil), // 24: roster.v1.ImportSummary.UnrecognizedCells
+	(ExportSubscribersRequest_Format)(0),    // 25: roster.v1.ExportSubscribersRequest.Format
 }
 var file_roster_v1_suppressions_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.Suppression.reason:type_name -> roster.v1.Suppression.Reason
@@ -1279,31 +1322,32 @@ var file_roster_v1_suppressions_proto_depIdxs = []int32{
 	11, // 9: roster.v1.ImportSuppressionsRequest.suppressions:type_name -> roster.v1.ImportSuppression
 	20, // 10: roster.v1.ImportSuppressionsRequest.lines:type_name -> roster.v1.CsvLine
 	21, // 11: roster.v1.ImportSuppressionsRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
-	1,  // 12: roster.v1.ImportSuppressionResult.outcome:type_name -> roster.v1.ImportSuppressionResult.Outcome
-	22, // 13: roster.v1.ImportSuppressionResult.failure:type_name -> roster.v1.BulkFailure.Reason
-	23, // 14: roster.v1.ImportSuppressionsSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	13, // 15: roster.v1.ImportSuppressionsResponse.results:type_name -> roster.v1.ImportSuppressionResult
-	14, // 16: roster.v1.ImportSuppressionsResponse.summary:type_name -> roster.v1.ImportSuppressionsSummary
-	24, // 17: roster.v1.ExportSuppressionsRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	2,  // 18: roster.v1.ExportSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
-	20, // 19: roster.v1.ExportSuppressionsResponse.lines:type_name -> roster.v1.CsvLine
-	9,  // 20: roster.v1.SuppressionService.AddSuppressions:input_type -> roster.v1.AddSuppressionsRequest
-	12, // 21: roster.v1.SuppressionService.ImportSuppressions:input_type -> roster.v1.ImportSuppressionsRequest
-	16, // 22: roster.v1.SuppressionService.ExportSuppressions:input_type -> roster.v1.ExportSuppressionsRequest
-	3,  // 23: roster.v1.SuppressionService.GetSuppression:input_type -> roster.v1.GetSuppressionRequest
-	5,  // 24: roster.v1.SuppressionService.ListSuppressions:input_type -> roster.v1.ListSuppressionsRequest
-	7,  // 25: roster.v1.SuppressionService.DeleteSuppression:input_type -> roster.v1.DeleteSuppressionRequest
-	10, // 26: roster.v1.SuppressionService.AddSuppressions:output_type -> roster.v1.AddSuppressionsResponse
-	15, // 27: roster.v1.SuppressionService.ImportSuppressions:output_type -> roster.v1.ImportSuppressionsResponse
-	17, // 28: roster.v1.SuppressionService.ExportSuppressions:output_type -> roster.v1.ExportSuppressionsResponse
-	4,  // 29: roster.v1.SuppressionService.GetSuppression:output_type -> roster.v1.GetSuppressionResponse
-	6,  // 30: roster.v1.SuppressionService.ListSuppressions:output_type -> roster.v1.ListSuppressionsResponse
-	8,  // 31: roster.v1.SuppressionService.DeleteSuppression:output_type -> roster.v1.DeleteSuppressionResponse
-	26, // [26:32] is the sub-list for method output_type
-	20, // [20:26] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	22, // 12: roster.v1.ImportSuppressionsRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	1,  // 13: roster.v1.ImportSuppressionResult.outcome:type_name -> roster.v1.ImportSuppressionResult.Outcome
+	23, // 14: roster.v1.ImportSuppressionResult.failure:type_name -> roster.v1.BulkFailure.Reason
+	24, // 15: roster.v1.ImportSuppressionsSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
+	13, // 16: roster.v1.ImportSuppressionsResponse.results:type_name -> roster.v1.ImportSuppressionResult
+	14, // 17: roster.v1.ImportSuppressionsResponse.summary:type_name -> roster.v1.ImportSuppressionsSummary
+	25, // 18: roster.v1.ExportSuppressionsRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	2,  // 19: roster.v1.ExportSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
+	20, // 20: roster.v1.ExportSuppressionsResponse.lines:type_name -> roster.v1.CsvLine
+	9,  // 21: roster.v1.SuppressionService.AddSuppressions:input_type -> roster.v1.AddSuppressionsRequest
+	12, // 22: roster.v1.SuppressionService.ImportSuppressions:input_type -> roster.v1.ImportSuppressionsRequest
+	16, // 23: roster.v1.SuppressionService.ExportSuppressions:input_type -> roster.v1.ExportSuppressionsRequest
+	3,  // 24: roster.v1.SuppressionService.GetSuppression:input_type -> roster.v1.GetSuppressionRequest
+	5,  // 25: roster.v1.SuppressionService.ListSuppressions:input_type -> roster.v1.ListSuppressionsRequest
+	7,  // 26: roster.v1.SuppressionService.DeleteSuppression:input_type -> roster.v1.DeleteSuppressionRequest
+	10, // 27: roster.v1.SuppressionService.AddSuppressions:output_type -> roster.v1.AddSuppressionsResponse
+	15, // 28: roster.v1.SuppressionService.ImportSuppressions:output_type -> roster.v1.ImportSuppressionsResponse
+	17, // 29: roster.v1.SuppressionService.ExportSuppressions:output_type -> roster.v1.ExportSuppressionsResponse
+	4,  // 30: roster.v1.SuppressionService.GetSuppression:output_type -> roster.v1.GetSuppressionResponse
+	6,  // 31: roster.v1.SuppressionService.ListSuppressions:output_type -> roster.v1.ListSuppressionsResponse
+	8,  // 32: roster.v1.SuppressionService.DeleteSuppression:output_type -> roster.v1.DeleteSuppressionResponse
+	27, // [27:33] is the sub-list for method output_type
+	21, // [21:27] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_suppressions_proto_init() }

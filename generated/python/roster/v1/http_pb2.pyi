@@ -138,20 +138,22 @@ class Row(_message.Message):
         DESCRIPTOR: _descriptor.Descriptor
 
         FIELD_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
+        TEXT_FIELD_NUMBER: _builtins.int
         field: _builtins.str
         """JSON key of the part within the row. Empty for the whole row."""
-        value: _builtins.str
-        """The value of the part if it is text, truncated to 320 characters. Otherwise empty."""
+        text: _builtins.str
+        """Value of the field, if it is a number, or a string of at most 100 characters. An import
+        reads dates in other forms and more status words from it.
+        """
         def __init__(
             self,
             *,
             field: _builtins.str = ...,
-            value: _builtins.str = ...,
+            text: _builtins.str = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "value", b"value"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "text", b"text"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -269,7 +271,9 @@ UTF-16 is always converted.
 any_case: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For an enum: JSON and query parameters ignore the letter case of its names."""
 date_like: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
-"""For a Timestamp: JSON also accepts a date, which means midnight UTC."""
+"""For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
+other forms from the faults of the row.
+"""
 in_query: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a field of a request: HTTP reads it from the query, also if the body is the whole
 request.

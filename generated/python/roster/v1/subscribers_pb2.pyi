@@ -1551,6 +1551,9 @@ class ImportSubscriber(_message.Message):
     changes the status only to a stricter one. The time of the change and of the opt-out are
     then those of the row. For UNSUBSCRIBED, each of statusChangedAt and unsubscribedAt is the
     default of the other. All other times and the consent of an existing subscriber stay.
+
+    In JSON, a time can also have the other forms that lines accept, such as "Jan 2, 2026 3:04 PM"
+    or 1767323045, and numeric dates in the order of date_format.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1662,7 +1665,7 @@ Global___ImportSubscriber: _TypeAlias = ImportSubscriber  # noqa: Y015
 
 @_typing.final
 class UnknownColumns(_message.Message):
-    """Columns of a CSV file that set no field."""
+    """Columns of a CSV file that set no field, and custom fields of JSON rows that do not exist."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1675,26 +1678,38 @@ class UnknownColumns(_message.Message):
         ACTION_UNSPECIFIED: UnknownColumns._Action.ValueType  # 0
         """IGNORE if a preset other than ROSTER applies, otherwise FAIL."""
         FAIL: UnknownColumns._Action.ValueType  # 1
-        """The import fails, and the error names all unknown columns."""
+        """The import fails, and the error names all unknown columns. A row with an unknown custom
+        field fails alone.
+        """
         IGNORE: UnknownColumns._Action.ValueType  # 2
         """They are ignored. The summary names them."""
         CREATE_FIELDS: UnknownColumns._Action.ValueType  # 3
         """For each column, a custom field of type TEXT is created, with the name of the column
-        as its label. The email address of the account must be verified.
+        as its label. Of a name with more than 80 characters, the middle is left out. Of columns
+        with the same name, the second one gets the label "NAME 2". Columns without a name are
+        ignored. For an unknown custom field of a JSON row, a field is created before the first
+        row with a value is stored, of type NUMBER or BOOLEAN if the value is one, otherwise
+        TEXT. The email address of the account must be verified.
         """
 
     class Action(_Action, metaclass=_ActionEnumTypeWrapper):
-        """Action for unknown columns."""
+        """Action for unknown columns and custom fields."""
 
     ACTION_UNSPECIFIED: UnknownColumns.Action.ValueType  # 0
     """IGNORE if a preset other than ROSTER applies, otherwise FAIL."""
     FAIL: UnknownColumns.Action.ValueType  # 1
-    """The import fails, and the error names all unknown columns."""
+    """The import fails, and the error names all unknown columns. A row with an unknown custom
+    field fails alone.
+    """
     IGNORE: UnknownColumns.Action.ValueType  # 2
     """They are ignored. The summary names them."""
     CREATE_FIELDS: UnknownColumns.Action.ValueType  # 3
     """For each column, a custom field of type TEXT is created, with the name of the column
-    as its label. The email address of the account must be verified.
+    as its label. Of a name with more than 80 characters, the middle is left out. Of columns
+    with the same name, the second one gets the label "NAME 2". Columns without a name are
+    ignored. For an unknown custom field of a JSON row, a field is created before the first
+    row with a value is stored, of type NUMBER or BOOLEAN if the value is one, otherwise
+    TEXT. The email address of the account must be verified.
     """
 
     def __init__(
@@ -1707,6 +1722,50 @@ class UnknownColumns(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UnknownColumns: _TypeAlias = UnknownColumns  # noqa: Y015
+
+@_typing.final
+class DateFormat(_message.Message):
+    """Numeric dates in files, such as 12/31/2024 or 31.12.24."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Order:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _OrderEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[DateFormat._Order.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        ORDER_UNSPECIFIED: DateFormat._Order.ValueType  # 0
+        """Such dates are not accepted, because their order is not known."""
+        MDY: DateFormat._Order.ValueType  # 1
+        """Month, day, year: 12/31/2024."""
+        DMY: DateFormat._Order.ValueType  # 2
+        """Day, month, year: 31.12.2024."""
+        YMD: DateFormat._Order.ValueType  # 3
+        """Year, month, day: 24-12-31."""
+
+    class Order(_Order, metaclass=_OrderEnumTypeWrapper):
+        """Order of the day, the month and the year. Years of two digits are 1970 to 2069."""
+
+    ORDER_UNSPECIFIED: DateFormat.Order.ValueType  # 0
+    """Such dates are not accepted, because their order is not known."""
+    MDY: DateFormat.Order.ValueType  # 1
+    """Month, day, year: 12/31/2024."""
+    DMY: DateFormat.Order.ValueType  # 2
+    """Day, month, year: 31.12.2024."""
+    YMD: DateFormat.Order.ValueType  # 3
+    """Year, month, day: 24-12-31."""
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DateFormat: _TypeAlias = DateFormat  # noqa: Y015
 
 @_typing.final
 class ImportSubscribersRequest(_message.Message):
@@ -1872,6 +1931,8 @@ class ImportSubscribersRequest(_message.Message):
     RESULTS_FIELD_NUMBER: _builtins.int
     STATUS_MAP_FIELD_NUMBER: _builtins.int
     IGNORE_COLUMNS_FIELD_NUMBER: _builtins.int
+    DATE_FORMAT_FIELD_NUMBER: _builtins.int
+    NULL_TOKENS_FIELD_NUMBER: _builtins.int
     on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
     """Action for a row if a subscriber already has its email address. Default: FAIL."""
     after_line: _builtins.int
@@ -1885,12 +1946,12 @@ class ImportSubscribersRequest(_message.Message):
     """
     preset: Global___ImportSubscribersRequest.Preset.ValueType
     """The service that exported the CSV file. Default: detected from the header. Like
-    column_map and unknown_columns, ignored if the rows are not lines of CSV, except ROSTER: the
-    status of a row counts, and its dates do not.
+    column_map, ignored if the rows are not lines of CSV, except ROSTER: the status of a row
+    counts, and its dates do not.
     """
     unknown_columns: Global___UnknownColumns.Action.ValueType
-    """Action for unknown columns of the CSV file. Default: FAIL, but IGNORE if a preset other
-    than ROSTER applies.
+    """Action for unknown columns of the CSV file, and for unknown custom fields of subscribers.
+    Default: FAIL, but IGNORE if a preset other than ROSTER applies.
     """
     dry_run: _builtins.bool
     """Validates all rows and returns the results and the summary of the import, but stores
@@ -1911,6 +1972,10 @@ class ImportSubscribersRequest(_message.Message):
     file. With ALL, its import ends with REQUEST_TIMEOUT when the unread results fill the
     connection. The error names the last line that was processed.
     """
+    date_format: Global___DateFormat.Order.ValueType
+    """Order of the day, the month and the year in numeric dates. Default: such dates are not
+    accepted, also if the day is greater than 12.
+    """
     @_builtins.property
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkSubscriber]:
         """Rows without a status and times, for clients of earlier versions. At most 2,000. Use
@@ -1924,7 +1989,10 @@ class ImportSubscribersRequest(_message.Message):
         ImportSubscriber, name, and custom fields by key or label, with or without the prefix
         "customFields.". The columns id and updatedAt are ignored. Tags are separated by commas,
         semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
-        2026-01-02T03:04:05.000Z or 2026-01-02; without an offset, they are in UTC.
+        2026-01-02T03:04:05.000Z or 2026-01-02, in another form with a year of four digits first
+        or the English name of the month, such as "Fri, 2 Jan 2026 03:04:05 +0000" or "Jan 2, 2026
+        3:04 PM", or seconds or milliseconds since 1970. For others, set date_format. Without an
+        offset, they are in UTC. 0000-00-00, 0001-01-01, 0, NULL and \\N are no time.
 
         An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
         stored verbatim, including surrounding whitespace. An apostrophe is removed before a
@@ -1936,8 +2004,12 @@ class ImportSubscribersRequest(_message.Message):
         of the full name is the other one. For example, "Ann Lee" with the first name "Ann"
         sets the last name "Lee"; with the first name "Bob" it sets the last name "Ann Lee".
         A row that sets both fails with INVALID_FIELD if the full name has words that are in
-        neither. An email cell can be "Name <address>"; that name is used only if the row has
-        no other name.
+        neither.
+
+        Blanks and invisible characters around an address are removed, and so are quotation marks,
+        angle brackets, "mailto:", and a semicolon or comma at the end. It can be "Name
+        <address>"; that name is used only if the row has no other name. This applies to
+        subscribers too.
         """
 
     @_builtins.property
@@ -1947,14 +2019,17 @@ class ImportSubscribersRequest(_message.Message):
     @_builtins.property
     def column_map(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Fields of columns of the CSV file, each as COLUMN=FIELD. They take precedence over those
-        of the preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
+        of the preset. COLUMN is the name of a column, or its position: "#3" is the third column.
+        FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
         statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt,
         customFields.KEY, or a flag: optedIn is CONFIRMED if true and UNSUBSCRIBED if false, and
         optedOut is UNSUBSCRIBED unless it is false. A column whose name looks like consent can
-        set one of the flags, the status or one of the times, or is listed in ignore_columns. "firstName+lastName" is a full name, as name; "lastName+firstName" is
+        set one of the flags, the status or one of the times, or is listed in ignore_columns.
+        "firstName+lastName" is a full name, as name; "lastName+firstName" is
         one that begins with the last name. Other fields can be combined with a plus sign too:
         the cell sets all of them. An empty FIELD ignores the column. Several columns can be
-        mapped to tags. At most 200.
+        mapped to tags. With CREATE_FIELDS, FIELD can also be the label of a new custom field. At
+        most 200.
         """
 
     @_builtins.property
@@ -1972,6 +2047,12 @@ class ImportSubscribersRequest(_message.Message):
     @_builtins.property
     def ignore_columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Columns of the CSV file to ignore, even if their names look like consent. At most 200."""
+
+    @_builtins.property
+    def null_tokens(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Cells of the CSV file that have no value, such as NULL or n/a, compared without regard to
+        case and surrounding whitespace. Default: none. At most 20.
+        """
 
     def __init__(
         self,
@@ -1992,10 +2073,12 @@ class ImportSubscribersRequest(_message.Message):
         results: Global___ImportSubscribersRequest.Results.ValueType = ...,
         status_map: _abc.Iterable[_builtins.str] | None = ...,
         ignore_columns: _abc.Iterable[_builtins.str] | None = ...,
+        date_format: Global___DateFormat.Order.ValueType = ...,
+        null_tokens: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "on_conflict", b"on_conflict", "preset", b"preset", "results", b"results", "rows", b"rows", "segment", b"segment", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "results", b"results", "rows", b"rows", "segment", b"segment", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2063,8 +2146,8 @@ class ImportResult(_message.Message):
     suppressed, and of a subscriber that a dry run would create.
     """
     email: _builtins.str
-    """Email address of the row as sent, truncated to 320 characters. Empty if it was not a
-    string.
+    """Email address of the row as sent, truncated to 320 characters. Of a CSV cell with a name, the
+    address only. Empty if it was not a string.
     """
     reason: Global___BulkFailure.Reason.ValueType
     """Why the row failed, or FILTERED. Otherwise absent."""
@@ -2121,31 +2204,37 @@ class ImportSummary(_message.Message):
 
     @_typing.final
     class UnrecognizedCells(_message.Message):
-        """Cells of a column with a value that the preset does not define."""
+        """Cells of a column with a value that is not known."""
 
         DESCRIPTOR: _descriptor.Descriptor
 
         COLUMN_FIELD_NUMBER: _builtins.int
         ROWS_FIELD_NUMBER: _builtins.int
         EXAMPLE_FIELD_NUMBER: _builtins.int
+        HINT_FIELD_NUMBER: _builtins.int
         column: _builtins.str
-        """Name of the column."""
+        """Name of the column, or of the field of JSON rows."""
         rows: _builtins.int
         """Number of rows."""
         example: _builtins.str
         """The first such cell, truncated to 100 characters."""
+        hint: _builtins.str
+        """What to do, for dates in an unknown form. Otherwise absent."""
         def __init__(
             self,
             *,
             column: _builtins.str = ...,
             rows: _builtins.int = ...,
             example: _builtins.str = ...,
+            hint: _builtins.str | None = ...,
         ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_hint", b"_hint", "hint", b"hint"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["column", b"column", "example", b"example", "rows", b"rows"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_hint", b"_hint", "column", b"column", "example", b"example", "hint", b"hint", "rows", b"rows"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
+        _WhichOneofReturnType__hint: _TypeAlias = _typing.Literal["hint"]  # noqa: Y015
+        _WhichOneofArgType__hint: _TypeAlias = _typing.Literal["_hint", b"_hint"]  # noqa: Y015
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__hint) -> _WhichOneofReturnType__hint | None: ...
 
     @_typing.final
     class ReasonsEntry(_message.Message):
@@ -2226,7 +2315,9 @@ class ImportSummary(_message.Message):
 
     @_builtins.property
     def ignored_columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of the columns that were ignored."""
+        """Names of the columns, or of the custom fields of JSON rows, that were ignored. A column
+        without a name is its position, such as #3.
+        """
 
     @_builtins.property
     def created_fields(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -2234,8 +2325,9 @@ class ImportSummary(_message.Message):
 
     @_builtins.property
     def unrecognized_cells(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportSummary.UnrecognizedCells]:
-        """Cells with a value that the preset does not define. Such a date is not stored. A row with
-        such a status or flag fails.
+        """Cells with a value that the preset does not define, and dates in an unknown form. With a
+        preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
+        with such a status or flag.
         """
 
     def __init__(

@@ -311,13 +311,15 @@ class ImportSuppression(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     FAULTS_FIELD_NUMBER: _builtins.int
     email: _builtins.str
-    """Email address, compared as on creation of a subscriber."""
+    """Email address, compared as on creation of a subscriber. What an import of subscribers
+    removes around an address is removed.
+    """
     reason: Global___Suppression.Reason.ValueType
     """Why the address is suppressed. Default: the reason of the request."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
-        """Time at which the owner opted out. Default: the time of the import, which also replaces a
-        time in the future.
+        """Time at which the owner opted out, in JSON in the forms that an import of subscribers
+        accepts. Default: the time of the import, which also replaces a time in the future.
         """
 
     @_builtins.property
@@ -351,6 +353,9 @@ class ImportSuppressionsRequest(_message.Message):
     LINES_FIELD_NUMBER: _builtins.int
     CHARSET_FIELD_NUMBER: _builtins.int
     RESULTS_FIELD_NUMBER: _builtins.int
+    COLUMN_MAP_FIELD_NUMBER: _builtins.int
+    DATE_FORMAT_FIELD_NUMBER: _builtins.int
+    NULL_TOKENS_FIELD_NUMBER: _builtins.int
     reason: Global___Suppression.Reason.ValueType
     """Why the addresses are suppressed, for rows without a reason. Default: MANUAL."""
     charset: _builtins.str
@@ -359,13 +364,34 @@ class ImportSuppressionsRequest(_message.Message):
     """
     results: _subscribers_pb2.ImportSubscribersRequest.Results.ValueType
     """Which results are returned, as in ImportSubscribers. Default: ALL."""
+    date_format: _subscribers_pb2.DateFormat.Order.ValueType
+    """Order of the day, the month and the year in numeric dates. Default: such dates are not
+    accepted.
+    """
     @_builtins.property
     def suppressions(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportSuppression]:
         """Rows, at most 2,000 per message."""
 
     @_builtins.property
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
-        """Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions."""
+        """Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
+        The first line is the header. If its first cell is an address, the file has no header, and
+        the address is in that column. Times and addresses are in the forms that an import of
+        subscribers accepts.
+        """
+
+    @_builtins.property
+    def column_map(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Fields of columns of the CSV file, each as COLUMN=FIELD. COLUMN is the name of a column, or
+        its position: "#3" is the third column. FIELD is email, reason or createdAt. An empty FIELD
+        ignores the column. At most 200.
+        """
+
+    @_builtins.property
+    def null_tokens(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Cells of the CSV file that have no value, such as NULL or n/a, compared without regard to
+        case and surrounding whitespace. Default: none. At most 20.
+        """
 
     def __init__(
         self,
@@ -375,10 +401,13 @@ class ImportSuppressionsRequest(_message.Message):
         lines: _abc.Iterable[_http_pb2.CsvLine] | None = ...,
         charset: _builtins.str = ...,
         results: _subscribers_pb2.ImportSubscribersRequest.Results.ValueType = ...,
+        column_map: _abc.Iterable[_builtins.str] | None = ...,
+        date_format: _subscribers_pb2.DateFormat.Order.ValueType = ...,
+        null_tokens: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["charset", b"charset", "lines", b"lines", "reason", b"reason", "results", b"results", "suppressions", b"suppressions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "lines", b"lines", "null_tokens", b"null_tokens", "reason", b"reason", "results", b"results", "suppressions", b"suppressions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -143,11 +143,12 @@ export declare type Row_Fault = Message<"roster.v1.Row.Fault"> & {
   field: string;
 
   /**
-   * The value of the part if it is text, truncated to 320 characters. Otherwise empty.
+   * Value of the field, if it is a number, or a string of at most 100 characters. An import
+   * reads dates in other forms and more status words from it.
    *
-   * @generated from field: string value = 2;
+   * @generated from field: string text = 2;
    */
-  value: string;
+  text: string;
 };
 
 /**
@@ -318,7 +319,8 @@ export declare const body_charset: GenExtension<FieldOptions, boolean>;
 export declare const any_case: GenExtension<FieldOptions, boolean>;
 
 /**
- * For a Timestamp: JSON also accepts a date, which means midnight UTC.
+ * For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
+ * other forms from the faults of the row.
  *
  * @generated from extension: bool date_like = 50013;
  */

@@ -1685,6 +1685,9 @@ export declare const GetSubscriberPersonalDataResponseSchema: GenMessage<GetSubs
  * then those of the row. For UNSUBSCRIBED, each of statusChangedAt and unsubscribedAt is the
  * default of the other. All other times and the consent of an existing subscriber stay.
  *
+ * In JSON, a time can also have the other forms that lines accept, such as "Jan 2, 2026 3:04 PM"
+ * or 1767323045, and numeric dates in the order of date_format.
+ *
  * @generated from message roster.v1.ImportSubscriber
  */
 export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
@@ -1815,7 +1818,7 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
 export declare const ImportSubscriberSchema: GenMessage<ImportSubscriber>;
 
 /**
- * Columns of a CSV file that set no field.
+ * Columns of a CSV file that set no field, and custom fields of JSON rows that do not exist.
  *
  * @generated from message roster.v1.UnknownColumns
  */
@@ -1829,7 +1832,7 @@ export declare type UnknownColumns = Message<"roster.v1.UnknownColumns"> & {
 export declare const UnknownColumnsSchema: GenMessage<UnknownColumns>;
 
 /**
- * Action for unknown columns.
+ * Action for unknown columns and custom fields.
  *
  * @generated from enum roster.v1.UnknownColumns.Action
  */
@@ -1842,7 +1845,8 @@ export enum UnknownColumns_Action {
   ACTION_UNSPECIFIED = 0,
 
   /**
-   * The import fails, and the error names all unknown columns.
+   * The import fails, and the error names all unknown columns. A row with an unknown custom
+   * field fails alone.
    *
    * @generated from enum value: FAIL = 1;
    */
@@ -1857,7 +1861,11 @@ export enum UnknownColumns_Action {
 
   /**
    * For each column, a custom field of type TEXT is created, with the name of the column
-   * as its label. The email address of the account must be verified.
+   * as its label. Of a name with more than 80 characters, the middle is left out. Of columns
+   * with the same name, the second one gets the label "NAME 2". Columns without a name are
+   * ignored. For an unknown custom field of a JSON row, a field is created before the first
+   * row with a value is stored, of type NUMBER or BOOLEAN if the value is one, otherwise
+   * TEXT. The email address of the account must be verified.
    *
    * @generated from enum value: CREATE_FIELDS = 3;
    */
@@ -1868,6 +1876,60 @@ export enum UnknownColumns_Action {
  * Describes the enum roster.v1.UnknownColumns.Action.
  */
 export declare const UnknownColumns_ActionSchema: GenEnum<UnknownColumns_Action>;
+
+/**
+ * Numeric dates in files, such as 12/31/2024 or 31.12.24.
+ *
+ * @generated from message roster.v1.DateFormat
+ */
+export declare type DateFormat = Message<"roster.v1.DateFormat"> & {
+};
+
+/**
+ * Describes the message roster.v1.DateFormat.
+ * Use `create(DateFormatSchema)` to create a new message.
+ */
+export declare const DateFormatSchema: GenMessage<DateFormat>;
+
+/**
+ * Order of the day, the month and the year. Years of two digits are 1970 to 2069.
+ *
+ * @generated from enum roster.v1.DateFormat.Order
+ */
+export enum DateFormat_Order {
+  /**
+   * Such dates are not accepted, because their order is not known.
+   *
+   * @generated from enum value: ORDER_UNSPECIFIED = 0;
+   */
+  ORDER_UNSPECIFIED = 0,
+
+  /**
+   * Month, day, year: 12/31/2024.
+   *
+   * @generated from enum value: MDY = 1;
+   */
+  MDY = 1,
+
+  /**
+   * Day, month, year: 31.12.2024.
+   *
+   * @generated from enum value: DMY = 2;
+   */
+  DMY = 2,
+
+  /**
+   * Year, month, day: 24-12-31.
+   *
+   * @generated from enum value: YMD = 3;
+   */
+  YMD = 3,
+}
+
+/**
+ * Describes the enum roster.v1.DateFormat.Order.
+ */
+export declare const DateFormat_OrderSchema: GenEnum<DateFormat_Order>;
 
 /**
  * Request message for ImportSubscribers. A part of the import: either subscribers or lines.
@@ -1898,7 +1960,10 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * ImportSubscriber, name, and custom fields by key or label, with or without the prefix
    * "customFields.". The columns id and updatedAt are ignored. Tags are separated by commas,
    * semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
-   * 2026-01-02T03:04:05.000Z or 2026-01-02; without an offset, they are in UTC.
+   * 2026-01-02T03:04:05.000Z or 2026-01-02, in another form with a year of four digits first
+   * or the English name of the month, such as "Fri, 2 Jan 2026 03:04:05 +0000" or "Jan 2, 2026
+   * 3:04 PM", or seconds or milliseconds since 1970. For others, set date_format. Without an
+   * offset, they are in UTC. 0000-00-00, 0001-01-01, 0, NULL and \N are no time.
    *
    * An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
    * stored verbatim, including surrounding whitespace. An apostrophe is removed before a
@@ -1910,8 +1975,12 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * of the full name is the other one. For example, "Ann Lee" with the first name "Ann"
    * sets the last name "Lee"; with the first name "Bob" it sets the last name "Ann Lee".
    * A row that sets both fails with INVALID_FIELD if the full name has words that are in
-   * neither. An email cell can be "Name <address>"; that name is used only if the row has
-   * no other name.
+   * neither.
+   *
+   * Blanks and invisible characters around an address are removed, and so are quotation marks,
+   * angle brackets, "mailto:", and a semicolon or comma at the end. It can be "Name
+   * <address>"; that name is used only if the row has no other name. This applies to
+   * subscribers too.
    *
    * @generated from field: repeated roster.v1.CsvLine lines = 3;
    */
@@ -1943,8 +2012,8 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 
   /**
    * The service that exported the CSV file. Default: detected from the header. Like
-   * column_map and unknown_columns, ignored if the rows are not lines of CSV, except ROSTER: the
-   * status of a row counts, and its dates do not.
+   * column_map, ignored if the rows are not lines of CSV, except ROSTER: the status of a row
+   * counts, and its dates do not.
    *
    * @generated from field: roster.v1.ImportSubscribersRequest.Preset preset = 7;
    */
@@ -1952,22 +2021,25 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 
   /**
    * Fields of columns of the CSV file, each as COLUMN=FIELD. They take precedence over those
-   * of the preset. FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
+   * of the preset. COLUMN is the name of a column, or its position: "#3" is the third column.
+   * FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
    * statusChangedAt, confirmedAt, unsubscribedAt, consentSource, consentIp, consentAt,
    * customFields.KEY, or a flag: optedIn is CONFIRMED if true and UNSUBSCRIBED if false, and
    * optedOut is UNSUBSCRIBED unless it is false. A column whose name looks like consent can
-   * set one of the flags, the status or one of the times, or is listed in ignore_columns. "firstName+lastName" is a full name, as name; "lastName+firstName" is
+   * set one of the flags, the status or one of the times, or is listed in ignore_columns.
+   * "firstName+lastName" is a full name, as name; "lastName+firstName" is
    * one that begins with the last name. Other fields can be combined with a plus sign too:
    * the cell sets all of them. An empty FIELD ignores the column. Several columns can be
-   * mapped to tags. At most 200.
+   * mapped to tags. With CREATE_FIELDS, FIELD can also be the label of a new custom field. At
+   * most 200.
    *
    * @generated from field: repeated string column_map = 8;
    */
   columnMap: string[];
 
   /**
-   * Action for unknown columns of the CSV file. Default: FAIL, but IGNORE if a preset other
-   * than ROSTER applies.
+   * Action for unknown columns of the CSV file, and for unknown custom fields of subscribers.
+   * Default: FAIL, but IGNORE if a preset other than ROSTER applies.
    *
    * @generated from field: roster.v1.UnknownColumns.Action unknown_columns = 9;
    */
@@ -2032,6 +2104,22 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * @generated from field: repeated string ignore_columns = 16;
    */
   ignoreColumns: string[];
+
+  /**
+   * Order of the day, the month and the year in numeric dates. Default: such dates are not
+   * accepted, also if the day is greater than 12.
+   *
+   * @generated from field: roster.v1.DateFormat.Order date_format = 17;
+   */
+  dateFormat: DateFormat_Order;
+
+  /**
+   * Cells of the CSV file that have no value, such as NULL or n/a, compared without regard to
+   * case and surrounding whitespace. Default: none. At most 20.
+   *
+   * @generated from field: repeated string null_tokens = 18;
+   */
+  nullTokens: string[];
 };
 
 /**
@@ -2271,8 +2359,8 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   id: string;
 
   /**
-   * Email address of the row as sent, truncated to 320 characters. Empty if it was not a
-   * string.
+   * Email address of the row as sent, truncated to 320 characters. Of a CSV cell with a name, the
+   * address only. Empty if it was not a string.
    *
    * @generated from field: string email = 4;
    */
@@ -2428,7 +2516,8 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
   preset?: ImportSubscribersRequest_Preset | undefined;
 
   /**
-   * Names of the columns that were ignored.
+   * Names of the columns, or of the custom fields of JSON rows, that were ignored. A column
+   * without a name is its position, such as #3.
    *
    * @generated from field: repeated string ignored_columns = 9;
    */
@@ -2442,8 +2531,9 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
   createdFields: string[];
 
   /**
-   * Cells with a value that the preset does not define. Such a date is not stored. A row with
-   * such a status or flag fails.
+   * Cells with a value that the preset does not define, and dates in an unknown form. With a
+   * preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
+   * with such a status or flag.
    *
    * @generated from field: repeated roster.v1.ImportSummary.UnrecognizedCells unrecognized_cells = 11;
    */
@@ -2471,13 +2561,13 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
 export declare const ImportSummarySchema: GenMessage<ImportSummary>;
 
 /**
- * Cells of a column with a value that the preset does not define.
+ * Cells of a column with a value that is not known.
  *
  * @generated from message roster.v1.ImportSummary.UnrecognizedCells
  */
 export declare type ImportSummary_UnrecognizedCells = Message<"roster.v1.ImportSummary.UnrecognizedCells"> & {
   /**
-   * Name of the column.
+   * Name of the column, or of the field of JSON rows.
    *
    * @generated from field: string column = 1;
    */
@@ -2496,6 +2586,13 @@ export declare type ImportSummary_UnrecognizedCells = Message<"roster.v1.ImportS
    * @generated from field: string example = 3;
    */
   example: string;
+
+  /**
+   * What to do, for dates in an unknown form. Otherwise absent.
+   *
+   * @generated from field: optional string hint = 4;
+   */
+  hint?: string | undefined;
 };
 
 /**

@@ -9,7 +9,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { CsvLine, Row_Fault } from "./http_pb.js";
-import type { BulkFailure_Reason, ExportSubscribersRequest_Format, ImportSubscribersRequest_Results, ImportSummary_UnrecognizedCells } from "./subscribers_pb.js";
+import type { BulkFailure_Reason, DateFormat_Order, ExportSubscribersRequest_Format, ImportSubscribersRequest_Results, ImportSummary_UnrecognizedCells } from "./subscribers_pb.js";
 
 /**
  * Describes the file roster/v1/suppressions.proto.
@@ -311,7 +311,8 @@ export declare const AddSuppressionsResponseSchema: GenMessage<AddSuppressionsRe
  */
 export declare type ImportSuppression = Message<"roster.v1.ImportSuppression"> & {
   /**
-   * Email address, compared as on creation of a subscriber.
+   * Email address, compared as on creation of a subscriber. What an import of subscribers
+   * removes around an address is removed.
    *
    * @generated from field: string email = 1;
    */
@@ -325,8 +326,8 @@ export declare type ImportSuppression = Message<"roster.v1.ImportSuppression"> &
   reason: Suppression_Reason;
 
   /**
-   * Time at which the owner opted out. Default: the time of the import, which also replaces a
-   * time in the future.
+   * Time at which the owner opted out, in JSON in the forms that an import of subscribers
+   * accepts. Default: the time of the import, which also replaces a time in the future.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
@@ -368,6 +369,9 @@ export declare type ImportSuppressionsRequest = Message<"roster.v1.ImportSuppres
 
   /**
    * Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
+   * The first line is the header. If its first cell is an address, the file has no header, and
+   * the address is in that column. Times and addresses are in the forms that an import of
+   * subscribers accepts.
    *
    * @generated from field: repeated roster.v1.CsvLine lines = 3;
    */
@@ -387,6 +391,31 @@ export declare type ImportSuppressionsRequest = Message<"roster.v1.ImportSuppres
    * @generated from field: roster.v1.ImportSubscribersRequest.Results results = 14;
    */
   results: ImportSubscribersRequest_Results;
+
+  /**
+   * Fields of columns of the CSV file, each as COLUMN=FIELD. COLUMN is the name of a column, or
+   * its position: "#3" is the third column. FIELD is email, reason or createdAt. An empty FIELD
+   * ignores the column. At most 200.
+   *
+   * @generated from field: repeated string column_map = 5;
+   */
+  columnMap: string[];
+
+  /**
+   * Order of the day, the month and the year in numeric dates. Default: such dates are not
+   * accepted.
+   *
+   * @generated from field: roster.v1.DateFormat.Order date_format = 6;
+   */
+  dateFormat: DateFormat_Order;
+
+  /**
+   * Cells of the CSV file that have no value, such as NULL or n/a, compared without regard to
+   * case and surrounding whitespace. Default: none. At most 20.
+   *
+   * @generated from field: repeated string null_tokens = 7;
+   */
+  nullTokens: string[];
 };
 
 /**

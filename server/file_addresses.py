@@ -1,0 +1,51 @@
+"""Parses email addresses in files, with what programs write around them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .emails import Email, parse_email
+from .texts import INVISIBLE
+
+_MAX_LENGTH = 1_000
+# Of wrappers around wrappers.
+_MAX_DEPTH = 8
+_EDGES = re.compile(rf"^[{INVISIBLE}]++|(?<![{INVISIBLE};,])[{INVISIBLE};,]++$")
+_QUOTES = {'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"}
+_MAIL_TO = "mailto:"
+
+
+class Unwrapped(NamedTuple):
+    """A text without what surrounds an address, and the name before it in angle brackets."""
+
+    address: str
+    name: str = ""
+
+
+def parse_file_email(text: str) -> Email | None:
+    """Returns the address in a text, or None if it is not a single valid address."""
+    return parse_email(text) or parse_email(unwrap(text).address)
+
+
+def unwrap(text: str) -> Unwrapped:
+    """Removes blanks, invisible characters, quotation marks, `mailto:`, angle brackets with the
+    name before them, and semicolons and commas at the end."""
+    address, name = text.strip(), ""
+    if len(address) > _MAX_LENGTH:
+        return Unwrapped(address)
+    for _ in range(_MAX_DEPTH):
+        before = address
+        address = _without_quotes(_EDGES.sub("", address))
+        if address[: len(_MAIL_TO)].lower() == _MAIL_TO:
+            address = address[len(_MAIL_TO) :]
+        head, opened, inner = address.removesuffix(">").partition("<")
+        if opened and address.endswith(">") and not (head and "<" in inner):
+            address, name = inner, name or head
+        if address == before:
+            break
+    return Unwrapped(address, _without_quotes(name.strip()).strip())
+
+
+def _without_quotes(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] + text[-1] in _QUOTES else text

@@ -1,0 +1,73 @@
+"""Addresses in files, with what programs write around them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.emails import parse_email
+from server.file_addresses import parse_file_email, unwrap
+
+ADA = "ada@example.com"
+_BLANKS = "\ufeff\u200b\u200e\u200f\u2060\u00a0\u3000\u202f\u00ad \t\r\n"
+_WRAPPERS = ("{}", "<{}>", "mailto:{}", "MAILTO:{}", '"{}"', "'{}'", "\u201c{}\u201d", "{};", "{},")
+
+
+@given(
+    wrappers=st.lists(st.sampled_from(_WRAPPERS), max_size=4),
+    blanks=st.text(_BLANKS, max_size=3),
+)
+def test_wrappers_and_blanks_around_an_address_are_removed(
+    wrappers: list[str], blanks: str
+) -> None:
+    text = ADA
+    for wrapper in wrappers:
+        text = f"{blanks}{wrapper.format(text)}{blanks}"
+
+    email = parse_file_email(text)
+
+    assert email is not None
+    assert email == (ADA, ADA)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Ada Lovelace <ada@example.com>", "Ada Lovelace"),
+        ('"Ada Lovelace" <ada@example.com>;', "Ada Lovelace"),
+        ("'Ada' <mailto:ada@example.com>", "Ada"),
+        ("Ada Lovelace<\u200bada@example.com>\u3000", "Ada Lovelace"),
+    ],
+)
+def test_name_before_an_address_is_returned(text: str, name: str) -> None:
+    assert unwrap(text) == (ADA, name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "ada\u200b@example.com",
+            "ada@exam\u200bple.com",
+            "ada@\u00adexample.com",
+            "a b@example.com",
+        ),
+        *(
+            "ada@example.com; bob@example.com",
+            "ada@example.com,bob@example.com",
+            "\u200b",
+            "<>",
+            "Ada <>",
+        ),
+        *("a <b> <ada@example.com>", "<ada@example.com", '"ada@example.com', "ada@example.com."),
+        *("\u200b" * 999 + "x", '"' * 1_000, "<" * 1_000, f"{' ;' * 499}x", "x" * 50_000),
+    ],
+)
+def test_text_with_something_else_is_no_address(text: str) -> None:
+    assert parse_file_email(text) is None
+
+
+def test_wrappers_are_removed_in_files_only() -> None:
+    for text in (f"\u200b{ADA}", f"mailto:{ADA}", f"<{ADA}>", f"{ADA};", f"Ada <{ADA}>"):
+        assert parse_email(text) is None
