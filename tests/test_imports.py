@@ -145,8 +145,10 @@ def test_gateway_does_not_import_the_server() -> None:
     assert not {name for name in importers("server") if is_in(name, ["http_gateway"])}
 
 
-def test_only_serving_modules_import_the_gateway() -> None:
+def test_only_serving_modules_and_imports_of_files_import_the_gateway() -> None:
     assert {name for name in importers("http_gateway") if is_in(name, ["server"])} == {
+        "server.cli.transfer.import_rows",
+        "server.cli.transfer.import_source",
         "server.serving.documentation",
         "server.serving.ports",
         "server.serving.services",

@@ -90,6 +90,8 @@ class Converter:
     def _count(self, text: str) -> None:
         # The codec utf-16 would add a byte order mark.
         name = self._name if self._name != "utf-16" else "utf-16-le"
+        if "\n" not in text:  # Lines end with CR, or the text is a part of a line.
+            text = text.replace("\r", "\n")
         before, _, line = text.rpartition("\n")
         if len(line) < len(text):
             self._lines += before.count("\n") + 1

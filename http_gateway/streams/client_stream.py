@@ -2,7 +2,7 @@
 
 The body can have any size. Records are sent to the server when they have arrived, and the body is
 read only as fast as the server requests messages. The request fails if no data arrives for
-`stream_idle_seconds`.
+`stream_idle_seconds`. A ZIP archive is unpacked when its end has arrived.
 
 A client that does not read the response cannot be sent the responses to more messages. These end,
 and the rest of the body is discarded, because browsers read no response before their upload ends.
@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from typing import Any
 
 from aiohttp import web
@@ -26,11 +27,12 @@ from ..request import Request
 from ..request_errors import RequestError, request_error
 from ..routing.bindings import Binding
 from ..routing.stream_fields import RequestRecords
-from . import csv_lines, ndjson
+from . import csv_lines, ndjson, unpacking
+from .body_formats import archive_parser, csv_parser, unsupported_error
 from .charsets import Converter
-from .csv_lines import CsvParser
 from .ndjson import NdjsonParser
 from .records import Record, RecordParser, next_batch
+from .unpacking import Unpacking
 
 log = logging.getLogger(__name__)
 
@@ -42,21 +44,21 @@ LINES_AT_ONCE = 250
 _UTF_8 = ("", "utf-8", "utf8")
 
 
-def parser_of(request: Request, fields: RequestRecords) -> RecordParser:
-    """Returns the parser for a body by its headers. Raises RequestError if there is none."""
+def parser_of(request: Request, fields: RequestRecords) -> RecordParser | None:
+    """Returns the parser for a body by its headers; None if it must be an archive.
+
+    Raises RequestError if the type of the body is not supported.
+    """
     body.check_not_compressed(request)
     media_type, charset = body.media_type(request.headers.get("Content-Type", ""))
     if charset in _UTF_8 or fields.charset_field is not None:
-        if media_type == "" or media_type in ndjson.CONTENT_TYPES:
+        if media_type in ndjson.REQUEST_TYPES:
             return NdjsonParser(fields)
         if media_type == csv_lines.CONTENT_TYPE and fields.csv_field is not None:
-            return CsvParser(
-                fields.csv_field, fields.charset_field.json_name if fields.charset_field else ""
-            )
-    or_csv = " or text/csv" if fields.csv_field is not None else ""
-    with_charset = "" if fields.charset_field else " with charset UTF-8"
-    message = f"The Content-Type must be {ndjson.CONTENT_TYPE}{or_csv}{with_charset}."
-    raise request_error("UNSUPPORTED_MEDIA_TYPE", message, close=True)
+            return csv_parser(fields)
+        if media_type in unpacking.MEDIA_TYPES:
+            return None
+    raise unsupported_error(fields)
 
 
 def converter_of(request: Request, fields: RequestRecords, message: Any) -> Converter | None:
@@ -82,8 +84,9 @@ class RequestMessages:
     """
 
     def __init__(
-        self, request: Request, binding: Binding, parser: RecordParser, first: Any
+        self, request: Request, binding: Binding, parser: RecordParser | None, first: Any
     ) -> None:
+        """Without a parser, the body must be an archive."""
         fields = binding.request_records
         assert fields is not None
         self._request = request
@@ -100,13 +103,11 @@ class RequestMessages:
     async def __aiter__(self) -> AsyncIterator[Any]:
         is_empty = True
         try:
-            async for data in self._pieces():
-                async for message in self._messages(self._parser.feed(data)):
-                    is_empty = False
-                    yield message
-            async for message in self._messages(self._parser.finish()):
-                is_empty = False
-                yield message
+            async with aclosing(self._records()) as all_records:
+                async for parser, records in all_records:
+                    async for message in self._messages(parser, records):
+                        is_empty = False
+                        yield message
             if is_empty and self._fields.name:
                 yield self._first
         except RequestError as error:
@@ -119,14 +120,34 @@ class RequestMessages:
         if self.error is not None and self._has_one_response:
             raise self.error
 
-    async def _messages(self, records: Iterator[Record | None]) -> AsyncIterator[Any]:
+    async def _records(self) -> AsyncGenerator[tuple[RecordParser, Iterator[Record | None]], None]:
+        """Yields the records of each piece of the body, and their parser."""
+        await body.send_continue(self._request)
+        unpacking, parser = Unpacking(self._body()), self._parser
+        pieces = unpacking.pieces
+        is_archive = await unpacking.is_archive()
+        if is_archive:
+            parser, pieces = archive_parser(self._fields), unpacking.unpacked
+            self._parser = parser
+        elif parser is None:
+            raise unsupported_error(self._fields)
+        async with aclosing(self._texts(pieces())) as texts:
+            async for text in texts:
+                if is_archive:
+                    self._check_not_stopped()
+                yield parser, parser.feed(text)
+        yield parser, parser.finish()
+
+    async def _messages(
+        self, parser: RecordParser, records: Iterator[Record | None]
+    ) -> AsyncIterator[Any]:
         """Yields messages with records, also those before an error."""
         message, count, size = self._new_message(), 0, 0
         while True:
             batch = next_batch(
                 records, LINES_AT_ONCE, self._fields.max_per_message - count, MESSAGE_BYTES - size
             )
-            added = self._parser.add(batch.records, message)
+            added = parser.add(batch.records, message)
             count, size, error = count + added.number, size + batch.size, added.error or batch.error
             is_last = batch.is_last or error is not None
             if count and (
@@ -145,12 +166,17 @@ class RequestMessages:
         message.CopyFrom(self._first)
         return message
 
-    async def _pieces(self) -> AsyncIterator[bytes]:
+    async def _body(self) -> AsyncGenerator[bytes, None]:
         """Yields the data of the body as it arrives. Raises RequestError if it is incomplete."""
-        await body.send_continue(self._request)
         while data := await self._read():
-            for text in self._converter.feed(data) if self._converter else (data,):
-                yield text
+            yield data
+
+    async def _texts(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """Yields the pieces of the body in UTF-8."""
+        async with aclosing(pieces):
+            async for data in pieces:
+                for text in self._converter.feed(data) if self._converter else (data,):
+                    yield text
         if self._converter is not None:
             for text in self._converter.feed(b"", is_last=True):
                 yield text
@@ -205,9 +231,10 @@ class RequestMessages:
 
     def _unread_error(self) -> RequestError:
         seconds = self._request.options.write_seconds
+        last_line = self._parser.last_line if self._parser is not None else 0
         message = (
             f"The client did not read the response for {seconds:.0f} seconds while it sent the"
-            f" body. All lines up to {self._parser.last_line} were processed, and no others."
+            f" body. All lines up to {last_line} were processed, and no others."
         )
         if values := self._fields.fewer_records(self._first):
             message += f" To receive fewer records, use {' or '.join(values)}."

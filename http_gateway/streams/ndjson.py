@@ -1,4 +1,7 @@
-"""NDJSON: each line is a record that holds a JSON object. Blank lines are ignored."""
+"""NDJSON: each line is a record that holds a JSON object. Blank lines are ignored.
+
+A request can also be one JSON array of objects.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,19 @@ from ..codec.required import add_missing
 from ..codec.transcode import rows_reader
 from ..request_errors import Code, RequestError, Violations, validation_error
 from ..routing.stream_fields import RequestRecords, ResponseRecords
-from .records import Added, LineSplitter, Record, add_each
+from .json_values import JsonSplitter, accepted_error
+from .records import Added, Record, add_each
 
 CONTENT_TYPE = "application/x-ndjson"
 # A keepalive record, sent while there are no records so that proxies keep the connection open.
 KEEPALIVE = b"\n"
-# All media types of NDJSON.
+# All media types of NDJSON, and those of a request.
 CONTENT_TYPES = frozenset({CONTENT_TYPE, "application/ndjson", "application/jsonl"})
+REQUEST_TYPES = CONTENT_TYPES | {"application/json", "text/json", ""}
 
 
 class NdjsonParser:
-    """Parses a body of NDJSON.
+    """Parses a body of NDJSON, or of one array.
 
     If records have a field for their errors, the errors of a record are stored in it, and a line
     that is not JSON counts as an invalid object. Otherwise the first error ends the stream.
@@ -32,22 +37,36 @@ class NdjsonParser:
         self._fields = fields
         errors_field = fields.row_errors_field
         self._read_rows = rows_reader(fields.read, errors_field) if errors_field else None
-        self._lines = LineSplitter()
+        self._values = JsonSplitter()
         self.last_line = 0
 
     def feed(self, data: bytes) -> Iterator[Record | None]:
-        return (line if line.data.strip() else None for line in self._lines.feed(data))
+        return self._values.feed(data)
 
     def finish(self) -> Iterator[Record | None]:
-        return (line if line.data.strip() else None for line in self._lines.finish())
+        return self._values.finish()
 
     def add(self, records: Sequence[Record], message: Any) -> Added:
         if self._read_rows is None:
             return add_each(self._add, records, message)
-        self.last_line += len(records)
         values = [strict_json.loads_row(record.data) for record in records]
-        self._read_rows(values, "", Violations(), getattr(message, self._fields.name))
+        rows = getattr(message, self._fields.name)
+        self._read_rows(values, "", Violations(), rows)
+        is_first = bool(records) and not self.last_line
+        if is_first and self._is_other_json(records[0].data, values[0], rows[0]):
+            del rows[:]
+            return Added(0, accepted_error())
+        self.last_line += len(records)
         return Added(len(records))
+
+    def _is_other_json(self, text: bytes, value: Any, row: Any) -> bool:
+        """Whether the first record is an object with all rows, or the first line of any JSON."""
+        if value is None:
+            return text.lstrip()[:1] == b"{" and text.rstrip()[-1:] in b"{[,"
+        if type(value) is not dict or not any(map(_has_objects, value.values())):
+            return False
+        faults = {fault.field for fault in getattr(row, self._fields.row_errors_field or "")}
+        return faults.issuperset(value)
 
     def _add(self, record: Record, message: Any) -> None:
         name = self._fields.name
@@ -73,6 +92,13 @@ class NdjsonParser:
             field = f"{path}.{detail.field}" if detail.field else path
             violations.add(field, Code.Name(detail.code), f"{detail.message} (line {record.line})")
         return validation_error(violations)
+
+
+def _has_objects(value: Any) -> bool:
+    """Whether a value is an array of objects, or an object with one."""
+    if type(value) is dict:
+        return any(map(_has_objects, value.values()))
+    return type(value) is list and bool(value) and type(value[0]) is dict
 
 
 def encode_error(error: bytes) -> bytes:

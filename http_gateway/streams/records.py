@@ -17,10 +17,15 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Record(NamedTuple):
-    """The bytes of a record, and the number of its last line in the body, from 1."""
+    """The bytes of a record, and the number of its last line in the body, from 1.
+
+    The line of an item of a JSON array is its position.
+    """
 
     line: int
     data: bytes
+    # Whether the record is a malformed row of CSV. Its data is well-formed CSV of its cells.
+    is_malformed: bool = False
 
 
 class Batch(NamedTuple):
@@ -80,32 +85,38 @@ class RecordParser(Protocol):
 class LineSplitter:
     """Splits a body into numbered lines with their line breaks, without a byte order mark.
 
-    Each byte is examined once, regardless of the size of the pieces.
+    A line break is LF, CRLF or CR. Each byte is examined once, regardless of the size of the
+    pieces.
     """
 
     def __init__(self) -> None:
         self._count = 0
         self._incomplete = bytearray()
+        # A CR at the end of a piece, until the next one shows whether it is that of a CRLF.
+        self.held_back = b""
 
     def feed(self, data: bytes) -> Iterator[Record]:
         """Yields the lines that end within the data. Raises RequestError for one too long."""
-        *complete, last = data.split(b"\n")
+        data = self.held_back + data
+        self.held_back = b"\r" if data.endswith(b"\r") else b""
+        lines = data.splitlines(keepends=True)
+        last = lines.pop() if lines and not data.endswith(b"\n") else b""
         # Only the first can continue the incomplete line or contain the byte order mark.
-        for first in complete[:1]:
-            yield self._line(first + b"\n")
-        for line in complete[1:]:
+        for first in lines[:1]:
+            yield self._line(first)
+        for line in lines[1:]:
             self._count += 1
-            if len(line) >= MAX_RECORD_BYTES:
+            if len(line) > MAX_RECORD_BYTES:
                 raise too_long_error(self._count)
-            yield Record(self._count, line + b"\n")
-        self._incomplete += last
+            yield Record(self._count, line)
+        self._incomplete += last.removesuffix(self.held_back)
         if len(self._incomplete) > MAX_RECORD_BYTES:
             raise too_long_error(self._count + 1)
 
     def finish(self) -> Iterator[Record]:
         """Yields the last line if it has no line break."""
-        if self._incomplete:
-            yield self._line(b"")
+        if self._incomplete or self.held_back:
+            yield self._line(self.held_back)
 
     def _line(self, end: bytes) -> Record:
         line = end

@@ -74,7 +74,8 @@ def import_(
         typer.Option(
             "--format",
             case_sensitive=False,
-            help="Format of the file. Default: from the file suffix or the first character.",
+            help="Format of the file. A JSON array is NDJSON. Default: from the first character or"
+            " the file suffix.",
         ),
     ] = None,
     charset: Annotated[
@@ -95,7 +96,7 @@ def import_(
     null_token: NullTokens = None,
     json: Json = False,
 ) -> None:
-    """Suppress the addresses of a list in CSV or NDJSON.
+    """Suppress the addresses of a list in CSV, NDJSON or JSON.
 
     The list of a service has a column for the address, and may have columns for the reason and
     the time. A list without a header has one address a line. Rows that fail are printed. An
@@ -112,7 +113,7 @@ def import_(
         nullTokens=null_token or [],
     )
     with closing(Source(file)) as source:
-        client, file_format = ServiceClient(url, api_key), file_format or format_by_suffix(file)
+        client = ServiceClient(url, api_key)
         try:
             summary = uvloop.run(import_list(client, source, file_format, query))
         except KeyboardInterrupt:

@@ -134,7 +134,8 @@ class SuppressionImport:
         for line in lines:
             assert self._columns is not None
             self._last_line = line.number or self._last_line + 1
-            yield self._columns.row(self._last_line, line.cells, now)
+            row = self._columns.row(self._last_line, line.cells, now)
+            yield row._replace(fault="") if line.malformed else row
         for message in request.suppressions:
             self._last_line += 1
             yield self._row(message, now)

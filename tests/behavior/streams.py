@@ -94,6 +94,15 @@ def send_table(account: Account, text: str, rpc: Rpc = IMPORT, **options: Any) -
     return _import_over_grpc(account, lines, "lines", options, rpc)
 
 
+def send_lines(
+    account: Account, text: str, lines: list[Row], rpc: Rpc = IMPORT, **options: Any
+) -> StreamResult:
+    """Imports a text in CSV over HTTP, or the lines that the gateway makes of it over gRPC."""
+    if isinstance(account.front, HttpFront):
+        return send_body(account, "text/csv", text.encode(), options, rpc)
+    return _import_over_grpc(account, lines, "lines", options, rpc)
+
+
 def export(account: Account, rpc: Rpc = EXPORT, **options: Any) -> list[Row]:
     """Exports subscribers or suppressions as rows."""
     return _records_of(send_export(account, rpc, **options))

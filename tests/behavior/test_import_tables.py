@@ -8,7 +8,16 @@ import pytest
 
 from ..conftest import Account
 from .helpers import create_field, emails, over_http
-from .streams import import_table, send_body, send_table, written_table
+from .streams import (
+    IMPORT,
+    IMPORT_SUPPRESSIONS,
+    Rpc,
+    import_table,
+    send_body,
+    send_lines,
+    send_table,
+    written_table,
+)
 from .test_import import line_outcomes, list_subscribers, outcomes, post_import, rejections
 
 
@@ -141,6 +150,47 @@ def test_tags_in_a_cell_are_separated_or_a_json_array(
 
     assert outcomes(results) == ["CREATED"]
     assert list_subscribers(account)[0]["tags"] == tags
+
+
+@pytest.mark.parametrize("rpc", [IMPORT, IMPORT_SUPPRESSIONS])
+def test_malformed_row_fails_alone(account: Account, rpc: Rpc) -> None:
+    text = 'email,reason\na@b.io,\nb@b.io,"B" x\nc@b.io,"open\nd@b.io,\n'
+    lines = [
+        {"number": 1, "cells": ["email", "reason"]},
+        {"number": 2, "cells": ["a@b.io", ""]},
+        {"number": 3, "cells": ["b@b.io", '"B" x'], "malformed": True},
+        {"number": 4, "cells": ["c@b.io", '"open'], "malformed": True},
+        {"number": 5, "cells": ["d@b.io", ""]},
+    ]
+    options = {"unknownColumns": "IGNORE"} if rpc is IMPORT else {}
+
+    streamed = send_lines(account, text, lines, rpc, **options)
+
+    failure = "reason" if rpc is IMPORT else "failure"
+    assert [(row["line"], row["email"], row.get(failure)) for row in streamed.records] == [
+        (2, "a@b.io", None),
+        (3, "b@b.io", "INVALID_ROW"),
+        (4, "c@b.io", "INVALID_ROW"),
+        (5, "d@b.io", None),
+    ]
+
+
+def test_corrected_rows_of_a_file_of_failed_rows_are_imported(account: Account) -> None:
+    create_field(account, "Reason")
+    table = [["email", "reason", "line", "reason", "field"], ["a@b.io", "why", "2", "X", "y"]]
+
+    results = import_table(account, written_table(table))
+
+    assert outcomes(results) == ["CREATED"]
+    assert list_subscribers(account)[0]["customFields"] == {"reason": "why"}
+
+
+@pytest.mark.parametrize("header", ["email,reason,line,field", "email,line,reason,field,town"])
+def test_columns_of_failed_rows_are_ignored_only_at_the_end(account: Account, header: str) -> None:
+    error = send_table(account, f"{header}\na@b.io\n").error
+
+    assert error is not None
+    assert [code for _, code in error.violations] == ["UNKNOWN_FIELD"] * header.count(",")
 
 
 def test_empty_cells_are_ignored(account: Account) -> None:

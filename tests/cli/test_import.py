@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import os
 import random
@@ -13,9 +14,11 @@ import socket
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,12 +48,10 @@ else:
 TAB = "Email\tFirst name\tTags\nada@example.com\tAda\tvip;early\n"
 
 
-def failure_rows(path: Path) -> list[tuple[str, ...]]:
-    """Returns the rows of a failures file, and checks its header."""
-    with path.open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
-    assert header == ["line", "email", "reason", "field"]
-    return [tuple(row) for row in rows]
+def failure_rows(file: str) -> list[dict[str, Any]]:
+    """Returns the failed rows of a file in NDJSON."""
+    text = file_next_to(file, "failures.ndjson").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def file_next_to(file: str, ending: str) -> Path:
@@ -90,12 +91,11 @@ def test_failed_rows_are_counted_and_listed(http_account: Account, tmp_path: Pat
     assert done.returncode == 1
     assert "6 rows: 2 created, 0 updated, 0 skipped, 4 failed." in done.stdout
     assert "1 ALREADY_EXISTS" in done.stdout
-    assert f"{file}.failures.csv" in done.stdout
-    assert failure_rows(file_next_to(file, "failures.csv")) == [
-        ("3", "p1@example.com", "ALREADY_EXISTS", "email"),
-        ("4", "é, invalid", "INVALID_EMAIL", "email"),
-        ("5", "", "MISSING_EMAIL", "email"),
-        ("6", "a@example.com", "INVALID_FIELD", "firstName"),
+    assert f"{file}.failures.ndjson" in done.stdout
+    reasons = ["ALREADY_EXISTS", "INVALID_EMAIL", "MISSING_EMAIL", "INVALID_FIELD"]
+    assert failure_rows(file) == [
+        {**row, "line": line, "reason": reason, "field": "email" if line < 6 else "firstName"}
+        for line, (row, reason) in enumerate(zip(rows[2:], reasons, strict=True), 3)
     ]
     assert total(http_account) == 2
     assert not file_next_to(file, "roster-import").exists()
@@ -279,6 +279,175 @@ def test_import_of_standard_input_creates_no_files(http_account: Account) -> Non
     assert set(os.listdir()) == before
 
 
+# Failed rows
+
+TABLE = [
+    ["Email", "First name", "Note", "reason"],
+    ["ada@example.com", "Ada", "", ""],
+    ["bob", 'Bob "B"', "=1+1;\r\n2", "why"],
+    ["zoe", "Zoë", " x ", ""],
+]
+
+
+def table_text(table: list[list[str]], delimiter: str = ",") -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerows(table)
+    return text.getvalue()
+
+
+def zipped(name: str, content: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "charset"),
+    [
+        (table_text(TABLE).encode(), ""),
+        (table_text(TABLE, ";").encode("cp1252"), "windows-1252"),
+        (("sep=\t\r\n" + table_text(TABLE, "\t")).encode("utf-16"), ""),
+        (zipped("a/people.csv", table_text(TABLE).encode()), ""),
+        (gzip.compress(table_text(TABLE).encode()), ""),
+    ],
+    ids=["commas", "semicolons", "UTF-16", "ZIP", "gzip"],
+)
+def test_failed_rows_of_a_table_can_be_corrected_and_imported(
+    http_account: Account, tmp_path: Path, content: bytes, charset: str
+) -> None:
+    for label in ("Note", "Reason"):
+        http_account.ok("CreateCustomField", label=label, dataType="TEXT")
+    file, listed = tmp_path / "people", tmp_path / "people.failures.csv"
+    file.write_bytes(content)
+    flags = ("--charset", charset) if charset else ()
+
+    first = transfer(http_account, "import", str(file), *flags)
+
+    assert (first.returncode, str(listed) in first.stdout) == (1, True)
+    with listed.open(encoding="utf-8", newline="") as text:
+        failed = list(csv.reader(text))
+    marked = content.startswith(b"\xff\xfe")  # It has a line that names the delimiter.
+    assert failed == [
+        [*TABLE[0], "line", "reason", "field"],
+        [*TABLE[2], str(4 + marked), "INVALID_EMAIL", "email"],
+        [*TABLE[3], str(5 + marked), "INVALID_EMAIL", "email"],
+    ]
+    # The file of failed rows of such a file has its columns once.
+    listed.write_bytes(listed.read_bytes().replace(b"zoe", b"zoe@example.com"))
+    second = transfer(http_account, "import", str(listed))
+    again = tmp_path / "people.failures.csv.failures.csv"
+    assert "2 rows: 1 created, 0 updated, 0 skipped, 1 failed." in second.stdout
+    with again.open(encoding="utf-8", newline="") as lines:
+        assert list(csv.reader(lines)) == [failed[0], [*TABLE[2], "3", "INVALID_EMAIL", "email"]]
+    zoe = http_account.ok("GetSubscriber", id="zoe@example.com")["subscriber"]
+    assert (zoe["firstName"], zoe["customFields"]) == ("Zoë", {"note": " x "})
+
+
+def test_failed_rows_with_other_cells_than_the_header_are_listed_as_they_are(
+    http_account: Account,
+) -> None:
+    text = (
+        'email,firstName\na@example.com,"A" x\nb@example.com,B,C\n'
+        'c@example.com,"open\nd@example.com,D\n'
+    )
+
+    done = transfer(http_account, "import", "-", "--failures", "-", stdin=text)
+
+    assert done.stdout.splitlines() == [
+        "email,firstName,line,reason,field",
+        'a@example.com,"""A"" x",2,INVALID_ROW,',
+        "b@example.com,B,C,3,INVALID_ROW,",
+        'c@example.com,"""open",4,INVALID_ROW,',
+    ]
+    assert emails(http_account) == ["d@example.com"]
+
+
+@pytest.mark.parametrize("form", ["lines", "array", "ZIP"])
+def test_failed_objects_can_be_corrected_and_imported(
+    http_account: Account, tmp_path: Path, form: str
+) -> None:
+    rows = ['{"email": "ada@example.com"}', '{"email": "bob",\n "tags": ["a", "b"]}', "5", "{}"]
+    text = "\n".join(row.replace("\n", "") for row in rows)
+    if form != "lines":
+        text = f"[{', '.join(rows)}]"
+    file = tmp_path / ("people.zip" if form == "ZIP" else "people.json")
+    file.write_bytes(zipped("people.json", text.encode()) if form == "ZIP" else text.encode())
+
+    first = transfer(http_account, "import", str(file))
+
+    listed = Path(f"{file}.failures.ndjson")
+    assert "4 rows: 1 created, 0 updated, 0 skipped, 3 failed." in first.stdout
+    bob, number, empty = listed.read_text().splitlines()
+    assert bob.startswith('{"email": "bob", ')
+    assert bob.endswith('"tags": ["a", "b"],"line":2,"reason":"INVALID_EMAIL","field":"email"}')
+    assert number == '{"text":"5","line":3,"reason":"INVALID_ROW","field":""}'
+    assert empty == '{"line":4,"reason":"MISSING_EMAIL","field":"email"}'
+    listed.write_text(bob.replace("bob", "bob@example.com") + "\n" + empty)
+    second = transfer(http_account, "import", str(listed))
+    assert "2 rows: 1 created, 0 updated, 0 skipped, 1 failed." in second.stdout
+    assert Path(f"{listed}.failures.ndjson").read_text() == empty.replace("4,", "2,") + "\n"
+    row = http_account.ok("GetSubscriber", id="bob@example.com")["subscriber"]
+    assert row["tags"] == ["a", "b"]
+
+
+def test_failed_rows_of_a_resumed_import_of_a_table_are_listed_once(
+    http_account: Account, tmp_path: Path
+) -> None:
+    rows = [[f"p{number}@example.com", f"line\n{number}"] for number in range(3_000)]
+    rows[100][0] = rows[2_500][0] = "invalid"
+    file = tmp_path / "people.csv"
+    file.write_text(table_text([["email", "firstName"], *rows]), newline="")
+
+    with interrupting(http_account.service.http, after=80_000) as proxy:
+        first = transfer(http_account, "import", str(file), url=proxy.url)
+        second = transfer(http_account, "import", str(file), url=proxy.url)
+
+    assert (first.returncode, second.returncode) == (8, 1)
+    with (tmp_path / "people.csv.failures.csv").open(newline="") as lines:
+        assert list(csv.reader(lines)) == [
+            ["email", "firstName", "line", "reason", "field"],
+            ["invalid", "line\n100", "203", "INVALID_EMAIL", "email"],
+            ["invalid", "line\n2500", "5003", "INVALID_EMAIL", "email"],
+        ]
+
+
+def test_array_on_one_line_is_incomplete_until_its_last_result(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = tmp_path / "people.json"
+    file.write_text(json.dumps(people(3_000)))
+
+    with interrupting(http_account.service.http, after=80_000) as proxy:
+        first = transfer(http_account, "import", str(file), url=proxy.url)
+        second = transfer(http_account, "import", str(file), url=proxy.url)
+
+    assert (first.returncode, second.returncode) == (8, 0)
+    assert "3,000 rows: " in second.stdout
+    assert total(http_account) == 3_000
+
+
+def test_archive_is_read_from_a_pipe(http_account: Account) -> None:
+    words, settings = command(http_account, "import", "-", "--json")
+
+    done = subprocess.run(
+        words, env=settings, input=zipped("a.csv", CSV), capture_output=True, timeout=60
+    )
+
+    assert (done.returncode, json.loads(done.stdout)["created"]) == (0, 2)
+
+
+def test_archive_that_cannot_be_read_is_a_usage_error(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = tmp_path / "people.zip"
+    file.write_bytes(zipped("xl/workbook.xml", b""))
+
+    code, line = failed_import(http_account, str(file))
+
+    assert (code, f"{file} is an Excel workbook. Save the sheet as CSV" in line) == (2, True)
+
+
 # Errors
 
 
@@ -322,7 +491,7 @@ def test_failures_stay_until_another_import_has_failures(
     http_account: Account, tmp_path: Path
 ) -> None:
     file = write_ndjson(tmp_path / "people.ndjson", [{"email": "invalid"}])
-    listed = file_next_to(file, "failures.csv")
+    listed = file_next_to(file, "failures.ndjson")
     transfer(http_account, "import", file)
     before = listed.read_bytes()
 
@@ -392,8 +561,8 @@ def test_unknown_column_is_reported(http_account: Account, tmp_path: Path) -> No
 def test_error_in_the_middle_of_a_file_reports_the_imported_rows(
     http_account: Account, tmp_path: Path
 ) -> None:
-    lines = ["email", *(f"p{number}@example.com" for number in range(1_500)), '"open']
-    (tmp_path / "people.csv").write_text("\n".join(lines))
+    lines = ["email", *(f"p{number}@example.com" for number in range(1_500)), "é"]
+    (tmp_path / "people.csv").write_text("\n".join(lines), encoding="latin-1")
 
     code, line = failed_import(http_account, f"{tmp_path}/people.csv")
 
@@ -439,10 +608,9 @@ def test_resumed_import_counts_rows_stored_without_a_result_as_existing(
     assert f"stored before the interruption without a received result are counted as {outcome}" in (
         second.stdout
     )
-    listed = failure_rows(file_next_to(file, "failures.csv"))
-    assert [(number, reason) for number, _, reason, _ in listed] == [
-        ("101", "INVALID_EMAIL"),
-        ("2501", "INVALID_EMAIL"),
+    assert failure_rows(file) == [
+        {**rows[line - 1], "line": line, "reason": "INVALID_EMAIL", "field": "email"}
+        for line in (101, 2_501)
     ]
     assert total(http_account) == stored
     assert not checkpoint.exists()
@@ -473,7 +641,7 @@ def test_import_resumes_after_the_service_was_killed(tmp_path: Path) -> None:
     assert (counts["created"] + counts["skipped"], counts["failed"], stored) == (9_999, 1, 9_999)
     assert counts["skipped"] < half
     assert counts["reasons"] == {"INVALID_EMAIL": 1}
-    assert [line for line, *_ in failure_rows(file_next_to(file, "failures.csv"))] == ["7001"]
+    assert [row["line"] for row in failure_rows(file)] == [7_001]
 
 
 def test_changed_file_another_account_and_no_resume_start_over(

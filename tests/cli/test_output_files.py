@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import os
 import signal
@@ -63,9 +61,8 @@ def is_fifo(path: Path) -> bool:
 
 
 def failed(table: str | bytes) -> list[str]:
-    """Returns the addresses in a failures file."""
-    text = table if isinstance(table, str) else table.decode()
-    return [row["email"] for row in csv.DictReader(io.StringIO(text))]
+    """Returns the addresses in a file of failed rows."""
+    return [json.loads(line)["email"] for line in table.splitlines()]
 
 
 def shell(account: Account, script: str) -> subprocess.CompletedProcess[str]:

@@ -25,6 +25,7 @@ COMPRESSED_SUFFIXES = GZIP_SUFFIX, ZSTD_SUFFIX = ".gz", ".zst"
 _SUFFIXES = {
     ".csv": FileFormat.CSV,
     ".tsv": FileFormat.CSV,
+    ".json": FileFormat.NDJSON,
     ".ndjson": FileFormat.NDJSON,
     ".jsonl": FileFormat.NDJSON,
 }

@@ -14,7 +14,7 @@ from ...output_file import STANDARD
 from ..options import LOCAL_URL, ApiKey, Json, Url
 from ..output import print_json
 from ..service_client import ServiceClient
-from .files import FileFormat, format_by_suffix
+from .files import FileFormat
 from .import_counts import OnConflict
 from .import_failures import Failures
 from .import_options import DateFormatOption, NullTokens, set_options
@@ -41,7 +41,8 @@ def import_(
         typer.Option(
             "--format",
             case_sensitive=False,
-            help="Format of the file. Default: from the file suffix or the first character.",
+            help="Format of the file. A JSON array is NDJSON. Default: from the first character or"
+            " the file suffix.",
         ),
     ] = None,
     preset: Annotated[
@@ -122,9 +123,10 @@ def import_(
     failures: Annotated[
         str,
         typer.Option(
-            metavar="FILE.csv",
-            help="File for the rows that fail; - is standard output. Default: FILE.failures.csv,"
-            " and none for standard input or a FIFO.",
+            metavar="FILE",
+            help="File for the rows that fail, in the format of the imported file; - is standard"
+            " output. Default: FILE.failures.csv or FILE.failures.ndjson, and none for standard"
+            " input or a FIFO.",
         ),
     ] = "",
     no_resume: Annotated[
@@ -132,10 +134,12 @@ def import_(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Import subscribers from a CSV or NDJSON file into a running service.
+    """Import subscribers from a CSV, NDJSON or JSON file into a running service.
 
-    Files that are compressed with gzip or Zstandard are detected by their content. The file for
-    failed rows is replaced when the import is complete and a row failed. Run the same command again
+    Files that are compressed with gzip or Zstandard, and ZIP archives with one CSV or JSON file,
+    are detected by their content. The file for failed rows has the rows with all their columns
+    and the columns line, reason and field. Correct it and import it as it is. It is replaced
+    when the import is complete and a row failed. Run the same command again
     to resume an incomplete import of the same file. A resumed import skips rows with an
     existing address, or updates them, because the interrupted import may have stored them.
     Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the
@@ -146,11 +150,9 @@ def import_(
         raise CommandError(f"--failures must not be the imported file {file}.", ExitCode.USAGE)
     client = ServiceClient(url, api_key)
     with closing(Source(file)) as source:
-        if source.can_resume:
-            failures = failures or f"{file}.failures.csv"
         options = ImportOptions(
             on_conflict=on_conflict,
-            file_format=file_format or format_by_suffix(file),
+            file_format=file_format,
             failures=Failures(failures) if failures else None,
             resume=not no_resume,
             is_dry_run=dry_run,

@@ -1,20 +1,18 @@
-"""Writes the failed rows of an import to a CSV file."""
+"""Writes the failed rows of an import to a file."""
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from types import SimpleNamespace
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from ...console import CommandError, ExitCode
 from ...output_file import AtomicFile, open_stream, replaceable, standard_stream
 
 
 class Failures:
-    """A CSV file that replaces FILE when the import is complete and a row failed.
+    """A file that replaces FILE when the import is complete and a row failed.
 
     Until then, the rows are in FILE.part and FILE is unchanged. A device or a FIFO is written
     directly.
@@ -27,8 +25,7 @@ class Failures:
         self._stack = ExitStack()
         self._part: AtomicFile | None = None
         self._file: BinaryIO | None = None
-        self._has_header = False
-        self._writer = csv.writer(SimpleNamespace(write=self._write))
+        self._has_rows = False
         with self._opening():
             self._target = replaceable(name)
             if self._target is None:
@@ -46,17 +43,14 @@ class Failures:
             if self._target.exists():
                 part.copy_permissions(self._target)
             part.truncate(size if size <= part.size else 0)
-            self._file, self._has_header = part.file, part.size > 0
+            self._file, self._has_rows = part.file, part.size > 0
 
-    def add(self, result: dict[str, Any]) -> None:
-        """Writes a failed row. Raises CommandError."""
+    def add(self, row: bytes, header: bytes) -> None:
+        """Writes a failed row, and the header before the first. Raises CommandError."""
+        assert self._file is not None
         with self._writing():
-            if not self._has_header:
-                self._writer.writerow(("line", "email", "reason", "field"))
-                self._has_header = True
-            self._writer.writerow(
-                (result["line"], result["email"], result["reason"], result.get("field", ""))
-            )
+            self._file.write(row if self._has_rows else header + row)
+            self._has_rows = True
 
     def flush(self) -> int:
         """Flushes the rows and returns the size of the partial file. Raises CommandError."""
@@ -71,7 +65,7 @@ class Failures:
         with self._writing():
             if self._part is None:
                 self._stack.close()
-            elif self._has_header:
+            elif self._has_rows:
                 self._part.publish()
             else:
                 self._part.discard()
@@ -81,15 +75,11 @@ class Failures:
         if self._part is None:
             self._stack.close()
             return ""
-        if not self._has_header:
+        if not self._has_rows:
             self._part.discard()
             return ""
         self._part.close()
         return str(self._part.path)
-
-    def _write(self, text: str) -> None:
-        assert self._file is not None
-        self._file.write(text.encode())
 
     @contextmanager
     def _opening(self) -> Iterator[None]:

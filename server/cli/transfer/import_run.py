@@ -10,7 +10,7 @@ result are imported again, so a resumed run skips existing addresses unless it u
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from .files import FileFormat
 from .import_checkpoint import Checkpoint, CheckpointFile
 from .import_counts import FAILED, OnConflict, Tally
 from .import_failures import Failures
+from .import_rows import SentRows
 from .import_source import Source
 
 CONTENT_TYPES = {FileFormat.CSV: "text/csv", FileFormat.NDJSON: "application/x-ndjson"}
@@ -34,8 +35,10 @@ _REJECTED = (ExitCode.REJECTED, ExitCode.UNREACHABLE)
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """The options of an import. If the format is None, it is detected from the content.
+    """The options of an import.
 
+    If the format is None, it is detected from the content. If the file of failed rows is None,
+    it is a file next to the imported one.
     `query` has the options for the service, by name.
     """
 
@@ -69,6 +72,8 @@ class ImportRun:
         """Imports all rows. Raises CommandError if the import is incomplete."""
         async with self._client:
             file_format = self._options.file_format or await self._source.detect_format()
+            if self.failures is None and self._source.can_resume:
+                self.failures = Failures(f"{self._source.name}.failures.{file_format.value}")
             self._start(self._read_checkpoint(file_format))
             try:
                 await self._send(file_format)
@@ -130,6 +135,8 @@ class ImportRun:
 
     async def _send(self, file_format: FileFormat) -> None:
         """Sends all lines and counts their results."""
+        charset = str(self._options.query.get("charset", ""))
+        rows = SentRows(file_format, charset, self.tally.line)
         query = {
             **self._options.query,
             "onConflict": self.on_conflict.upper(),
@@ -140,18 +147,19 @@ class ImportRun:
                 "POST",
                 "/api/subscribers/import",
                 query,
-                data=self._source.chunks(),
+                data=self._chunks(rows),
                 headers={"Content-Type": CONTENT_TYPES[file_format]},
             ) as response:
                 with RowProgress(self.tally.line, self.tally.rows) as progress:
                     async for block in line_blocks(response):
-                        self._count(block)
-                        progress.show(self.tally.line, self.tally.rows, self._source.total_lines())
+                        self._count(block, rows)
+                        total = self._source.total_lines(rows.last_line)
+                        progress.show(self.tally.line, self.tally.rows, total)
         except CommandError as error:
             # A CSV file that is truncated at a damaged position may also be rejected.
             if self._source.error:
                 raise self._source.error from error
-            if error.exit_code is not ExitCode.INCOMPLETE or not self._is_complete():
+            if error.exit_code is not ExitCode.INCOMPLETE or not self._is_complete(rows):
                 raise
         if self._source.error:
             raise self._source.error
@@ -160,11 +168,17 @@ class ImportRun:
                 "The service ended the response before all rows were sent.", ExitCode.INCOMPLETE
             )
 
-    def _is_complete(self) -> bool:
-        """Returns whether the result of the last row was received."""
-        return self._source.ended and self.tally.line >= self._source.last_line > 0
+    async def _chunks(self, rows: SentRows) -> AsyncIterator[bytes]:
+        async for chunk in self._source.chunks():
+            rows.feed(chunk)
+            yield chunk
+        rows.feed(b"", is_last=True)
 
-    def _count(self, block: bytes) -> None:
+    def _is_complete(self, rows: SentRows) -> bool:
+        """Returns whether the result of the last row was received."""
+        return self._source.ended and self.tally.line >= rows.last_line > 0
+
+    def _count(self, block: bytes, rows: SentRows) -> None:
         for line in block.split(b"\n"):
             if not line:
                 continue
@@ -178,8 +192,10 @@ class ImportRun:
             if "summary" in result:
                 self.summary = result["summary"]
                 continue
-            if self.failures is not None and result["outcome"] == FAILED:
-                self.failures.add(result)
+            if result["outcome"] != FAILED or self.failures is None:
+                rows.pop(result["line"])
+            else:
+                self.failures.add(rows.failed(result), rows.header())
             self.tally.count(result)
         if self._checkpoint is not None and self._checkpoint.is_due():
             self._write_checkpoint()

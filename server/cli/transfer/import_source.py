@@ -1,4 +1,7 @@
-"""Reads the file or standard input of an import in chunks of complete lines."""
+"""Reads the file or standard input of an import in chunks of complete lines.
+
+Compressed files and ZIP archives are unpacked.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ import asyncio
 import os
 import stat
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import BinaryIO
 
+from http_gateway.streams import archives
+
 from ...console import CommandError, ExitCode
 from ...output_file import STANDARD
 from .compression import DECOMPRESSION_ERRORS, MAGIC_BYTES, Decompressor, detect_compression
-from .files import CHUNK_BYTES, FileFormat
+from .files import CHUNK_BYTES, FileFormat, format_by_suffix
 
 STANDARD_INPUT = 0
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -38,9 +44,6 @@ class Source:
         self._pipe: asyncio.StreamReader | None = None
         self._content = self._decompressed()
         self._first = b""
-        self._lines = 0
-        # Number of the last line that is not blank.
-        self.last_line = 0
         self.ended = False
         self.error: CommandError | None = None
 
@@ -57,10 +60,12 @@ class Source:
             ) from error
 
     async def detect_format(self) -> FileFormat:
-        """Returns NDJSON if the content starts with a brace, otherwise CSV."""
+        """Returns NDJSON if the content starts with a brace or bracket, else by the suffix."""
         self._first = await anext(self._content, b"")
         start = self._first.removeprefix(_BYTE_ORDER_MARK).lstrip()
-        return FileFormat.NDJSON if start.startswith(b"{") else FileFormat.CSV
+        if start.startswith((b"{", b"[")):
+            return FileFormat.NDJSON
+        return format_by_suffix(self.name) or FileFormat.CSV
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yields the content in chunks of complete lines.
@@ -71,35 +76,32 @@ class Source:
         line = b""
         try:
             async for chunk in self._all():
-                cut = chunk.rfind(b"\n") + 1
+                # A CR at the end can be a part of CRLF.
+                cut = max(chunk.rfind(b"\n"), chunk.rfind(b"\r", 0, -1)) + 1
                 if cut or len(line) > _MAX_LINE_BYTES:
-                    yield self._counted(line + chunk[:cut])
+                    yield line + chunk[:cut]
                     line = chunk[cut:]
                 else:
                     line += chunk
         except CommandError:
             return
         if line:
-            yield self._counted(line)
+            yield line
         self.ended = True
 
-    def total_lines(self) -> int | None:
-        """Returns the number of lines, an estimate until all are read, or None for a pipe."""
+    def total_lines(self, sent: int) -> int | None:
+        """Returns the number of lines after `sent` lines.
+
+        It is an estimate until all are read, and None for a pipe.
+        """
         if self.ended:
-            return self._lines
-        if not self._is_file or not self._lines:
+            return sent
+        if not self._is_file or not sent:
             return None
-        return self._lines * self._size // max(self._raw.tell(), 1)
+        return sent * self._size // max(self._raw.tell(), 1)
 
     def close(self) -> None:
         self._raw.close()
-
-    def _counted(self, data: bytes) -> bytes:
-        text = data.rstrip()
-        if text:
-            self.last_line = self._lines + text.count(b"\n") + 1
-        self._lines += data.count(b"\n")
-        return data
 
     async def _all(self) -> AsyncIterator[bytes]:
         if self._first:
@@ -111,6 +113,10 @@ class Source:
         """Yields the content. On failure, sets `error` and raises it."""
         try:
             chunk = await self._start()
+            if archives.is_archive(chunk):
+                async for content in self._unpacked(chunk):
+                    yield content
+                return
             compression = detect_compression(chunk)
             decompressor = Decompressor(compression) if compression else None
             while chunk:
@@ -119,10 +125,24 @@ class Source:
                 chunk = await self._read()
             if decompressor:
                 decompressor.finish()
+        except archives.ArchiveError as error:
+            self.error = CommandError(f"{self.name} {error}", ExitCode.USAGE)
+            raise self.error from error
         except (OSError, *DECOMPRESSION_ERRORS) as error:
             reason = error.strerror if isinstance(error, OSError) else f"it is damaged: {error}"
             self.error = CommandError(f"{self.name} cannot be read: {reason}.", ExitCode.USAGE)
             raise self.error from error
+
+    async def _unpacked(self, start: bytes) -> AsyncIterator[bytes]:
+        """Yields the content of an archive, which is copied unless it is a file."""
+        with tempfile.TemporaryFile() as copy:
+            while not self._is_file and start:
+                copy.write(start)
+                if copy.tell() > archives.MAX_BYTES:
+                    raise archives.ArchiveError("is too large for a ZIP archive.")
+                start = await self._read()
+            for content in archives.content(self._raw if self._is_file else copy):
+                yield content
 
     async def _start(self) -> bytes:
         """Returns the first bytes, enough to detect the compression."""

@@ -48,6 +48,8 @@ _CONSENT = frozenset(
     {"status", OPTED_IN, OPTED_OUT_FLAG, "createdAt", "statusChangedAt", "confirmedAt"}
     | {"unsubscribedAt", "consentSource", "consentIp", "consentAt"}
 )
+# The last columns of a file of failed rows, which are ignored, so that it can be imported.
+_FAILURE = ["line", "reason", "field"]
 # Before the label of a new custom field as a target of columnMap.
 _NEW = "new:"
 _DUPLICATE = (
@@ -120,6 +122,8 @@ class Columns:
         Raises ValidationError if a column is a duplicate or missing, or the map is invalid.
         """
         names = [column_key(cell) for cell in cells]
+        if names[-len(_FAILURE) :] == _FAILURE:
+            cells, names = cells[: -len(_FAILURE)], names[: -len(_FAILURE)]
         self.preset = options.preset or detect(names)
         self.known: list[Column] = []
         self.unknown: list[UnknownColumn] = []

@@ -96,13 +96,13 @@ class Header:
         self._is_lenient = preset is not None and preset.is_lenient
         self._marks = _marks(self.columns.known, cells, preset)
 
-    def row(self, line: int, cells: Sequence[str]) -> ImportRow:
+    def row(self, line: int, cells: Sequence[str], *, is_malformed: bool = False) -> ImportRow:
         """Returns a parsed line, with its faults.
 
-        The cells of a line with more or fewer than the header may be in wrong columns. Only an
-        opt-out is read from it.
+        The cells of a malformed line, or of one with more or fewer than the header, may be in wrong
+        columns. Only an opt-out is read from it.
         """
-        if len(cells) != len(self.cells):
+        if is_malformed or len(cells) != len(self.cells):
             return self._of_wrong_length(line, cells)
         row = self._parsed(cells)
         return ImportRow(line, row, self._status(row), _record(row))

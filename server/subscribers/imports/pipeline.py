@@ -216,7 +216,7 @@ class ImportPipeline:
             number = self._last_line = number or self._last_line + 1
             if number > after_line:
                 assert self._header is not None
-                yield self._header.row(number, line.cells[:])
+                yield self._header.row(number, line.cells[:], is_malformed=line.malformed)
         for bulk_row in request.rows:
             self._last_line += 1
             if self._last_line > after_line:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
+import tempfile
+import zipfile
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,6 +14,8 @@ import pytest
 from aiohttp import web
 
 from http_gateway.routing.stream_fields import MAX_RECORDS
+from http_gateway.streams import unpacking
+from http_gateway.streams.unpacking import Unpacking
 
 from ..client import Client, ReceivedResponse, get, post
 from ..stream_service import message, notes_reply
@@ -110,7 +116,7 @@ def test_body_without_records_is_one_message_with_the_query(kind: str, body: byt
 @pytest.mark.parametrize(
     ("header", "value"),
     [
-        ("Content_Type", "application/json"),
+        ("Content_Type", "application/json; charset=latin-1"),
         ("Content_Type", "text/plain"),
         ("Content_Type", "text/csv; charset=latin-1"),
         ("Content_Type", "application/x-ndjson; charset=utf-16"),
@@ -132,7 +138,10 @@ def test_unsupported_content_type_is_rejected(kind: str, header: str, value: str
 @each_channel
 @pytest.mark.parametrize(
     "content_type",
-    ["application/x-ndjson", "application/ndjson; charset=UTF-8", "Application/JSONL", None],
+    [
+        *("application/x-ndjson", "application/ndjson; charset=UTF-8", "Application/JSONL"),
+        *("application/json", None),
+    ],
 )
 def test_ndjson_has_several_content_types_or_none(kind: str, content_type: str | None) -> None:
     async def body(runner: web.ServerRunner) -> ReceivedResponse:
@@ -144,6 +153,111 @@ def test_ndjson_has_several_content_types_or_none(kind: str, content_type: str |
         return await client.response()
 
     assert with_gateway(kind, body, Exchange=echo).texts == ["a"]
+
+
+def zipped(**files: bytes) -> bytes:
+    """Returns an archive of files; `__` in a name is a dot."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "."), content)
+    return file.getvalue()
+
+
+ITEMS = b'[{"name":"a"},\n {"name":\n"b"}]'
+
+
+@each_channel
+@pytest.mark.parametrize(
+    ("content_type", "body", "texts"),
+    [
+        ("application/json", ITEMS, ["a", "b"]),
+        ("application/x-ndjson", ITEMS, ["a", "b"]),
+        ("application/zip", zipped(a__json=ITEMS), ["a", "b"]),
+        ("application/zip", zipped(a__txt=b"\xef\xbb\xbf[]"), []),
+        ("application/octet-stream", zipped(a__tsv=b"a\tb\r1\t2\r"), ["1:a|b", "2:1|2"]),
+        (CSV, zipped(a__csv=b"a,b\n", b__pdf=b"%PDF"), ["1:a|b"]),
+        (CSV, b"P", ["1:P"]),
+        (CSV, b"PK,b\n", ["1:PK|b"]),
+    ],
+)
+def test_arrays_and_archives_are_read(
+    kind: str, content_type: str, body: bytes, texts: list[str]
+) -> None:
+    async def send(runner: web.ServerRunner) -> ReceivedResponse:
+        client = await Client.to(runner)
+        await client.begin("POST", "/exchange", Content_Type=content_type)
+        for start in range(0, len(body), 3):
+            await client.send(body[start : start + 3])
+        await client.finish()
+        return await client.response()
+
+    got = with_gateway(kind, send, Exchange=echo)
+
+    assert (got.status, got.texts) == (200, texts)
+
+
+@each_channel
+@pytest.mark.parametrize(
+    ("content_type", "body", "status", "message"),
+    [
+        ("application/zip", b"a,b\n", 415, "Content-Type must be"),
+        ("application/zip", zipped(a__csv=b"", b__csv=b""), 400, "a.csv, b.csv"),
+        ("application/json", b'{"items":[{"name":"a"}],"n":1}', 400, "one JSON array of objects"),
+        ("application/json", b'{\n "items": [\n{}]}', 400, "one JSON array of objects"),
+    ],
+)
+def test_body_that_is_neither_rows_nor_an_archive_is_rejected(
+    kind: str, content_type: str, body: bytes, status: int, message: str
+) -> None:
+    got = with_gateway(kind, lambda to: post(to, "/exchange", body, content_type), Exchange=echo)
+
+    error = json.loads(got.body)["error"]
+    texts = [error["message"], *(detail["message"] for detail in error["details"])]
+    assert (got.status, message in " ".join(texts)) == (status, True)
+
+
+@each_channel
+def test_temporary_file_of_an_archive_is_removed_if_the_client_disconnects(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers, files = Handlers(), []
+    create = tempfile.SpooledTemporaryFile
+
+    def remember(size: int) -> Any:
+        files.append(create(size))
+        return files[-1]
+
+    monkeypatch.setattr(tempfile, "SpooledTemporaryFile", remember)
+
+    async def leave(runner: web.ServerRunner) -> None:
+        client = await Client.to(runner)
+        await client.begin("POST", "/exchange", Content_Type="application/zip")
+        await client.send(zipped(a__json=ITEMS)[:-9])
+        while not files or not files[0].tell():  # noqa: ASYNC110 - a file has no event
+            await asyncio.sleep(0.01)
+        client.disconnect()
+        await handlers.has_ended.wait()
+        while not files[0].closed:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+    with_gateway(kind, leave, Exchange=handlers.exchange)
+
+    assert Unpacking.stored == 0
+
+
+def test_archives_are_limited_in_size_and_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = zipped(a__json=ITEMS)
+
+    async def send(runner: web.ServerRunner) -> ReceivedResponse:
+        return await post(runner, "/exchange", body, "application/zip")
+
+    monkeypatch.setattr(unpacking, "MAX_ARCHIVE_BYTES", len(body) - 1)
+    too_large = with_gateway("in-process", send, Exchange=echo)
+    monkeypatch.setattr(unpacking, "MAX_ARCHIVES", 0)
+    too_many = with_gateway("in-process", send, Exchange=echo)
+
+    assert (too_large.status, too_many.status) == (413, 503)
 
 
 def test_csv_is_rejected_if_the_request_has_no_lines_field() -> None:

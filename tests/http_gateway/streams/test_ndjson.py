@@ -10,6 +10,7 @@ import pytest
 
 from http_gateway.request_errors import RequestError
 from http_gateway.routing.bindings import bindings_of
+from http_gateway.streams.json_values import JsonSplitter
 from http_gateway.streams.ndjson import NdjsonParser
 from http_gateway.streams.records import MAX_RECORD_BYTES, Record, RecordParser
 
@@ -165,3 +166,74 @@ def test_record_without_end_is_rejected_when_it_is_too_long() -> None:
         for number in range(1_000):
             assert number * len(piece) <= MAX_RECORD_BYTES
             assert list(filter(None, parser.feed(piece))) == []
+
+
+def values(*pieces: bytes) -> list[Any]:
+    """Returns the values of a body that arrives in these pieces."""
+    splitter = JsonSplitter()
+    found = [record for piece in pieces for record in splitter.feed(piece) if record]
+    found += [record for record in splitter.finish() if record]
+    assert [record.line for record in found] == [*range(1, len(found) + 1)]
+    return [json.loads(record.data) for record in found]
+
+
+ITEMS = [{"a": 'x"\\[{,}]', "b": [1, {"c": "]"}], "é": "\\"}, {}, 5, "s,[", [], {"z": "\\\\"}]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("start", ["", " \n", "\ufeff"])
+def test_items_of_an_array_are_records(indent: int | None, start: str) -> None:
+    body = (start + json.dumps(ITEMS, indent=indent, ensure_ascii=False) + "\n").encode()
+
+    for pieces in splits(body):
+        assert values(*pieces) == ITEMS, pieces
+    assert values(b" [ \n ] ") == values(b"[]") == values(b"") == values(b" \n") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "count", "text"),
+    [
+        (b'[{"a":1},]', 1, "(item 2)"),
+        (b"[,1]", 0, "(item 1)"),
+        (b"[1,2", 1, "(item 2)"),
+        (b'["a', 0, "(item 1)"),
+        (b"[{}}", 0, "(item 1)"),
+        (b"[1]\n{}", 1, "after the array"),
+        (b"[1,[" + b"2," * (MAX_RECORD_BYTES // 2 + 1), 1, "(item 2)"),
+        (b'[1,"' + b"x" * (MAX_RECORD_BYTES + 1), 1, "(item 2)"),
+    ],
+)
+def test_malformed_array_is_rejected_after_its_items(body: bytes, count: int, text: str) -> None:
+    splitter, found = JsonSplitter(), []
+
+    with pytest.raises(RequestError) as caught:  # noqa: PT012 - the loop is the client
+        for start in range(0, len(body), 65_536):
+            found.extend(filter(None, splitter.feed(body[start : start + 65_536])))
+        found.extend(splitter.finish())
+
+    assert len(found) == count
+    assert caught.value.error.details[0].message.endswith(text)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"items":[{"name":"a"}]}',
+        b'\n{"total":1,"page":{"items":[{"name":"a"}]}}',
+        b'{\n"items":[{"name":"a"}]}',
+        b'{"items":[\n{"name":"a"}]}',
+        b'{"items":[' + b'{"name":"a"},' * 100_000,
+    ],
+)
+def test_object_around_the_rows_is_rejected_with_the_accepted_forms(body: bytes) -> None:
+    _, path, text = violation(body)
+
+    assert (path, "one JSON array of objects" in text) == ("", True)
+
+
+def test_row_with_an_unknown_array_fails_alone() -> None:
+    assert rows(b'{"name":"a","x":[{}]}\n{"items":[{}]}\n{"name":"b"}') == [
+        ("a", ["x"]),
+        ("", ["items"]),
+        ("b", []),
+    ]

@@ -213,7 +213,7 @@ def test_csv_response_is_aborted_at_an_error(kind: str) -> None:
     assert b"error" not in got.body
 
 
-BAD_CSV = b"a,b\n1,2\n" + b'"3"4,5\n' + b"6,7\n"
+BAD_CSV = b"a,b\n1,2\n" + b"3,\xff\n" + b"6,7\n"
 
 
 @each_channel
@@ -222,7 +222,7 @@ def test_responses_to_records_before_an_invalid_one_are_sent_first(kind: str) ->
 
     assert (got.status, got.texts) == (200, ["1:a|b", "2:1|2", "ValidationError"])
     (detail,) = got.records[-1]["error"]["details"]
-    assert (detail["code"], detail["message"][-8:]) == ("INVALID_FORMAT", "(line 3)")
+    assert (detail["code"], detail["message"][-16:]) == ("INVALID_FORMAT", "(line 3, byte 3)")
 
 
 @each_channel
@@ -271,7 +271,7 @@ def test_incomplete_body_of_a_client_stream_cancels_its_call(kind: str) -> None:
     *first, error, _ = handlers.received
     # Over a network channel, a canceled call can look like a completed one.
     assert "end" not in first or kind == "real"
-    assert errors_pb2.Error.FromString(error).details[0].message.endswith("(line 3)")
+    assert errors_pb2.Error.FromString(error).details[0].message.endswith("(line 3, byte 3)")
 
 
 @each_channel

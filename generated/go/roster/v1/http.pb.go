@@ -162,7 +162,11 @@ type CsvLine struct {
 	// the last line. 0 in responses.
 	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// Cells of the line.
-	Cells         []string `protobuf:"bytes,2,rep,name=cells,proto3" json:"cells,omitempty"`
+	Cells []string `protobuf:"bytes,2,rep,name=cells,proto3" json:"cells,omitempty"`
+	// Whether the line is a row that is not well-formed CSV, such as one with a quote that is
+	// not closed. The row fails with INVALID_ROW. Its cells are then split at delimiters, and a
+	// malformed cell keeps its quotes. Set by the gateway, never for a header.
+	Malformed     bool `protobuf:"varint,3,opt,name=malformed,proto3" json:"malformed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -209,6 +213,13 @@ func (x *CsvLine) GetCells() []string {
 		return x.Cells
 	}
 	return nil
+}
+
+func (x *CsvLine) GetMalformed() bool {
+	if x != nil {
+		return x.Malformed
+	}
+	return false
 }
 
 // Definitions shared by the rows of bulk operations.
@@ -705,10 +716,11 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x06public\x18\x03 \x01(\bR\x06public\"4\n" +
 	"\x04Form\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
-	"\bredirect\x18\x02 \x01(\tR\bredirect\"7\n" +
+	"\bredirect\x18\x02 \x01(\tR\bredirect\"U\n" +
 	"\aCsvLine\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
-	"\x05cells\x18\x02 \x03(\tR\x05cells\"8\n" +
+	"\x05cells\x18\x02 \x03(\tR\x05cells\x12\x1c\n" +
+	"\tmalformed\x18\x03 \x01(\bR\tmalformed\"8\n" +
 	"\x03Row\x1a1\n" +
 	"\x05Fault\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x12\n" +

@@ -3352,7 +3352,8 @@ type ImportSubscribersRequest struct {
 	// Lines of CSV, at most 2,000. The first line of the import is the header. Column names
 	// ignore case, whitespace, hyphens and underscores. The columns are those of
 	// ImportSubscriber, name, and custom fields by key or label, with or without the prefix
-	// "customFields.". The columns id and updatedAt are ignored. Tags are separated by commas,
+	// "customFields.". The columns id and updatedAt are ignored, and so are line, reason and
+	// field if they are the last three: a file of failed rows has them. Tags are separated by commas,
 	// semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
 	// 2026-01-02T03:04:05.000Z or 2026-01-02, in another form with a year of four digits first
 	// or the English name of the month, such as "Fri, 2 Jan 2026 03:04:05 +0000" or "Jan 2, 2026
@@ -3599,8 +3600,8 @@ func (x *ImportSubscribersRequest) GetNullTokens() []string {
 // The result of one row.
 type ImportResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Line number of the row, starting at 1. For NDJSON it is the number of the row; empty
-	// lines are not counted.
+	// Line number of the row, starting at 1. A row of several lines has the number of the last
+	// one. For NDJSON and an array it is the number of the row; empty lines are not counted.
 	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
 	// Outcome of the row.
 	Outcome ImportResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportResult_Outcome" json:"outcome,omitempty"`
@@ -4734,7 +4735,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"deliveries\x18\x04 \x03(\v2\x1b.roster.v1.PersonalDeliveryR\n" +
 	"deliveries\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xad\t\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xc8\t\n" +
 	"\x10ImportSubscriber\x122\n" +
 	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12.\n" +
 	"\n" +
@@ -4756,7 +4757,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"consent_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182024-05-01T08:00:00.000Z\xe8\xb5\x18\x01R\tconsentAt\x127\n" +
 	"\aconsent\x18\x10 \x01(\v2\x1d.roster.v1.Subscriber.ConsentR\aconsent\x122\n" +
-	"\x06faults\x18\x0f \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:3\x8a\xb5\x18\x02id\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\n" +
+	"\x06faults\x18\x0f \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:N\x8a\xb5\x18\x02id\x8a\xb5\x18\x04line\x8a\xb5\x18\x06reason\x8a\xb5\x18\x05field\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\n" +
 	"confirmUrl\x8a\xb5\x18\x0eunsubscribeUrl\"[\n" +
 	"\x0eUnknownColumns\"I\n" +
 	"\x06Action\x12\x16\n" +

@@ -51,7 +51,8 @@ type SuppressionServiceClient interface {
 	// AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most
 	// 500 rows. To resume an interrupted import, send it again.
 	//
-	// Over HTTP the body is NDJSON, one ImportSuppression per line, or text/csv. The columns are
+	// Over HTTP the body is NDJSON, one ImportSuppression per line, one JSON array of them,
+	// text/csv, or a ZIP archive with one such file, as for ImportSubscribers. The columns are
 	// email, reason and createdAt; other names that services use for them, such as "Email
 	// Address" and "created", are known, and other columns are ignored. If the first line
 	// contains an address, the file has no header, and the first column is the address. The body
@@ -174,7 +175,8 @@ type SuppressionServiceServer interface {
 	// AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most
 	// 500 rows. To resume an interrupted import, send it again.
 	//
-	// Over HTTP the body is NDJSON, one ImportSuppression per line, or text/csv. The columns are
+	// Over HTTP the body is NDJSON, one ImportSuppression per line, one JSON array of them,
+	// text/csv, or a ZIP archive with one such file, as for ImportSubscribers. The columns are
 	// email, reason and createdAt; other names that services use for them, such as "Email
 	// Address" and "created", are known, and other columns are ignored. If the first line
 	// contains an address, the file has no header, and the first column is the address. The body

@@ -1987,7 +1987,8 @@ class ImportSubscribersRequest(_message.Message):
         """Lines of CSV, at most 2,000. The first line of the import is the header. Column names
         ignore case, whitespace, hyphens and underscores. The columns are those of
         ImportSubscriber, name, and custom fields by key or label, with or without the prefix
-        "customFields.". The columns id and updatedAt are ignored. Tags are separated by commas,
+        "customFields.". The columns id and updatedAt are ignored, and so are line, reason and
+        field if they are the last three: a file of failed rows has them. Tags are separated by commas,
         semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
         2026-01-02T03:04:05.000Z or 2026-01-02, in another form with a year of four digits first
         or the English name of the month, such as "Fri, 2 Jan 2026 03:04:05 +0000" or "Jan 2, 2026
@@ -2136,8 +2137,8 @@ class ImportResult(_message.Message):
     STATUS_KEPT_FIELD_NUMBER: _builtins.int
     DROPPED_CELLS_FIELD_NUMBER: _builtins.int
     line: _builtins.int
-    """Line number of the row, starting at 1. For NDJSON it is the number of the row; empty
-    lines are not counted.
+    """Line number of the row, starting at 1. A row of several lines has the number of the last
+    one. For NDJSON and an array it is the number of the row; empty lines are not counted.
     """
     outcome: Global___ImportResult.Outcome.ValueType
     """Outcome of the row."""

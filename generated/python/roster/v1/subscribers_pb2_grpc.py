@@ -245,10 +245,14 @@ class SubscriberServiceServicer:
         applied in order, in transactions of several hundred rows. Once the result of a row
         has been sent, the row is committed, even if the import fails later.
 
-        Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
-        text/csv with a header. The delimiter is the comma, semicolon or tab that occurs most
-        often in the header, unless a first line such as "sep=;" names it. The body is in UTF-8,
-        or in the encoding of charset. The response is NDJSON: one ImportResult per line, then a
+        Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, one JSON
+        array of objects, or text/csv with a header. The delimiter is the comma, semicolon or tab
+        that occurs most often in the header, unless a first line such as "sep=;" names it. Lines
+        end with LF, CRLF or CR, and whitespace between a delimiter and a quote is ignored. A row
+        with a malformed quote fails alone, and the next line starts the next row. The body is in
+        UTF-8, or in the encoding of charset. It can also be a ZIP archive (application/zip) of at
+        most 256 MiB with one such file, which unpacks to at most 2 GiB and 100 times the size of
+        the archive. The response is NDJSON: one ImportResult per line, then a
         line with the summary, {"summary": {...}}. The client must read it while it sends the
         rows, or limit it with results. On gRPC each request message holds many rows. Each response message holds many
         results, at most 1 MiB. The response begins when the first rows, or the header of the

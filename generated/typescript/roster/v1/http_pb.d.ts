@@ -107,6 +107,15 @@ export declare type CsvLine = Message<"roster.v1.CsvLine"> & {
    * @generated from field: repeated string cells = 2;
    */
   cells: string[];
+
+  /**
+   * Whether the line is a row that is not well-formed CSV, such as one with a quote that is
+   * not closed. The row fails with INVALID_ROW. Its cells are then split at delimiters, and a
+   * malformed cell keeps its quotes. Set by the gateway, never for a header.
+   *
+   * @generated from field: bool malformed = 3;
+   */
+  malformed: boolean;
 };
 
 /**

@@ -1958,7 +1958,8 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * Lines of CSV, at most 2,000. The first line of the import is the header. Column names
    * ignore case, whitespace, hyphens and underscores. The columns are those of
    * ImportSubscriber, name, and custom fields by key or label, with or without the prefix
-   * "customFields.". The columns id and updatedAt are ignored. Tags are separated by commas,
+   * "customFields.". The columns id and updatedAt are ignored, and so are line, reason and
+   * field if they are the last three: a file of failed rows has them. Tags are separated by commas,
    * semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
    * 2026-01-02T03:04:05.000Z or 2026-01-02, in another form with a year of four digits first
    * or the English name of the month, such as "Fri, 2 Jan 2026 03:04:05 +0000" or "Jan 2, 2026
@@ -2336,8 +2337,8 @@ export declare const ImportSubscribersRequest_ResultsSchema: GenEnum<ImportSubsc
  */
 export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   /**
-   * Line number of the row, starting at 1. For NDJSON it is the number of the row; empty
-   * lines are not counted.
+   * Line number of the row, starting at 1. A row of several lines has the number of the last
+   * one. For NDJSON and an array it is the number of the row; empty lines are not counted.
    *
    * @generated from field: int32 line = 1;
    */
@@ -3043,10 +3044,14 @@ export declare const SubscriberService: GenService<{
    * applied in order, in transactions of several hundred rows. Once the result of a row
    * has been sent, the row is committed, even if the import fails later.
    *
-   * Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
-   * text/csv with a header. The delimiter is the comma, semicolon or tab that occurs most
-   * often in the header, unless a first line such as "sep=;" names it. The body is in UTF-8,
-   * or in the encoding of charset. The response is NDJSON: one ImportResult per line, then a
+   * Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, one JSON
+   * array of objects, or text/csv with a header. The delimiter is the comma, semicolon or tab
+   * that occurs most often in the header, unless a first line such as "sep=;" names it. Lines
+   * end with LF, CRLF or CR, and whitespace between a delimiter and a quote is ignored. A row
+   * with a malformed quote fails alone, and the next line starts the next row. The body is in
+   * UTF-8, or in the encoding of charset. It can also be a ZIP archive (application/zip) of at
+   * most 256 MiB with one such file, which unpacks to at most 2 GiB and 100 times the size of
+   * the archive. The response is NDJSON: one ImportResult per line, then a
    * line with the summary, {"summary": {...}}. The client must read it while it sends the
    * rows, or limit it with results. On gRPC each request message holds many rows. Each response message holds many
    * results, at most 1 MiB. The response begins when the first rows, or the header of the
