@@ -201,7 +201,7 @@ class Columns:
             for index, (cell, name) in enumerate(zip(self._cells, names, strict=True))
             if states_consent(name)
             and index not in ignored
-            and name not in preset_names
+            and (index in mapped or name not in preset_names)
             and _CONSENT.isdisjoint(own := fields.get(index, ()))
             and not (index in mapped and index in fields and not own)
             and not cell.lower().startswith(CUSTOM_FIELDS.lower())
