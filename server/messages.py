@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from ipaddress import ip_address
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc.aio import ServicerContext
+from roster.v1.http_pb2 import CsvLine
 from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 
 from .errors import Detail, ValidationError, invalid
@@ -50,6 +51,17 @@ class JsonResponse(ABC):
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Returns the ProtoJSON of the message, before a read mask is applied."""
+
+
+def csv_header(cells: Sequence[str], *, has_bom: bool) -> CsvLine:
+    """Returns the header of a CSV file. With a byte order mark, spreadsheets read it as UTF-8."""
+    return CsvLine(cells=["\ufeff" * has_bom + cells[0], *cells[1:]])
+
+
+def check_bom(*, has_bom: bool, is_csv: bool) -> None:
+    """Raises ValidationError for a byte order mark in another format than CSV."""
+    if has_bom and not is_csv:
+        raise invalid("bom", "INVALID_VALUE", "is accepted only with the format CSV")
 
 
 def serializer(serialize: Callable[[Message], bytes]) -> Callable[[Message | JsonResponse], bytes]:

@@ -141,6 +141,14 @@ def test_every_form_of_import_is_recognized() -> None:
     assert len(FILES) > 50
 
 
+def test_migrations_do_not_import_code_that_can_change() -> None:
+    migrations = [name for name in FILES if name.startswith("server.storage.migrations.")]
+    own = {name: {each for each in imports_of(name) if each in FILES} for name in migrations}
+
+    assert migrations
+    assert {name: modules for name, modules in own.items() if modules} == {}
+
+
 def test_gateway_does_not_import_the_server() -> None:
     assert not {name for name in importers("server") if is_in(name, ["http_gateway"])}
 

@@ -17,7 +17,7 @@ from .output import print_json
 from .service_client import ServiceClient
 from .suppressions_client import add as add_all
 from .suppressions_client import export_list, import_list
-from .transfer.files import FileFormat, format_by_suffix
+from .transfer.files import FileFormat, export_format
 from .transfer.import_options import DateFormatOption, NullTokens, set_options
 from .transfer.import_source import Source
 from .transfer.import_summary import summary_lines
@@ -137,9 +137,12 @@ def export(
         typer.Option(
             "--format",
             case_sensitive=False,
-            help="Format of the file. Default: from the file suffix, otherwise NDJSON.",
+            help="Format of the file. Default: from the file suffix; NDJSON without one.",
         ),
     ] = None,
+    bom: Annotated[
+        bool, typer.Option("--bom", help="Start a CSV file with a byte order mark, for Excel.")
+    ] = False,
 ) -> None:
     """Export the suppressions of an account, oldest first.
 
@@ -149,9 +152,10 @@ def export(
     reached, 7 if it rejects the request, 8 if the export is incomplete, and
     130 if the command was interrupted.
     """
-    file_format = file_format or format_by_suffix(file) or FileFormat.NDJSON
+    file_format = file_format or export_format(file, compressed=False)
+    query = {"format": file_format.upper()} | ({"bom": "true"} if bom else {})
     try:
-        uvloop.run(export_list(ServiceClient(url, api_key), file, file_format))
+        uvloop.run(export_list(ServiceClient(url, api_key), file, query))
     except KeyboardInterrupt:
         raise CommandError("Interrupted.", ExitCode.INTERRUPTED) from None
     except BrokenPipeError:

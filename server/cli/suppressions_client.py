@@ -58,13 +58,12 @@ async def import_list(
     return summary
 
 
-async def export_list(client: ServiceClient, file: str, file_format: FileFormat) -> None:
+async def export_list(client: ServiceClient, file: str, query: Mapping[str, str]) -> None:
     """Writes all suppressions to a file, which is replaced when it is complete.
 
     Raises CommandError, or OSError if the file cannot be written.
     """
     path = replaceable(file)
-    query = {"format": file_format.upper()}
     with ExitStack() as stack:
         part = AtomicFile(path) if path else None
         target = part.file if part else stack.enter_context(open_stream(file))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..custom_fields.rules import as_json
 from .fields import ADDED_BY_FULL, FIELDS, Field, SubscriberRow
-from .formulas import escape_formula
+from .formulas import escape_for_import, escape_formula
 
 CUSTOM_FIELDS = "customFields."
 TAG_SEPARATORS = re.compile(r"[,;|]")
@@ -31,24 +31,27 @@ def row_cells(
     *,
     full: bool = False,
     more: Iterable[str | None] = (),
+    escapes_formulas: bool = True,
 ) -> list[str]:
     """Returns the cells of a subscriber in the order of `header_cells`; `more` is not escaped."""
-    cells = [_field_cell(field, row) for field in _written_fields(full=full)]
+    escape = escape_formula if escapes_formulas else escape_for_import
+    cells = [_field_cell(field, row, escape) for field in _written_fields(full=full)]
     cells += [text or "" for text in more]
-    return cells + [_value_cell(row.values.get(key)) for key in keys]
+    return cells + [_value_cell(row.values.get(key), escape) for key in keys]
 
 
 def _written_fields(*, full: bool) -> Sequence[Field]:
     return FIELDS + ADDED_BY_FULL if full else FIELDS
 
 
-def _field_cell(field: Field, row: SubscriberRow) -> str:
+def _field_cell(field: Field, row: SubscriberRow, escape: Callable[[str], str]) -> str:
     value = getattr(row, field.name)
     if value is None:
         return ""
     value = field.to_json(value)
     text = value if isinstance(value, str) else tags_cell(value)
-    return escape_formula(text) if text else ""
+    cell = escape(text) if text else ""
+    return f"<{text}>" if field.name == "email" and cell != text else cell
 
 
 def tags_cell(names: Sequence[str]) -> str:
@@ -58,7 +61,7 @@ def tags_cell(names: Sequence[str]) -> str:
     return ",".join(names)
 
 
-def _value_cell(value: Any) -> str:
+def _value_cell(value: Any, escape: Callable[[str], str]) -> str:
     if value is None:
         return ""
-    return escape_formula(value if isinstance(value, str) else json.dumps(as_json(value)))
+    return escape(value if isinstance(value, str) else json.dumps(as_json(value)))

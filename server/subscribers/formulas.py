@@ -3,7 +3,10 @@
 A spreadsheet runs a cell that begins with a character such as `=` as a formula, and an import
 reads a blank cell as no value. Such text is written after an apostrophe, which marks text in
 spreadsheets. An import removes the apostrophe. Text that already starts with apostrophes gets
-one more, so that every text is read back exactly. An empty text is a single apostrophe.
+one more, so that every text is read back exactly. An empty text is a single apostrophe. Without
+the protection from formulas, only blank text and what an import would change is escaped.
+
+An address with an apostrophe would be another valid address, so it is in angle brackets instead.
 """
 
 from __future__ import annotations
@@ -27,6 +30,11 @@ def escape_formula(text: str) -> str:
     return text
 
 
+def escape_for_import(text: str) -> str:
+    """Returns a cell that may be a formula, but that an import reads as this text."""
+    return f"'{text}" if not text.strip() or _TO_UNESCAPE.match(text) else text
+
+
 def unescape_formula(cell: str) -> str:
-    """Returns the text of a cell from `escape_formula`."""
+    """Returns the text of a cell from `escape_formula` or `escape_for_import`."""
     return cell[1:] if _TO_UNESCAPE.match(cell) else cell

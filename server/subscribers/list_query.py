@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from roster.v1 import subscribers_pb2 as pb
 
-from ..emails import key_prefix, parse_email
+from ..emails import key_prefix
 from ..messages import created_range, microseconds
 from ..paging import PageToken, page_of, parse_page_token
 from ..texts import caseless_key
 from .fields import SubscriberRow
 from .filters.expression import FilterExpression
-from .rules import search_text
+from .rules import check_email, search_text
 from .store_filter import Filter, with_expression
 from .store_page_statements import Order
 from .store_paging import PagePosition
@@ -27,19 +27,19 @@ class ListQuery(NamedTuple):
     position: PagePosition
     page: int
     list_key: str
-    # Whether the filters match no subscriber, for example an invalid email address.
-    matches_nothing: bool
 
 
 def list_query(
     request: pb.ListSubscribersRequest, expression: FilterExpression | None = None
 ) -> ListQuery:
-    """Returns the query of a request. Raises ValidationError for a token of another list."""
+    """Returns the query of a request.
+
+    Raises ValidationError for an invalid address, or a token of another list.
+    """
     page, descending = page_of(request), request.order == "desc"
-    email = parse_email(request.email) if request.email else None
     filters = export_filter(request, expression)
-    if email:
-        filters = filters._replace(email_key=email.key)
+    if request.email:
+        filters = filters._replace(email_key=check_email(request.email).key)
     if request.q:
         prefix, folded_prefix = key_prefix(request.q), search_text(request.q)
         filters = filters._replace(prefix=prefix, folded_prefix=folded_prefix)
@@ -51,8 +51,7 @@ def list_query(
         token = parse_page_token(request.page_token, list_key)
         position = position._replace(offset=0, after=token.after, after_revision=token.revision)
         number = token.page
-    matches_nothing = bool(request.email) and email is None
-    return ListQuery(filters, position, number, list_key, matches_nothing)
+    return ListQuery(filters, position, number, list_key)
 
 
 def export_filter(request: ListRequest, expression: FilterExpression | None = None) -> Filter:

@@ -7,7 +7,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import Protocol, TypeVar
 
-from roster.v1 import http_pb2 as pb_http
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
@@ -19,7 +18,15 @@ from ..emails import Email, parse_email
 from ..errors import Forbidden, PublicUrlNotSet, SubscriberNotFound, invalid
 from ..ids import is_id
 from ..links import Links
-from ..messages import Context, changed_fields, check_page, split_message, struct_to_dict
+from ..messages import (
+    Context,
+    changed_fields,
+    check_bom,
+    check_page,
+    csv_header,
+    split_message,
+    struct_to_dict,
+)
 from ..paging import MAX_LIMIT
 from ..storage.database import Database
 from ..storage.shared_work import SharedWork
@@ -51,7 +58,6 @@ from .service_history import HistoryMethods, PersonalData
 from .store import Changes, SubscriberStore
 from .store_history import person_of
 from .store_paging import (
-    NO_SUBSCRIBERS,
     PagePosition,
     page_without_total,
 )
@@ -170,9 +176,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         selected = selected_fields(request)
         expression = await self._filters.read(request.filter, request.segment)
         account, query = account_id(), list_query(request, expression)
-        result = NO_SUBSCRIBERS
-        if not query.matches_nothing:
-            result = await read_page(self._database, account, query.filter, query.position)
+        result = await read_page(self._database, account, query.filter, query.position)
         return SubscribersResponse(
             result.rows,
             selected,
@@ -297,6 +301,8 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     ) -> AsyncIterator[pb.ExportSubscribersResponse]:
         expression = await self._filters.read(request.filter, request.segment)
         account, filters = account_id(), export_filter(request, expression)
+        is_csv = request.format == pb.ExportSubscribersRequest.CSV
+        check_bom(has_bom=request.bom, is_csv=is_csv)
         after = request.after_id or None
         if after is not None and not is_id(after):
             raise invalid("afterId", "INVALID_FORMAT", "must be a subscriber ID")
@@ -307,12 +313,12 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             raise PublicUrlNotSet
         await accept(context)
         keys: list[str] = []
-        if request.format == pb.ExportSubscribersRequest.CSV:
+        if is_csv:
             fields = await self._database.read(lambda tx: column_fields(account, tx))
             keys = [field.key for field in fields]
             more = linked.COLUMNS if with_links else ()
             cells = header_cells(keys, full=_is_full(request), more=more)
-            header = pb_http.CsvLine(cells=cells)
+            header = csv_header(cells, has_bom=request.bom)
             yield pb.ExportSubscribersResponse(lines=[header])
         limit = EXPORT_BATCH
         while True:
@@ -411,9 +417,11 @@ def _exported(
 ) -> pb.ExportSubscribersResponse:
     reply, full = pb.ExportSubscribersResponse(), _is_full(request)
     if request.format == pb.ExportSubscribersRequest.CSV:
+        escapes = not request.HasField("escape_formulas") or request.escape_formulas
         for index, row in enumerate(rows):
             more = urls[index] if urls else ()
-            reply.lines.add(cells=row_cells(row, keys, full=full, more=more))
+            cells = row_cells(row, keys, full=full, more=more, escapes_formulas=escapes)
+            reply.lines.add(cells=cells)
     else:
         fill_all(reply.subscribers, rows, full=full)
         for message, each in zip(reply.subscribers, urls or (), strict=False):

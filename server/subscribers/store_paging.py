@@ -49,8 +49,6 @@ class SubscriberPage(NamedTuple):
     more: bool
 
 
-NO_SUBSCRIBERS = SubscriberPage([], 0, more=False)
-
 # The most subscribers for which the conditions of an expression are looked up. More take longer
 # than set operations on all subscribers (`make bench-scale`).
 MAX_LOOKED_UP = 20_000

@@ -14,7 +14,7 @@ from ..caller import account_id, current
 from ..clock import iso8601
 from ..emails import parse_email
 from ..errors import Detail, SuppressionNotFound, ValidationError
-from ..messages import Context, timestamp
+from ..messages import Context, check_bom, csv_header, timestamp
 from ..paging import page_of
 from ..storage.database import Database
 from ..storage.transaction import Transaction
@@ -106,9 +106,10 @@ class SuppressionService(SuppressionServiceServicer):
     ) -> AsyncIterator[pb.ExportSuppressionsResponse]:
         account = account_id()
         is_csv = request.format == subscribers_pb2.ExportSubscribersRequest.CSV
+        check_bom(has_bom=request.bom, is_csv=is_csv)
         await accept(context)
         if is_csv:
-            yield pb.ExportSuppressionsResponse(lines=[http_pb2.CsvLine(cells=HEADER)])
+            yield pb.ExportSuppressionsResponse(lines=[csv_header(HEADER, has_bom=request.bom)])
         last: SuppressionRow | None = None
         while True:
             read = partial(self._suppressions.page_after, account, last, EXPORT_BATCH)

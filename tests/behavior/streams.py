@@ -116,7 +116,7 @@ def export_table(account: Account, rpc: Rpc = EXPORT, **options: Any) -> list[li
 def send_export(account: Account, rpc: Rpc = EXPORT, **options: Any) -> StreamResult:
     """Exports subscribers or suppressions as rows, or as the cells of a table."""
     if isinstance(account.front, HttpFront):
-        path = f"{rpc.path}?{urlencode(options, doseq=True)}"
+        path = f"{rpc.path}?{_query(options)}"
         status, headers, body = account.front.exchange("GET", path, account.key)
         if headers["content-type"].startswith("text/csv"):
             return StreamResult(list(csv.reader(io.StringIO(body.decode(), newline=""))))
@@ -149,15 +149,23 @@ def send_body(
 ) -> StreamResult:
     """Imports a body over HTTP."""
     assert isinstance(account.front, HttpFront)
-    query = {name: "true" if value is True else value for name, value in options.items()}
     status, _, response = account.front.exchange(
         "POST",
-        f"{rpc.path}?{urlencode(query, doseq=True)}",
+        f"{rpc.path}?{_query(options)}",
         account.key or None,
         body=body,
         headers={"Content-Type": content_type},
     )
     return _read(status, response)
+
+
+def _query(options: Row) -> str:
+    booleans = {True: "true", False: "false"}
+    texts = {
+        name: booleans[value] if isinstance(value, bool) else value
+        for name, value in options.items()
+    }
+    return urlencode(texts, doseq=True)
 
 
 def _read(status: int, body: bytes) -> StreamResult:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ..cases import each
 from ..conftest import Account
 from ..fronts import HttpFront
 from .helpers import (
@@ -17,7 +18,10 @@ from .helpers import (
     over_http,
 )
 from .streams import (
+    EXPORT,
+    EXPORT_SUPPRESSIONS,
     Row,
+    Rpc,
     export,
     export_table,
     import_rows,
@@ -93,6 +97,38 @@ def test_formula_is_escaped_in_a_table_and_restored_by_an_import(
     (came,) = export(other_account)
     names = ("email", "firstName", "lastName", "tags", "customFields")
     assert [came[name] for name in names] == [sent[name] for name in names]
+
+
+@each("rpc", (EXPORT, EXPORT_SUPPRESSIONS))
+def test_table_starts_with_a_byte_order_mark_if_requested(account: Account, rpc: Rpc) -> None:
+    (header,) = export_table(account, rpc)
+    (marked,) = export_table(account, rpc, bom=True)
+
+    assert marked == [f"\ufeff{header[0]}", *header[1:]]
+    error = send_export(account, rpc, format="NDJSON", bom=True).error
+    assert error is not None
+    assert (error.status, error.violations) == (400, [("bom", "INVALID_VALUE")])
+
+
+@pytest.mark.parametrize("escapes", [True, False])
+def test_addresses_and_formulas_of_a_table_are_restored_by_an_import(
+    account: Account, other_account: Account, escapes: bool
+) -> None:
+    addresses = ["=ada@b.io", "+x@b.io", "-y@b.io", "'=ada@b.io", "'ada@b.io", "ada@b.io"]
+    for address in addresses:
+        create_subscriber(account, address, firstName="=1+1", lastName="'=1")
+
+    table = export_table(account, escapeFormulas=escapes)
+    import_table(other_account, written_table(table))
+
+    cells = [line[1] for line in table[1:]]
+    plain = {each for each in addresses if not escapes and each != "'=ada@b.io"}
+    plain |= {"'ada@b.io", "ada@b.io"}
+    assert cells == [each if each in plain else f"<{each}>" for each in addresses]
+    assert {line[2] for line in table[1:]} == {"'=1+1" if escapes else "=1+1"}
+    assert [(row["email"], row["firstName"], row["lastName"]) for row in export(other_account)] == [
+        (address, "=1+1", "'=1") for address in addresses
+    ]
 
 
 @over_http

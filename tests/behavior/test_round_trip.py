@@ -170,6 +170,22 @@ def test_special_characters_survive_an_export_and_import(
     check_round_trip(*front_and_service, EXAMPLES, form)
 
 
+@given(subscribers=SUBSCRIBERS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(subscribers=EXAMPLES)
+def test_imported_table_without_escaped_formulas_exports_identically(
+    front_and_service: tuple[Front, Service], subscribers: list[Row]
+) -> None:
+    front, service = front_and_service
+    source, target = (fill_account(new_account(service, front), each) for each in (subscribers, []))
+    table = send_export(source, format="CSV", view="FULL", escapeFormulas=False).records
+
+    results = import_table(target, written_table(table))
+
+    assert {result["outcome"] for result in results} == {"CREATED"}, results
+    check_equal(export_text(source, "CSV"), export_text(target, "CSV"), "CSV")
+
+
 @each_form
 @given(subscribers=SUBSCRIBERS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -66,9 +66,6 @@ def listed(account: Account, **filters: Any) -> list[str]:
         ({"email": "ALAN@example.com"}, "Alan"),
         ({"email": " E\u0301dith@example.com "}, "édith"),
         ({"email": "unknown@example.com"}, ""),
-        ({"email": "ada"}, ""),
-        ({"email": "ada@"}, ""),
-        ({"email": "%@example.com"}, ""),
         ({"q": "lo"}, "ada lova"),
         ({"status": "CONFIRMED", "tag": "vip"}, "ada"),
         ({"status": "CONFIRMED", "tag": "vip", "order": "desc"}, "ada"),
@@ -328,6 +325,7 @@ def created_at_without_zone(account: Account) -> str:
     [
         ({"order": "DESC"}, ("order", "INVALID_VALUE")),
         ({"order": "email"}, ("order", "INVALID_VALUE")),
+        *(({"email": text}, ("email", "INVALID_FORMAT")) for text in ("ada", "a@", "a@b.c, d@e.f")),
         ({"q": "x" * 255}, ("q", "TOO_LONG")),
         ({"status": 99}, ("status", "INVALID_VALUE")),
         ({"limit": -1}, ("limit", "OUT_OF_RANGE")),

@@ -113,6 +113,52 @@ def test_standard_output_contains_only_ndjson(http_account: Account) -> None:
     assert [row["email"] for row in rows] == emails(http_account)
 
 
+def test_table_for_excel_starts_with_a_byte_order_mark_and_can_be_resumed(
+    http_account: Account, tmp_path: Path
+) -> None:
+    account = with_subscribers(http_account, 2_000)
+    whole, file = tmp_path / "whole.csv", tmp_path / "all.csv"
+    options = ("--bom", "--no-escape-formulas")
+    transfer(account, "export", str(whole), *options)
+
+    with interrupting(account.service.http, after=100_000) as proxy:
+        first = transfer(
+            account, "export", str(file), "--bom", "--no-escape-formulas", url=proxy.url
+        )
+        second = transfer(
+            account, "export", str(file), "--bom", "--no-escape-formulas", url=proxy.url
+        )
+
+    assert (first.returncode, second.returncode) == (8, 0)
+    assert "Resuming after" in second.stderr
+    assert file.read_bytes() == whole.read_bytes()
+    assert whole.read_bytes().startswith(b"\xef\xbb\xbfid,")
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "formats"),
+    [
+        ("export", "out.xlsx", ".csv .ndjson .jsonl, also with .gz or .zst, or --format"),
+        ("export", "out.txt.gz", ".csv .ndjson .jsonl, also with .gz or .zst, or --format"),
+        ("export", "out.tsv", ".csv .ndjson .jsonl, also with .gz or .zst, or --format"),
+        ("suppressions export", "out.xlsx", ".csv .ndjson .jsonl, or --format"),
+        ("suppressions export", "out.csv.gz", ".csv .ndjson .jsonl, or --format"),
+    ],
+)
+def test_file_with_an_unknown_suffix_is_not_written(
+    http_account: Account, tmp_path: Path, command: str, name: str, formats: str
+) -> None:
+    done = transfer(http_account, *command.split(), str(tmp_path / name))
+
+    assert done.returncode == 2
+    assert f"Use {formats}." in " ".join(done.stderr.split())
+    assert os.listdir(tmp_path) == []
+    assert (
+        transfer(http_account, *command.split(), str(tmp_path / name), "--format", "csv").returncode
+        == 0
+    )
+
+
 def test_one_subscriber_is_counted_in_the_singular(http_account: Account, tmp_path: Path) -> None:
     with_subscribers(http_account, 1)
     file = str(tmp_path / "all.csv")

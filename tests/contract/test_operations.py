@@ -350,7 +350,7 @@ BEHAVIORS: dict[str, list[Step]] = {
             "tag=VIP": 1,
             "tag=gold": 0,
             "email=ADA@example.com": 1,
-            "email=ada": 0,
+            "email=bob@example.com": 0,
             "q=ad": 1,
             "q=da": 0,
             "createdAfter=2020-01-01T00:00:00Z": 1,
@@ -367,6 +367,7 @@ BEHAVIORS: dict[str, list[Step]] = {
         ]
         for query in (
             "status=x",
+            "email=ada",
             "order=up",
             "orderBy=email",
             "createdAfter=x",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from roster.v1.http_pb2 import CsvLine
 from roster.v1.subscribers_pb2 import ImportSubscribersRequest
@@ -16,6 +16,7 @@ from http_gateway.streams.csv_lines import encode as written_csv
 from server.clock import iso8601
 from server.custom_fields.rules import DataType
 from server.custom_fields.store import ColumnField
+from server.emails import parse_email
 from server.errors import ValidationError
 from server.subscribers.csv_format import header_cells, row_cells, tags_cell
 from server.subscribers.fields import Status, SubscriberRow
@@ -340,12 +341,15 @@ def test_written_header_is_parsed_for_every_key() -> None:
     assert row == CsvRow(email="a@b.io", custom_fields=dict(zip(keys, keys, strict=True)))
 
 
-def cells_of(values: Mapping[str, Any], **fields: str) -> dict[str, str]:
+def cells_of(
+    values: Mapping[str, Any], *, escapes_formulas: bool = True, **fields: str
+) -> dict[str, str]:
     """Returns the cells of a subscriber by column, those of custom fields by key."""
     empty = dict.fromkeys(SubscriberRow._fields, "")
     other = {"status": Status.CONFIRMED, "tags": (), "created_at": 0, "values": values}
     row = SubscriberRow(**{**empty, **other, **fields})
-    cells = dict(zip(header_cells(values), row_cells(row, list(values)), strict=True))
+    written = row_cells(row, list(values), escapes_formulas=escapes_formulas)
+    cells = dict(zip(header_cells(values), written, strict=True))
     return {name.removeprefix("customFields."): cell for name, cell in cells.items()}
 
 
@@ -442,15 +446,46 @@ def through_csv(cells: list[str]) -> list[str]:
     return list(line.cells)
 
 
-@given(TEXTS, TEXTS, TEXTS)
-def test_written_text_is_parsed_to_the_same_value(first: str, last: str, note: str) -> None:
+@given(TEXTS, TEXTS, TEXTS, st.booleans())
+def test_written_text_is_parsed_to_the_same_value(
+    first: str, last: str, note: str, escapes_formulas: bool
+) -> None:
     header = Header(["email", "firstName", "lastName", "note"], [column_field("note")])
-    cells = cells_of({"note": note}, first_name=first, last_name=last)
+    cells = cells_of(
+        {"note": note}, first_name=first, last_name=last, escapes_formulas=escapes_formulas
+    )
 
     row = parsed(header, ["a@b.io", cells["firstName"], cells["lastName"], cells["note"]])
 
     assert (row.first_name, row.last_name) == (first, last)
     assert row.custom_fields == {"note": note}
+
+
+@given(st.text("=+-'_a1@", min_size=1, max_size=6), st.booleans())
+@example("=ada", True)
+@example("'+x", False)
+def test_written_address_is_parsed_to_itself_and_is_no_other_address(
+    local: str, escapes_formulas: bool
+) -> None:
+    address = f"{local}@example.com"
+    assume(parse_email(address) is not None)
+
+    cell = cells_of({}, email=address, escapes_formulas=escapes_formulas)["email"]
+    row = parsed(Header(["email"], []), [cell])
+
+    assert (row.email, row.first_name, row.last_name) == (address, "", "")
+    assert cell in (address, f"<{address}>")
+    assert not (escapes_formulas and cell[0] in "=+-@")
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [("=1+1", "=1+1"), (" @x", " @x"), ("'=1", "''=1"), ("'", "''"), ("", "'"), (" ", "' ")],
+)
+def test_only_what_an_import_would_change_is_escaped_without_protection_from_formulas(
+    text: str, cell: str
+) -> None:
+    assert cells_of({"x": text}, escapes_formulas=False)["x"] == cell
 
 
 @given(st.lists(TEXTS.filter(lambda text: "\0" not in text), min_size=2, max_size=4))

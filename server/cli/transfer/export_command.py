@@ -12,7 +12,7 @@ from ...output_file import STANDARD, standard_stream
 from ...subscribers.fields import Status
 from ..options import LOCAL_URL, ApiKey, Url
 from .export_run import run
-from .files import FileFormat, format_by_suffix
+from .files import FileFormat, export_format
 
 
 class StatusName(StrEnum):
@@ -38,7 +38,7 @@ def export(
         typer.Option(
             "--format",
             case_sensitive=False,
-            help="Format of the file. Default: from the file suffix, otherwise NDJSON.",
+            help="Format of the file. Default: from the file suffix; NDJSON without one.",
         ),
     ] = None,
     status: Annotated[
@@ -77,6 +77,16 @@ def export(
             help="links also exports the URLs that confirm and unsubscribe.",
         ),
     ] = None,
+    bom: Annotated[
+        bool, typer.Option("--bom", help="Start a CSV file with a byte order mark, for Excel.")
+    ] = False,
+    no_escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--no-escape-formulas",
+            help="Write text in CSV as it is, also if a spreadsheet would run it as a formula.",
+        ),
+    ] = False,
     no_resume: Annotated[
         bool, typer.Option("--no-resume", help="Start over instead of resuming.")
     ] = False,
@@ -89,7 +99,7 @@ def export(
     reached, 7 if it rejects the request, 8 if the export is incomplete, and
     130 if the command was interrupted.
     """
-    file_format = file_format or format_by_suffix(file) or FileFormat.NDJSON
+    file_format = file_format or export_format(file, compressed=True)
     filters = {
         "status": status or "",
         "tag": tag,
@@ -101,6 +111,8 @@ def export(
         "segment": segment,
         "view": "FULL" if full else "",
         "include": include or "",
+        "bom": "true" if bom else "",
+        "escapeFormulas": "false" if no_escape_formulas else "",
     }
     filters = {name: value for name, value in filters.items() if value}
     rows = run(file, file_format, filters, url=url, key=api_key, resume=not no_resume)

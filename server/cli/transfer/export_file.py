@@ -158,7 +158,7 @@ def read_partial_export(file: BinaryIO, file_format: FileFormat) -> PartialExpor
 def _id_of(row: bytes, header: bytes) -> str:
     if not header:
         return str(orjson.loads(row)["id"])
-    rows = csv.DictReader(io.StringIO((header + row).decode(), newline=""))
+    rows = csv.DictReader(io.StringIO((header + row).decode("utf-8-sig"), newline=""))
     return str(next(rows)["id"])
 
 

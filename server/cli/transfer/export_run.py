@@ -16,6 +16,9 @@ from .export_file import ExportFile, RowCounter
 from .export_target import ExportTarget, PartialExport, StreamTarget
 from .files import FileFormat
 
+# The parameters of an export that a list does not have.
+_NOT_COUNTED = ("include", "bom", "escapeFormulas")
+
 
 def run(
     file: str,
@@ -63,7 +66,7 @@ async def _export(
     resume: bool,
 ) -> int:
     async with client:
-        counted = {name: value for name, value in filters.items() if name != "include"}
+        counted = {name: filters[name] for name in filters if name not in _NOT_COUNTED}
         total = await client.count_subscribers(**counted)
         partial = target.open(resume=resume)
         if partial.rows:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import orjson
+
+from ...console import CommandError, ExitCode
 
 # Bytes per read or write.
 CHUNK_BYTES = 1 << 17
@@ -21,6 +23,7 @@ class FileFormat(StrEnum):
     NDJSON = "ndjson"
 
 
+EXPORT_SUFFIXES = (".csv", ".ndjson", ".jsonl")
 COMPRESSED_SUFFIXES = GZIP_SUFFIX, ZSTD_SUFFIX = ".gz", ".zst"
 _SUFFIXES = {
     ".csv": FileFormat.CSV,
@@ -37,6 +40,27 @@ def format_by_suffix(name: str) -> FileFormat | None:
     for suffix in COMPRESSED_SUFFIXES:
         name = name.removesuffix(suffix)
     return _SUFFIXES.get(Path(name).suffix)
+
+
+def export_format(file: str, *, compressed: bool) -> FileFormat:
+    """Returns the format of an export to a file: NDJSON if its name has no suffix.
+
+    `compressed` is whether the export can be compressed. Raises CommandError for a suffix of
+    another format.
+    """
+    name = file.lower()
+    for each in COMPRESSED_SUFFIXES if compressed else ():
+        name = name.removesuffix(each)
+    suffix = PurePath(name).suffix
+    if not suffix:
+        return FileFormat.NDJSON
+    if suffix not in EXPORT_SUFFIXES:
+        raise CommandError(
+            f"{file} has the suffix of another format. Use {' '.join(EXPORT_SUFFIXES)}"
+            f"{', also with .gz or .zst' if compressed else ''}, or --format.",
+            ExitCode.USAGE,
+        )
+    return _SUFFIXES[suffix]
 
 
 def write_json_atomically(path: Path, content: Mapping[str, Any]) -> None:

@@ -5,9 +5,10 @@ working: the oldest gets the comparison key of the address, the others none (nul
 unique index does not compare. A new account cannot have an address that is in use.
 """
 
-from peewee import Model, TextField
+import unicodedata
 
-from server.emails import comparison_key
+import email_validator
+from peewee import Model, TextField
 
 
 class Account(Model):
@@ -18,6 +19,20 @@ class Account(Model):
     class Meta:
         table_name = "account"
         without_rowid = True
+
+
+def comparison_key(text):
+    """Returns the comparison key of an address, or the text itself if it is not an address."""
+    address = text.strip(" \t\u00a0")
+    if len(address) > 254 or len(text) > 320:
+        return text
+    email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
+    try:
+        parsed = email_validator.validate_email(address, check_deliverability=False, strict=True)
+    except email_validator.EmailNotValidError:
+        return text
+    local = unicodedata.normalize("NFC", parsed.local_part).lower()
+    return f"{unicodedata.normalize('NFC', local)}@{parsed.ascii_domain.lower()}"
 
 
 def up(migrator, db):

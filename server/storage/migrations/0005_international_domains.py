@@ -6,8 +6,6 @@ IDNA's ASCII. Null for all other addresses.
 
 from peewee import CompositeKey, Model, TextField
 
-from server.emails import unicode_key
-
 
 class Subscriber(Model):
     account_id = TextField()
@@ -29,6 +27,18 @@ Subscriber.add_index(
     unique=True,
     where=Subscriber.email_unicode_key.is_null(False),
 )
+
+
+def unicode_key(key):
+    """Returns the key with its domain in Unicode, or None if the domain has no A-labels."""
+    local, _, domain = key.rpartition("@")
+    labels = ".".join(
+        label.removeprefix("xn--").encode().decode("punycode")
+        if label.startswith("xn--")
+        else label
+        for label in domain.split(".")
+    )
+    return f"{local}@{labels}" if labels != domain else None
 
 
 def up(migrator, db):

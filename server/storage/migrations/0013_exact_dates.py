@@ -3,9 +3,10 @@
 SQLite rounded fractions of milliseconds, and did not accept offsets above 14 hours.
 """
 
-from peewee import CompositeKey, DoubleField, IntegerField, Model, PostgresqlDatabase, TextField
+import re
+from datetime import UTC, datetime, timedelta
 
-from server.timestamps import parse_timestamp
+from peewee import CompositeKey, DoubleField, IntegerField, Model, PostgresqlDatabase, TextField
 
 DATE = 4
 
@@ -30,6 +31,34 @@ class CustomValue(Model):
     class Meta:
         table_name = "custom_value"
         primary_key = CompositeKey("account_id", "subscriber_id", "key")
+
+
+OTHER_FORM = re.compile(
+    r"(\d{4})[-/](\d\d)[-/](\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)\d*)?"
+    r" ?(Z|UTC|GMT|[+-]\d\d:?\d\d)?(?: (?:UTC|GMT|[A-Z]{3,5}|[+-]\d{2,4}))?",
+    re.ASCII,
+)
+
+
+def parse_timestamp(text):
+    """Returns a timestamp in milliseconds since 1970, or None if the text is not one."""
+    text = text.strip()
+    if len(text) > 50:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        match = OTHER_FORM.fullmatch(text)
+        if match is None:
+            return None
+        year, month, day, clock, offset = match.groups()
+        offset = "+00:00" if offset in (None, "Z", "UTC", "GMT") else offset
+        try:
+            time = datetime.fromisoformat(f"{year}-{month}-{day}T{clock or '00:00'}{offset}")
+        except ValueError:
+            return None
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def up(migrator, db):

@@ -777,8 +777,9 @@ const (
 	// One JSON object per line.
 	ExportSubscribersRequest_NDJSON ExportSubscribersRequest_Format = 1
 	// CSV with a header and one column per custom field of the account. An apostrophe is
-	// written before a text that a spreadsheet would run as a formula, and before a name
-	// or TEXT value of whitespace only. Imports remove it. An empty cell means no value.
+	// written before a text that a spreadsheet would run as a formula, see escape_formulas,
+	// and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
+	// means no value.
 	ExportSubscribersRequest_CSV ExportSubscribersRequest_Format = 2
 )
 
@@ -1810,7 +1811,8 @@ type ListSubscribersRequest struct {
 	Status Subscriber_Status `protobuf:"varint,3,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
 	// Returns only subscribers with the tag of this name, compared case-insensitively.
 	Tag string `protobuf:"bytes,4,opt,name=tag,proto3" json:"tag,omitempty"`
-	// Returns only the subscriber with this email address, compared as on creation.
+	// Returns only the subscriber with this email address, compared as on creation. An
+	// invalid address is rejected, as on creation.
 	Email string `protobuf:"bytes,5,opt,name=email,proto3" json:"email,omitempty"`
 	// Returns only subscribers whose email address, full name or last name starts with this
 	// text, compared case-insensitively. At most 254 characters. An international domain
@@ -3956,9 +3958,18 @@ type ExportSubscribersRequest struct {
 	// Returns only subscribers of the segment with this identifier.
 	Segment string `protobuf:"bytes,11,opt,name=segment,proto3" json:"segment,omitempty"`
 	// What each record also contains. Default: nothing.
-	Include       []ExportSubscribersRequest_Include `protobuf:"varint,12,rep,packed,name=include,proto3,enum=roster.v1.ExportSubscribersRequest_Include" json:"include,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Include []ExportSubscribersRequest_Include `protobuf:"varint,12,rep,packed,name=include,proto3,enum=roster.v1.ExportSubscribersRequest_Include" json:"include,omitempty"`
+	// Whether a CSV file starts with the byte order mark U+FEFF, by which Excel recognizes
+	// UTF-8. On gRPC, the first cell of the header starts with it. Rejected if the format is
+	// not CSV. Default: false.
+	Bom bool `protobuf:"varint,13,opt,name=bom,proto3" json:"bom,omitempty"`
+	// Whether text in CSV that a spreadsheet would run as a formula is escaped with an
+	// apostrophe, and such an address written in angle brackets, as <+x@example.com>. Imports
+	// restore the text in both cases. Set it to false for programs that read the text as it
+	// is. Default: true.
+	EscapeFormulas *bool `protobuf:"varint,14,opt,name=escape_formulas,json=escapeFormulas,proto3,oneof" json:"escape_formulas,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ExportSubscribersRequest) Reset() {
@@ -4073,6 +4084,20 @@ func (x *ExportSubscribersRequest) GetInclude() []ExportSubscribersRequest_Inclu
 		return x.Include
 	}
 	return nil
+}
+
+func (x *ExportSubscribersRequest) GetBom() bool {
+	if x != nil {
+		return x.Bom
+	}
+	return false
+}
+
+func (x *ExportSubscribersRequest) GetEscapeFormulas() bool {
+	if x != nil && x.EscapeFormulas != nil {
+		return *x.EscapeFormulas
+	}
+	return false
 }
 
 // Exported subscribers, as records or as lines of CSV.
@@ -4887,7 +4912,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\a_preset\"\x82\x01\n" +
 	"\x19ImportSubscribersResponse\x121\n" +
 	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\x122\n" +
-	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xed\b\n" +
+	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xd5\t\n" +
 	"\x18ExportSubscribersRequest\x12Z\n" +
 	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12O\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMED\xe0\xb5\x18\x01R\x06status\x12\x1d\n" +
@@ -4902,14 +4927,17 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	" \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\x128\n" +
 	"\asegment\x18\v \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12i\n" +
 	"\ainclude\x18\f \x03(\x0e2+.roster.v1.ExportSubscribersRequest.IncludeB\"\xbaH\x0e\x92\x01\v\x10\n" +
-	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\t[\"LINKS\"]\xe0\xb5\x18\x01R\ainclude\"]\n" +
+	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\t[\"LINKS\"]\xe0\xb5\x18\x01R\ainclude\x12\x1a\n" +
+	"\x03bom\x18\r \x01(\bB\b\xaa\xb5\x18\x04trueR\x03bom\x126\n" +
+	"\x0fescape_formulas\x18\x0e \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\x0eescapeFormulas\x88\x01\x01\"]\n" +
 	"\x06Format\x12\x16\n" +
 	"\x12FORMAT_UNSPECIFIED\x10\x00\x12$\n" +
 	"\x06NDJSON\x10\x01\x1a\x18\x92\xb5\x18\x14application/x-ndjson\x12\x15\n" +
 	"\x03CSV\x10\x02\x1a\f\x92\xb5\x18\btext/csv\"-\n" +
 	"\aInclude\x12\x17\n" +
 	"\x13INCLUDE_UNSPECIFIED\x10\x00\x12\t\n" +
-	"\x05LINKS\x10\x01\"\xf5\x01\n" +
+	"\x05LINKS\x10\x01B\x12\n" +
+	"\x10_escape_formulas\"\xf5\x01\n" +
 	"\x19ExportSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12\x9e\x01\n" +
 	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineBt\xaa\xb5\x18p[{\"cells\": [\"id\", \"email\", \"status\"]},{\"cells\": [\"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"ada@example.com\", \"CONFIRMED\"]}]R\x05lines\"i\n" +
@@ -5168,6 +5196,7 @@ func file_roster_v1_subscribers_proto_init() {
 	file_roster_v1_subscribers_proto_msgTypes[22].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[32].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[33].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[35].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[39].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[41].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[42].OneofWrappers = []any{}

@@ -1063,7 +1063,10 @@ type ExportSuppressionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Format of the response. If unspecified, the Accept header selects it over HTTP:
 	// text/csv for CSV, otherwise NDJSON.
-	Format        ExportSubscribersRequest_Format `protobuf:"varint,1,opt,name=format,proto3,enum=roster.v1.ExportSubscribersRequest_Format" json:"format,omitempty"`
+	Format ExportSubscribersRequest_Format `protobuf:"varint,1,opt,name=format,proto3,enum=roster.v1.ExportSubscribersRequest_Format" json:"format,omitempty"`
+	// Whether a CSV file starts with the byte order mark U+FEFF, as in
+	// ExportSubscribersRequest.
+	Bom           bool `protobuf:"varint,2,opt,name=bom,proto3" json:"bom,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1103,6 +1106,13 @@ func (x *ExportSuppressionsRequest) GetFormat() ExportSubscribersRequest_Format 
 		return x.Format
 	}
 	return ExportSubscribersRequest_FORMAT_UNSPECIFIED
+}
+
+func (x *ExportSuppressionsRequest) GetBom() bool {
+	if x != nil {
+		return x.Bom
+	}
+	return false
 }
 
 // Exported suppressions, as records or as lines of CSV.
@@ -1247,9 +1257,10 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x12unrecognized_cells\x18\x06 \x03(\v2*.roster.v1.ImportSummary.UnrecognizedCellsR\x11unrecognizedCells\"\x9a\x01\n" +
 	"\x1aImportSuppressionsResponse\x12<\n" +
 	"\aresults\x18\x01 \x03(\v2\".roster.v1.ImportSuppressionResultR\aresults\x12>\n" +
-	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"w\n" +
+	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"\x93\x01\n" +
 	"\x19ExportSuppressionsRequest\x12Z\n" +
-	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\"\xb9\x01\n" +
+	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12\x1a\n" +
+	"\x03bom\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x03bom\"\xb9\x01\n" +
 	"\x1aExportSuppressionsResponse\x12:\n" +
 	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12_\n" +
 	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineB5\xaa\xb5\x181[{\"cells\": [\"emailHash\", \"reason\", \"createdAt\"]}]R\x05lines2\x8a\a\n" +

@@ -757,7 +757,9 @@ class ListSubscribersRequest(_message.Message):
     tag: _builtins.str
     """Returns only subscribers with the tag of this name, compared case-insensitively."""
     email: _builtins.str
-    """Returns only the subscriber with this email address, compared as on creation."""
+    """Returns only the subscriber with this email address, compared as on creation. An
+    invalid address is rejected, as on creation.
+    """
     q: _builtins.str
     """Returns only subscribers whose email address, full name or last name starts with this
     text, compared case-insensitively. At most 254 characters. An international domain
@@ -2410,8 +2412,9 @@ class ExportSubscribersRequest(_message.Message):
         """One JSON object per line."""
         CSV: ExportSubscribersRequest._Format.ValueType  # 2
         """CSV with a header and one column per custom field of the account. An apostrophe is
-        written before a text that a spreadsheet would run as a formula, and before a name
-        or TEXT value of whitespace only. Imports remove it. An empty cell means no value.
+        written before a text that a spreadsheet would run as a formula, see escape_formulas,
+        and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
+        means no value.
         """
 
     class Format(_Format, metaclass=_FormatEnumTypeWrapper):
@@ -2423,8 +2426,9 @@ class ExportSubscribersRequest(_message.Message):
     """One JSON object per line."""
     CSV: ExportSubscribersRequest.Format.ValueType  # 2
     """CSV with a header and one column per custom field of the account. An apostrophe is
-    written before a text that a spreadsheet would run as a formula, and before a name
-    or TEXT value of whitespace only. Imports remove it. An empty cell means no value.
+    written before a text that a spreadsheet would run as a formula, see escape_formulas,
+    and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
+    means no value.
     """
 
     class _Include:
@@ -2462,6 +2466,8 @@ class ExportSubscribersRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     SEGMENT_FIELD_NUMBER: _builtins.int
     INCLUDE_FIELD_NUMBER: _builtins.int
+    BOM_FIELD_NUMBER: _builtins.int
+    ESCAPE_FORMULAS_FIELD_NUMBER: _builtins.int
     format: Global___ExportSubscribersRequest.Format.ValueType
     """Format of the response. If unspecified, the Accept header selects it over HTTP:
     text/csv for CSV, otherwise NDJSON.
@@ -2482,6 +2488,17 @@ class ExportSubscribersRequest(_message.Message):
     """Returns only subscribers that match this expression, as in ListSubscribersRequest."""
     segment: _builtins.str
     """Returns only subscribers of the segment with this identifier."""
+    bom: _builtins.bool
+    """Whether a CSV file starts with the byte order mark U+FEFF, by which Excel recognizes
+    UTF-8. On gRPC, the first cell of the header starts with it. Rejected if the format is
+    not CSV. Default: false.
+    """
+    escape_formulas: _builtins.bool
+    """Whether text in CSV that a spreadsheet would run as a formula is escaped with an
+    apostrophe, and such an address written in angle brackets, as <+x@example.com>. Imports
+    restore the text in both cases. Set it to false for programs that read the text as it
+    is. Default: true.
+    """
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers created after this time."""
@@ -2519,12 +2536,16 @@ class ExportSubscribersRequest(_message.Message):
         filter: _builtins.str = ...,
         segment: _builtins.str = ...,
         include: _abc.Iterable[Global___ExportSubscribersRequest.Include.ValueType] | None = ...,
+        bom: _builtins.bool = ...,
+        escape_formulas: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "created_after", b"created_after", "created_before", b"created_before", "filter", b"filter", "format", b"format", "include", b"include", "segment", b"segment", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "after_id", b"after_id", "bom", b"bom", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "filter", b"filter", "format", b"format", "include", b"include", "segment", b"segment", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__escape_formulas: _TypeAlias = _typing.Literal["escape_formulas"]  # noqa: Y015
+    _WhichOneofArgType__escape_formulas: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__escape_formulas) -> _WhichOneofReturnType__escape_formulas | None: ...
 
 Global___ExportSubscribersRequest: _TypeAlias = ExportSubscribersRequest  # noqa: Y015
 

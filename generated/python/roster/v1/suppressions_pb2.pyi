@@ -574,18 +574,24 @@ class ExportSuppressionsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     FORMAT_FIELD_NUMBER: _builtins.int
+    BOM_FIELD_NUMBER: _builtins.int
     format: _subscribers_pb2.ExportSubscribersRequest.Format.ValueType
     """Format of the response. If unspecified, the Accept header selects it over HTTP:
     text/csv for CSV, otherwise NDJSON.
+    """
+    bom: _builtins.bool
+    """Whether a CSV file starts with the byte order mark U+FEFF, as in
+    ExportSubscribersRequest.
     """
     def __init__(
         self,
         *,
         format: _subscribers_pb2.ExportSubscribersRequest.Format.ValueType = ...,
+        bom: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["format", b"format"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bom", b"bom", "format", b"format"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

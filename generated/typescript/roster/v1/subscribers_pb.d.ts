@@ -811,7 +811,8 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   tag: string;
 
   /**
-   * Returns only the subscriber with this email address, compared as on creation.
+   * Returns only the subscriber with this email address, compared as on creation. An
+   * invalid address is rejected, as on creation.
    *
    * @generated from field: string email = 5;
    */
@@ -2724,6 +2725,25 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
    * @generated from field: repeated roster.v1.ExportSubscribersRequest.Include include = 12;
    */
   include: ExportSubscribersRequest_Include[];
+
+  /**
+   * Whether a CSV file starts with the byte order mark U+FEFF, by which Excel recognizes
+   * UTF-8. On gRPC, the first cell of the header starts with it. Rejected if the format is
+   * not CSV. Default: false.
+   *
+   * @generated from field: bool bom = 13;
+   */
+  bom: boolean;
+
+  /**
+   * Whether text in CSV that a spreadsheet would run as a formula is escaped with an
+   * apostrophe, and such an address written in angle brackets, as <+x@example.com>. Imports
+   * restore the text in both cases. Set it to false for programs that read the text as it
+   * is. Default: true.
+   *
+   * @generated from field: optional bool escape_formulas = 14;
+   */
+  escapeFormulas?: boolean | undefined;
 };
 
 /**
@@ -2754,8 +2774,9 @@ export enum ExportSubscribersRequest_Format {
 
   /**
    * CSV with a header and one column per custom field of the account. An apostrophe is
-   * written before a text that a spreadsheet would run as a formula, and before a name
-   * or TEXT value of whitespace only. Imports remove it. An empty cell means no value.
+   * written before a text that a spreadsheet would run as a formula, see escape_formulas,
+   * and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
+   * means no value.
    *
    * @generated from enum value: CSV = 2;
    */

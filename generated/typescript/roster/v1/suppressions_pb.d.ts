@@ -610,6 +610,14 @@ export declare type ExportSuppressionsRequest = Message<"roster.v1.ExportSuppres
    * @generated from field: roster.v1.ExportSubscribersRequest.Format format = 1;
    */
   format: ExportSubscribersRequest_Format;
+
+  /**
+   * Whether a CSV file starts with the byte order mark U+FEFF, as in
+   * ExportSubscribersRequest.
+   *
+   * @generated from field: bool bom = 2;
+   */
+  bom: boolean;
 };
 
 /**
