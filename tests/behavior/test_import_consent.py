@@ -168,6 +168,26 @@ def test_other_columns_do_not_look_like_consent(account: Account, name: str) -> 
     assert send_table(account, f'email,"{name}"\n', unknownColumns="IGNORE").error is None
 
 
+@pytest.mark.parametrize("action", ["IGNORE", "CREATE_FIELDS"])
+def test_unknown_member_that_looks_like_consent_fails_its_row(
+    account: Account, action: str
+) -> None:
+    rows = [
+        {"email": "a@b.io", "customFields": {"plan": "pro"}},
+        {"email": "b@b.io", "customFields": {"opted_out": True}},
+        {"email": "c@b.io", "customFields": {"opted_out": True}, "status": "UNSUBSCRIBED"},
+    ]
+
+    results = send_rows(account, rows, unknownColumns=action).records
+
+    assert rejections(results)[1] == ("UNKNOWN_CUSTOM_FIELD", "customFields.opted_out")
+    assert outcomes(results) == ["CREATED", "FAILED", "CREATED"]
+    ignored = send_rows(account, rows[1:2], unknownColumns=action, ignoreColumns=["Opted out"])
+    assert outcomes(ignored.records) == ["CREATED"]
+    assert ignored.summary is not None
+    assert ignored.summary["ignoredColumns"] == ["opted_out"]
+
+
 def test_cells_of_an_opt_out_that_cannot_be_stored_are_dropped(account: Account) -> None:
     create_field(account, "Age", "NUMBER")
     names = ["email", "status", "firstName", "lastName", "tags", "createdAt", "age", "consentIp"]

@@ -18,10 +18,11 @@ from ...errors import (
     invalid,
 )
 from ...storage.transaction import Transaction
-from ...texts import caseless_key, has_control_characters
+from ...texts import caseless_key, column_key, has_control_characters
 from ..csv_format import CUSTOM_FIELDS
 from ..rules import NewSubscriber, Validated
-from .columns import MAX_LABEL_LENGTH, Columns, UnknownColumns, label_of
+from .columns import MAX_LABEL_LENGTH, ColumnOptions, Columns, UnknownColumns, label_of
+from .consent_columns import states_consent
 
 # The number of names of unknown fields in the summary.
 _MAX_IGNORED = 1_000
@@ -121,12 +122,17 @@ class UnknownFields:
     """The custom fields of JSON rows that the account does not have.
 
     They are left out of the rows, or created in the transaction of the first row with a value. A
-    field is found by its key, then by its label.
+    field is found by its key, then by its label. Rows fail with those that look like consent, see
+    `consent_columns.py`, except the `ignored` names.
     """
 
-    def __init__(self, account_id: str, action: UnknownColumns, *, may_create: bool) -> None:
+    def __init__(
+        self, account_id: str, options: ColumnOptions, *, checks_consent: bool, may_create: bool
+    ) -> None:
         self._account_id = account_id
-        self._action = action
+        self._action = options.unknown or UnknownColumns.FAIL
+        self._names_to_ignore = set(map(column_key, options.ignored))
+        self._checks_consent = checks_consent
         self._may_create = may_create
         self.ignored: dict[str, None] = {}
         self.created: dict[str, NewField] = {}
@@ -137,9 +143,8 @@ class UnknownFields:
         Raises EmailNotVerified and CustomFieldLimitReached. At most one statement if there is no
         unknown field.
         """
-        if self._action is UnknownColumns.FAIL or not any(
-            row.values for row in rows if isinstance(row, NewSubscriber)
-        ):
+        keeps_all = self._action is UnknownColumns.FAIL and not self._names_to_ignore
+        if keeps_all or not any(row.values for row in rows if isinstance(row, NewSubscriber)):
             return rows
         existing = column_fields(self._account_id, tx)
         keys = {field.key for field in existing}
@@ -152,7 +157,17 @@ class UnknownFields:
                 for name in sorted(row.values.keys() - keys, key=_keys_first)
             )
         )
-        if not unknown:
+        dropped = [name for name in unknown if column_key(name) in self._names_to_ignore]
+        unknown = [
+            name
+            for name in unknown
+            if name not in dropped
+            and not (self._checks_consent and states_consent(column_key(name)))
+        ]
+        if dropped:
+            self.ignored |= dict.fromkeys(dropped[: _MAX_IGNORED - len(self.ignored)])
+            rows = [_renamed(row, dict.fromkeys(dropped)) for row in rows]
+        if not unknown or self._action is UnknownColumns.FAIL:
             return rows
         if self._action is UnknownColumns.IGNORE:
             self.ignored |= dict.fromkeys(unknown[: _MAX_IGNORED - len(self.ignored)])

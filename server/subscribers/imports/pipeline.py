@@ -136,8 +136,12 @@ class ImportPipeline:
             self._dry_run = DryRun(self._database, partial(self._stored, self._writer))
 
     def _new_unknown_fields(self) -> UnknownFields:
-        action = self._options.columns.unknown or UnknownColumns.FAIL
-        return UnknownFields(account_id(), action, may_create=current().email_verified)
+        return UnknownFields(
+            account_id(),
+            self._options.columns,
+            checks_consent=not self._options.is_own_export,
+            may_create=current().email_verified,
+        )
 
     async def _check_fields(self, rows: Sequence[Validated]) -> None:
         """Raises the error of custom fields that JSON rows would fail to create."""

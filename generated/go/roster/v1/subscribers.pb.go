@@ -3431,7 +3431,8 @@ type ImportSubscribersRequest struct {
 	// preset, and these over common words such as subscribed, unsubscribed, cleaned, bounced
 	// and inactive. A row with any other word fails. At most 200.
 	StatusMap []string `protobuf:"bytes,15,rep,name=status_map,json=statusMap,proto3" json:"status_map,omitempty"`
-	// Columns of the CSV file to ignore, even if their names look like consent. At most 200.
+	// Columns of the CSV file, or custom fields of subscribers, to ignore, even if their names
+	// look like consent. At most 200.
 	IgnoreColumns []string `protobuf:"bytes,16,rep,name=ignore_columns,json=ignoreColumns,proto3" json:"ignore_columns,omitempty"`
 	// Order of the day, the month and the year in numeric dates. Default: such dates are not
 	// accepted, also if the day is greater than 12.

@@ -2049,7 +2049,9 @@ class ImportSubscribersRequest(_message.Message):
 
     @_builtins.property
     def ignore_columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Columns of the CSV file to ignore, even if their names look like consent. At most 200."""
+        """Columns of the CSV file, or custom fields of subscribers, to ignore, even if their names
+        look like consent. At most 200.
+        """
 
     @_builtins.property
     def null_tokens(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

@@ -2101,7 +2101,8 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
   statusMap: string[];
 
   /**
-   * Columns of the CSV file to ignore, even if their names look like consent. At most 200.
+   * Columns of the CSV file, or custom fields of subscribers, to ignore, even if their names
+   * look like consent. At most 200.
    *
    * @generated from field: repeated string ignore_columns = 16;
    */
