@@ -76,7 +76,7 @@ class CrossOrigin:
     def redirect_url(self, url: str) -> str | None:
         """Returns the URL to which a form redirects; None if its origin is not allowed.
 
-        "*" allows none, because everybody could use this service to redirect to any website.
+        "*" allows none, because the service would redirect to any website.
         """
         quoted = quote(url, safe=string.punctuation)
         match = _URL.fullmatch(quoted)

@@ -55,7 +55,7 @@ class View(StrEnum):
 class Content(NamedTuple):
     """What a page shows: the address of a person, and the design of the sender's pages.
 
-    Pages of links show a masked address, because anybody can have a link.
+    Pages of links show a masked address, because a link can be forwarded.
     """
 
     view: View

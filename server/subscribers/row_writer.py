@@ -78,7 +78,7 @@ class RowWriter:
 
     A row is a duplicate if an earlier one of the same transaction has its address. Without
     `reports_duplicates`, it fails like a row for an existing subscriber. Of the rows of one
-    import with the same address, the strictest status is stored, whatever `on_conflict` says.
+    import with the same address, the strictest status is stored, for each value of `on_conflict`.
     """
 
     def __init__(

@@ -152,13 +152,13 @@ def test_values_are_escaped_only_in_the_body(account: Account) -> None:
 def test_line_break_in_a_value_cannot_break_the_subject(account: Account, end: str) -> None:
     create_field(account, "Town")
     evil = f"Ada{end}Bcc: all@example.com"
-    bob = create_subscriber(account, firstName=evil, customFields={"town": evil})
+    bob = create_subscriber(account, customFields={"town": evil})
 
     rendered = render(
-        account, bob, subject="Hi {{firstName}} of {{customFields.town}}", body="{{firstName}}"
+        account, bob, subject="Hi {{customFields.town}}", body="{{customFields.town}}"
     )
 
-    assert rendered["subject"] == ("Hi Ada Bcc: all@example.com of Ada Bcc: all@example.com")
+    assert rendered["subject"] == "Hi Ada Bcc: all@example.com"
     assert rendered["body"] == evil
 
 

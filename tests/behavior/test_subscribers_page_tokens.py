@@ -135,7 +135,14 @@ def test_page_token_continues_from_a_numbered_page(account: Account) -> None:
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     "filters",
-    [{}, {"limit": 5}, {"page": 2, "limit": 3}, {"page": 9}, {"tag": "nowhere"}, {"email": "x"}],
+    [
+        {},
+        {"limit": 5},
+        {"page": 2, "limit": 3},
+        {"page": 9},
+        {"tag": "nowhere"},
+        {"email": "x@example.com"},
+    ],
     ids=["all", "exactly one page", "last page", "past the end", "no match", "unknown address"],
 )
 def test_last_page_has_no_token(account: Account, filters: dict[str, Any]) -> None:

@@ -98,7 +98,10 @@ def test_status_change_changes_nothing_else(tx: Transaction) -> None:
     moved = change_status(OURS, row.id, Status.BOUNCED, tx, by_admin=False)
 
     assert moved == row._replace(
-        status=Status.BOUNCED, revision=moved.revision, status_changed_at=tx.now
+        status=Status.BOUNCED,
+        revision=moved.revision,
+        status_revision=moved.revision,
+        status_changed_at=tx.now,
     )
     assert store_reading.find(OURS, row.id, tx) == moved
 

@@ -1257,10 +1257,10 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x12unrecognized_cells\x18\x06 \x03(\v2*.roster.v1.ImportSummary.UnrecognizedCellsR\x11unrecognizedCells\"\x9a\x01\n" +
 	"\x1aImportSuppressionsResponse\x12<\n" +
 	"\aresults\x18\x01 \x03(\v2\".roster.v1.ImportSuppressionResultR\aresults\x12>\n" +
-	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"\x93\x01\n" +
+	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"\x94\x01\n" +
 	"\x19ExportSuppressionsRequest\x12Z\n" +
-	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12\x1a\n" +
-	"\x03bom\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x03bom\"\xb9\x01\n" +
+	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12\x1b\n" +
+	"\x03bom\x18\x02 \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\"\xb9\x01\n" +
 	"\x1aExportSuppressionsResponse\x12:\n" +
 	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12_\n" +
 	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineB5\xaa\xb5\x181[{\"cells\": [\"emailHash\", \"reason\", \"createdAt\"]}]R\x05lines2\x8a\a\n" +
