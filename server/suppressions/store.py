@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from peewee import SQL, Tuple, fn
+from peewee import SQL, Case, Tuple, fn
 
 from ..encryption import Encryption
 from ..errors import SuppressionNotFound
 from ..paging import Page
-from ..storage.statements import Statement, param
+from ..storage.statements import Statement, param, params
 from ..storage.transaction import Transaction
 from .models import Suppression
 from .rules import STRICTNESS, NewSuppression, Reason, strictest
@@ -73,21 +73,15 @@ _ADD = Statement(
 )
 _DELETE = Statement(lambda _: Suppression.delete().where(_ONE), has_one_plan=True)
 
-
-def _raise_to(reason: Reason) -> Statement:
-    """Returns the statement that raises less strict reasons of suppressions to this one."""
-    weaker = [SQL(str(int(each))) for each in Reason if STRICTNESS[each] < STRICTNESS[reason]]
-    return Statement(
-        lambda dialect: Suppression.update({Suppression.reason: SQL(str(int(reason)))}).where(
-            _IN_ACCOUNT
-            & dialect.any_of(Suppression.email_hash, "hashes")
-            & Suppression.reason.in_(weaker)
-        ),
-        has_one_plan=True,
-    )
-
-
-_RAISE = {reason: _raise_to(reason) for reason in Reason if reason is not Reason.BOUNCED}
+_RANKS = [(SQL(str(int(reason))), SQL(str(rank))) for reason, rank in STRICTNESS.items()]
+_RAISE = Statement(
+    lambda dialect: Suppression.update(params(Suppression.reason)).where(
+        _IN_ACCOUNT
+        & dialect.any_of(Suppression.email_hash, "hashes")
+        & (Case(Suppression.reason, _RANKS) < param("strictness"))
+    ),
+    has_one_plan=True,
+)
 
 
 class Suppressions:
@@ -113,12 +107,13 @@ class Suppressions:
             time = tx.now if time is None else min(time, tx.now)
             rows.append((email_hash, suppression.reason, time))
         added = {email_hash for (email_hash,) in tx.all(_ADD, account_id=account_id, rows=rows)}
-        for reason, statement in _RAISE.items():
-            hashes = [
-                key for key, each in new.items() if each.reason is reason and key not in added
-            ]
-            if hashes:
-                tx.run(statement, account_id=account_id, hashes=hashes)
+        existing: dict[Reason, list[str]] = {}
+        for email_hash, suppression in new.items():
+            if email_hash not in added:
+                existing.setdefault(suppression.reason, []).append(email_hash)
+        for reason, hashes in existing.items():
+            to = {"reason": reason, "strictness": STRICTNESS[reason]}
+            tx.run(_RAISE, account_id=account_id, hashes=hashes, **to)
         return {new[email_hash].email_key for email_hash in added}
 
     def suppressed_among(

@@ -75,7 +75,6 @@ MAKERS = {
     "subscribers.store_search._counting",
     "subscribers.store_search._scanning",
     "subscribers.store_search._sorting",
-    "suppressions.store._raise_to",
     "webhooks.delivery.store_pages._page",
     "webhooks.delivery.store_pages._count",
 }
