@@ -11,14 +11,15 @@ import re
 
 # Compared with column keys, which have no case, whitespace, hyphens or underscores.
 _WORDS = re.compile(
-    r"unsub|resubscri|(?<!lapt)(?<!deskt)opt(?:ed)?(?:in|out)|consent|permission|gdpr|dsgvo"
+    r"unsub|resubscri|(?<!lapt)(?<!deskt)(?<!ad)opt(?:ed)?(?:in|out)|consent|permission|gdpr|dsgvo"
     r"|(?<!date)(?<!time)(?<!last)subscribed(?!at|on|date|time|since)"
     r"|do(?:not|nt)(?:e?mail|bulke?mail|contact|market|send|allow)"
     r"|suppress|blacklist|blocklist|bounce|spam|complain|undeliverable"
-    r"|(?:accept|receive|allow|want|agree)s?(?:to)?(?:e?mail|sms|marketing|news|promo|offers)"
+    r"|(?:accept|receive|allow|want|agree|^can|^may)s?(?:to)?"
+    r"(?:e?mail|sms|marketing|news|promo|offers|updates|contact)"
     # German, French, Spanish, Italian, Dutch and Portuguese.
     r"|einwilligung|werbeerlaubnis|abgemeldet|abmeld|austrag|d[eé]sabonn|d[eé]sinscri|suscri"
-    r"|iscritt|disiscri|afgemeld|uitgeschreven|descadastr|inscrit"
+    r"|iscritt|disiscri|afgemeld|uitgeschreven|descadastr|inscrit|bloquead"
 )
 # Words that also occur in questions and other long names.
 _SHORT_NAME = 40
@@ -26,19 +27,22 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"newsletter(?!name|source|id|title)|mailinglist|blocked|cleaned|mailable|contactable"
     r"|(?:e?mail|contact|member|mailing|marketing|newsletter|subscri(?:ber|ption)|list|global)"
     r"(?:marketing|subscription|subscriber)?(?:status|preferences?)"
-    r"|subscri(?:ber|ption)state|emailmarketing|excluded"
+    r"|subscri(?:ber|ption)state|emailmarketing|excluded|contactby\w*mail"
+    r"|e?mails?(?:ok|okay|allowed|enabled|disabled|permitted|active|notifications?)"
 )
 # Permissions for another channel than mail.
 _OTHER_CHANNELS = re.compile(r"sms|whatsapp|push|phone|directmail|post(?:al)?mail")
 _NAMES = re.compile(
-    r"(?:is)?(?:active|inactive|enabled|disabled)|emaildisabled|marketing"
-    r"|deletedat|removedat|stopstatus|stoptime|inactivedate"
+    r"(?:is|was)?(?:active|inactive|enabled|disabled|removed|deleted|archived|cancell?ed|banned)"
+    r"|(?:deleted|removed|archived|cancell?ed|left|inactive)(?:at|on|date)|date(?:removed|left)"
+    r"|marketing|stopstatus|stoptime|sub(?:scriber)?status|baja"
 )
 
 
 def states_consent(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, looks as if it stated consent."""
-    if _OTHER_CHANNELS.search(column_key) and not re.search(r"e-?mail", column_key):
+    others, count = _OTHER_CHANNELS.subn("", column_key)
+    if count and "mail" not in others:
         return False
     return (
         _NAMES.fullmatch(column_key) is not None
