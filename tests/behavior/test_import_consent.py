@@ -132,6 +132,9 @@ CONSENT_COLUMNS = (
         "Do not allow Bulk Emails",
         "is_active",
         "GDPR consent",
+        "can_email",
+        "removed_at",
+        "Contact by phone or mail",
     ),
 )
 
