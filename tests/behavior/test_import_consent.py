@@ -136,6 +136,7 @@ CONSENT_COLUMNS = (
         "removed_at",
         "Contact by phone or mail",
     ),
+    *("Abbestellt", "Widerruf am", "Werbesperre", "Fecha de baja", "Cancelled", "RGPD"),
 )
 
 
@@ -270,6 +271,41 @@ def test_status_of_an_own_export_counts_and_its_dates_do_not(account: Account) -
     table = f"email,status,unsubscribedAt\na@b.io,UNCONFIRMED,{OLD}\n"
 
     assert imported_statuses(account, table, preset="ROSTER") == {"a@b.io": "UNCONFIRMED"}
+
+
+def test_table_of_another_application_is_not_taken_for_an_own_export(account: Account) -> None:
+    header = "id,email,first_name,last_name,status,tags,created_at,unsubscribed_at"
+    table = f"{header}\n1,a@b.io,Ada,Lee,confirmed,,{OLD},{OLD}\n"
+
+    assert imported_statuses(account, table) == {"a@b.io": "UNSUBSCRIBED"}
+
+    header = "id,email,firstName,lastName,status,tags,createdAt,opted_out"
+    for action in ("IGNORE", "CREATE_FIELDS"):
+        error = send_table(account, f"{header}\n", unknownColumns=action).error
+        assert error is not None
+        assert error.violations == [("opted_out", "CONSENT_COLUMN")]
+
+
+def test_latest_of_several_dates_of_an_opt_out_counts(account: Account) -> None:
+    table = (
+        "email_address,first_name,state,cancelled_at,unsubscribed_at,confirmed_at\n"
+        "a@b.io,Ada,active,2020-01-01,2024-01-01,2022-01-01\n"
+    )
+
+    assert imported_statuses(account, table) == {"a@b.io": "UNSUBSCRIBED"}
+
+
+@pytest.mark.parametrize("action", ["IGNORE", "CREATE_FIELDS"])
+def test_json_row_with_a_field_that_looks_like_consent_fails(account: Account, action: str) -> None:
+    row = {"email": "a@b.io", "isConfirmed": True, "customFields": {"opted_out": True}}
+    other = {"email": "b@b.io", "customFields": {"size": 3}}
+
+    streamed = send_rows(account, [row, other], unknownColumns=action)
+
+    assert outcomes(streamed.records) == ["FAILED", "CREATED"]
+    assert rejections(streamed.records)[0] == ("UNKNOWN_CUSTOM_FIELD", "customFields.opted_out")
+    options = {"unknownColumns": action, "ignoreColumns": ["opted_out"]}
+    assert outcomes(send_rows(account, [row], **options).records) == ["CREATED"]
 
 
 def _records_and_summary(account: Account, table: Any) -> tuple[list[Row], Row]:

@@ -182,14 +182,21 @@ def parse_time_cell(
 
 
 def parse_opt_out_time(now: int, date_format: DateFormat | None, row: CsvRow, cell: str) -> None:
-    """Parses the time of an opt-out. Any text but a word for none states an opt-out."""
+    """Parses the time of an opt-out. Any text but a word for none states an opt-out.
+
+    The latest time of several columns counts.
+    """
     if column_key(cell) in _NO_DATES:
         return
+    before = row.consent_record.get("unsubscribed_at")
     try:
         parse_time_cell("unsubscribed_at", now, date_format, row, cell)
     except CellError:
         row.opt_out = strictest(row.opt_out, Status.UNSUBSCRIBED)
         raise
+    if before is not None:
+        time = row.consent_record["unsubscribed_at"]
+        row.consent_record["unsubscribed_at"] = max(before, time)
 
 
 def parse_consent_source(row: CsvRow, cell: str) -> None:

@@ -124,7 +124,7 @@ class Columns:
         names = [column_key(cell) for cell in cells]
         if names[-len(_FAILURE) :] == _FAILURE:
             cells, names = cells[: -len(_FAILURE)], names[: -len(_FAILURE)]
-        self.preset = options.preset or detect(names)
+        self.preset = options.preset or detect(cells, names)
         self.known: list[Column] = []
         self.unknown: list[UnknownColumn] = []
         self.action = options.unknown or (
@@ -164,9 +164,8 @@ class Columns:
                 targets, rank = (target,) if target else (), 1 + len(from_preset)
                 claimed.update(targets)
             self.known.append(Column(index, cell, targets, rank))
-        if self.preset is None or self.preset.is_lenient:
-            read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
-            self._check_consent(names, mapped, ignored | read_only)
+        read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
+        self._check_consent(names, mapped, ignored | read_only)
         if self.preset and self.preset.email_is_first and not self._has_email():
             self._use_first_as_email()
         self._check(cells, mapped)

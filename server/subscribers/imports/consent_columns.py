@@ -14,12 +14,13 @@ _WORDS = re.compile(
     r"unsub|resubscri|(?<!lapt)(?<!deskt)(?<!ad)opt(?:ed)?(?:in|out)|consent|permission|gdpr|dsgvo"
     r"|(?<!date)(?<!time)(?<!last)subscribed(?!at|on|date|time|since)"
     r"|do(?:not|nt)(?:e?mail|bulke?mail|contact|market|send|allow)"
-    r"|suppress|blacklist|blocklist|bounce|spam|complain|undeliverable"
+    r"|lgpd|rgpd|suppress|blacklist|blocklist|bounce|spam|complain|undeliverable"
     r"|(?:accept|receive|allow|want|agree|^can|^may)s?(?:to)?"
     r"(?:e?mail|sms|marketing|news|promo|offers|updates|contact)"
-    # German, French, Spanish, Italian, Dutch and Portuguese.
+    # German, French, Spanish, Italian, Dutch, Portuguese and others.
     r"|einwilligung|werbeerlaubnis|abgemeldet|abmeld|austrag|d[eé]sabonn|d[eé]sinscri|suscri"
-    r"|iscritt|disiscri|afgemeld|uitgeschreven|descadastr|inscrit|bloquead"
+    r"|iscritt|disiscri|afgemeld|uitgeschreven|descadastr|inscrit|bloquead|afmeld|abbestell"
+    r"|widerruf|werbesperre|sperrvermerk|sperrliste|marketingerlaubt|fechadebaja|odhl[aá][sš]|wypis"
 )
 # Words that also occur in questions and other long names.
 _SHORT_NAME = 40
@@ -36,6 +37,7 @@ _NAMES = re.compile(
     r"(?:is|was)?(?:active|inactive|enabled|disabled|removed|deleted|archived|cancell?ed|banned)"
     r"|(?:deleted|removed|archived|cancell?ed|left|inactive)(?:at|on|date)|date(?:removed|left)"
     r"|marketing|stopstatus|stoptime|sub(?:scriber)?status|baja"
+    r"|e?mailinvalid|invalide?mail|e?mailvalid|mailingok|dnc|dnm"
 )
 
 

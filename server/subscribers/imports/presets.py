@@ -5,7 +5,7 @@ Names of columns and words are compared by `column_key`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..fields import Status
@@ -51,7 +51,8 @@ def _ignored(names: str) -> dict[str, str]:
 
 ROSTER = Preset(
     number=1,
-    signatures=_signatures("id email firstname lastname status tags createdat"),
+    # Spelled as in an export: other applications have tables with the same columns.
+    signatures=_signatures("id email firstName lastName status tags createdAt"),
     columns={},
     is_lenient=False,
 )
@@ -382,9 +383,9 @@ PRESETS = (
 BY_NUMBER = {preset.number: preset for preset in PRESETS}
 
 
-def detect(names: Collection[str]) -> Preset | None:
-    """Returns the only preset with a signature among column keys, or None."""
-    columns = frozenset(names)
+def detect(cells: Iterable[str], names: Iterable[str]) -> Preset | None:
+    """Returns the only preset with a signature among cells and their column keys, or None."""
+    columns = frozenset((*cells, *names))
     detected = [
         preset for preset in PRESETS if any(signature <= columns for signature in preset.signatures)
     ]

@@ -7,8 +7,6 @@ at the end of each sequence.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import random
 import signal
@@ -19,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +25,7 @@ from urllib.parse import quote, urlencode
 
 import grpc
 from roster.v1 import subscribers_pb2 as pb
+from ulid import ULID
 
 from server.accounts.rules import make_secret
 from server.storage.databases import reading
@@ -44,9 +43,12 @@ from ...fronts import (
 from ...load import Client
 from ...postgres import running
 from ...processes import start
+from ...signed_links import signed_token
 from ...storage.statistics import counted, stored
 from .checker import Results
 from .clients import Target, record_all_events
+from .consent_files import Line
+from .consent_links import PURPOSES, Link, Links, number_of_changes
 from .consent_model import LEVELS, UNCONFIRMED, State
 from .consent_operations import BATCH, PLAN, Operation, Operations
 from .contents import account_in
@@ -58,13 +60,16 @@ STATISTICS = "statistics unlike a count"
 AT_MOST: Results = dict.fromkeys((MORE_MAILABLE, DIFFERENT, UNEXPLAINED, UNEXPECTED, STATISTICS), 0)
 AT_LEAST: Results = {"kills": 1, "operations": 1}
 
-WORKERS, ADDRESSES, STEPS = 6, 3, 12
+WORKERS, STEPS = 6, 12
 # The share of steps with two operations at the same time.
 CONCURRENT = 0.15
 # The service is killed each time that so many sequences have ended, within so many seconds.
 SEQUENCES_PER_KILL, SECONDS = 20, 0.1
 # Statuses of requests that changed everything or nothing.
 DEFINITE = (200, 201, 202, 204, 404, 409)
+# Also of a file with a wrong header, and of too many links that do not work.
+REJECTED = {"ImportSubscribers": 400, "SubmitConfirmPage": 429, "SubmitUnsubscribePage": 429}
+REJECTED |= {"GetConfirmPage": 429, "GetUnsubscribePage": 429}
 UNKNOWN = (0, 500, 503, 504)
 
 
@@ -86,21 +91,25 @@ class Calls:
     def close(self) -> None:
         self._client.close()
 
+    def tokens(self, subscriber: str) -> Mapping[str, str]:
+        """Returns the tokens of new links by purpose. None if there is no such subscriber."""
+        path = f"/api/subscribers/{quote(subscriber, safe='')}/links"
+        end = time.monotonic() + TIMEOUT
+        while (exchange := self._client.send("POST", path, {})).status not in (200, 404):
+            assert exchange.status in UNKNOWN, exchange
+            assert time.monotonic() < end, exchange
+            time.sleep(0.02)
+        if exchange.status == 404:
+            return {}
+        urls = {purpose: exchange.body[f"{purpose.lower()}Url"] for purpose in PURPOSES}
+        return {purpose: url.rpartition("/")[2] for purpose, url in urls.items()}
+
     def _with_token(self, operation: Operation) -> Operation:
         """Returns an operation that follows a link with the token of a new link."""
         if not operation.link:
             return operation
-        path = f"/api/subscribers/{quote(operation.request['id'], safe='')}/links"
-        end = time.monotonic() + TIMEOUT
-        while True:
-            exchange = self._client.send("POST", path, {"purposes": [operation.link]})
-            if exchange.status in (200, 404):
-                break
-            assert exchange.status in UNKNOWN, exchange
-            assert time.monotonic() < end, exchange
-            time.sleep(0.02)
-        url = exchange.body[f"{operation.link.lower()}Url"] if exchange.status == 200 else "/none"
-        return replace(operation, request={"token": url.rpartition("/")[2]}, link="")
+        token = self.tokens(operation.request["id"]).get(operation.link, "none")
+        return replace(operation, request={"token": token}, link="")
 
     def over_http(self, operation: Operation) -> Reply:
         operation = self._with_token(operation)
@@ -117,7 +126,7 @@ class Calls:
         if in_query:
             # JSON writes booleans in lower case, unlike Python.
             texts = {n: json.dumps(v) if isinstance(v, bool) else v for n, v in in_query.items()}
-            path = f"{path}?{urlencode(texts)}"
+            path = f"{path}?{urlencode(texts, doseq=True)}"
         headers = {"Authorization": f"Bearer {self._keys[operation.by_admin]}"}
         if operation.idempotency_key:
             headers["Idempotency_Key"] = operation.idempotency_key
@@ -193,15 +202,22 @@ def _import_body(operation: Operation) -> tuple[str, str]:
     """Returns the body and the content type of an import."""
     if operation.rows:
         return "".join(f"{json.dumps(row)}\n" for row in operation.rows), "application/x-ndjson"
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(operation.table)
-    return text.getvalue(), "text/csv"
+    return "".join(map(_line, operation.table)), "text/csv"
+
+
+def _line(line: Line) -> str:
+    cells = [f'"{cell}"' if "," in cell else cell for cell in line.cells]
+    if line.is_malformed:
+        # The name is not quoted as a whole, or the quote is not closed.
+        cells[-1] = f'"{cells[-1]}" x' if len(cells[0]) % 2 else f'"{cells[-1]}'
+    return ",".join(cells) + "\n"
 
 
 def _rows(operation: Operation) -> Mapping[str, Any]:
     """Returns the rows of an import as fields of its message."""
     if operation.table:
-        return {"lines": [{"cells": list(cells)} for cells in operation.table]}
+        lines = [{"cells": list(cells), "malformed": bad} for cells, bad in operation.table]
+        return {"lines": lines}
     return {"subscribers": list(operation.rows)} if operation.rows else {}
 
 
@@ -216,10 +232,15 @@ def _checked_import(operation: Operation, reply: Reply) -> Reply:
 class ConsentSequence:
     """Sends operations on its own addresses, and compares their statuses with the model."""
 
-    def __init__(self, calls: Calls, name: str, rng: random.Random) -> None:
-        self._calls, self._name, self._rng = calls, name, rng
-        addresses = [f"{name}-{number}@example.com" for number in range(ADDRESSES)]
-        self._operations = Operations(addresses, rng)
+    def __init__(
+        self, calls: Calls, name: str, rng: random.Random, signed: Callable[..., str]
+    ) -> None:
+        """`signed` creates the token of an earlier version."""
+        self._calls, self._name, self._rng, self._signed = calls, name, rng, signed
+        # Two are spellings of one mailbox.
+        addresses = [f"{name}-0@example.com", f"{name}-1@gmail.com", f"{name}-.1@gmail.com"]
+        self._links = Links(rng, self._history)
+        self._operations = Operations(addresses, rng, self._links)
         self._possible = {State()}
         self._log: list[str] = []
         self.counts = Counter[str]()
@@ -228,19 +249,36 @@ class ConsentSequence:
         for _ in range(STEPS):
             number = 2 if self._rng.random() < CONCURRENT else 1
             operations = [self._operations.next() for _ in range(number)]
-            # Another operation could change the address between the creation of a link and its use.
-            if any(each.link == "UNSUBSCRIBE" for each in operations):
+            # Another operation could change the subscriber of a link before it is followed.
+            if any("token" in each.request or each.link for each in operations):
                 operations = operations[:1]
             self._step(operations)
             if not self._matches():
                 print(f"{self._name}:", *self._log, sep="\n  ")
                 break
+            if self._operations.ids and self._rng.random() < 0.3:
+                self._keep_links()
         self._check_histories()
+
+    def _keep_links(self) -> None:
+        """Creates links of a subscriber, also as earlier versions did."""
+        address, id_ = self._rng.choice([*self._operations.ids.items()])
+        changes = number_of_changes(self._history(id_))
+        for purpose, token in self._calls.tokens(id_).items():
+            self._links.links.append(Link(purpose, id_, address, changes, token))
+        for purpose in PURPOSES:
+            token = self._signed(id_, address, is_confirm=purpose == "CONFIRM")
+            self._links.links.append(Link(purpose, id_, address, changes, token, is_signed=True))
+
+    def _history(self, subscriber_id: str) -> Sequence[Mapping[str, Any]]:
+        path = f"/api/subscribers/{subscriber_id}/history"
+        history: Sequence[Mapping[str, Any]] = self._calls.read(path, limit="100")["history"]
+        return history
 
     def _step(self, operations: Sequence[Operation]) -> None:
         """Sends operations, the first over gRPC and the second over HTTP at the same time."""
-        if len(operations) == 1 and self._rng.random() < 0.5:
-            replies = [self._calls.over_http(operations[0])]
+        if operations[0].is_json or (len(operations) == 1 and self._rng.random() < 0.5):
+            replies = [self._calls.over_http(each) for each in operations]
         else:
             wait = self._calls.begin_over_grpc(operations[0])
             replies = [self._calls.over_http(each) for each in operations[1:]]
@@ -253,26 +291,29 @@ class ConsentSequence:
             self.counts["operations"] += 1
             if reply.status in UNKNOWN:
                 self.counts["unknown outcomes"] += 1
-            elif reply.status not in DEFINITE:
+            elif reply.status not in (*DEFINITE, REJECTED.get(operation.rpc)):
                 self.counts[UNEXPECTED] += 1
             elif reply.status < 300:
                 self._operations.acknowledge(operation)
         known = {
             operation
             for operation, reply in zip(operations, replies, strict=True)
-            if reply.status not in UNKNOWN
+            if reply.status not in (*UNKNOWN, REJECTED.get(operation.rpc))
         }
         self._possible = set(possible_after(self._possible, operations, known))
 
     def _matches(self) -> bool:
         """Compares the statuses with the possible states, and keeps those that match."""
         page = self._calls.read("/api/subscribers", q=f"{self._name}-")
-        statuses = {row["email"].strip().lower(): row["status"] for row in page["subscribers"]}
+        rows = {row["email"].strip().lower(): row for row in page["subscribers"]}
+        self._operations.ids = {address: row["id"] for address, row in rows.items()}
+        statuses = {address: row["status"] for address, row in rows.items()}
         observed = frozenset(statuses.items())
         allowed = [dict(state.statuses) for state in self._possible]
         self._possible = {state for state in self._possible if state.statuses == observed}
         if self._possible:
             return True
+        self._log.append(f"{statuses} instead of {allowed}")
         self.counts[DIFFERENT] += 1
         self.counts[MORE_MAILABLE] += any(
             level(status) > max(level(state.get(address)) for state in allowed)
@@ -284,9 +325,7 @@ class ConsentSequence:
         """Checks that each change towards mail in the histories was explicit."""
         page = self._calls.read("/api/subscribers", q=f"{self._name}-")
         for row in page["subscribers"]:
-            path = f"/api/subscribers/{row['id']}/history"
-            entries = self._calls.read(path, limit="100")["history"]
-            changes = [entry for entry in entries if "status" in entry]
+            changes = [entry for entry in self._history(row["id"]) if "status" in entry]
             self.counts[UNEXPLAINED] += changes[0]["status"]["to"] != row["status"]
             self.counts[UNEXPLAINED] += sum(not is_explained(entry) for entry in changes)
 
@@ -301,7 +340,11 @@ def possible_after(
         for count in range(len(certain), len(parts) + 1):
             for done in permutations(parts, count):
                 if certain <= set(done):
-                    yield reduce(lambda before, operation: operation.after(before), done, state)
+                    yield from reduce(_possible_after, done, {state})
+
+
+def _possible_after(states: Set[State], operation: Operation) -> Set[State]:
+    return {after for state in states for after in operation.possible_after(state)}
 
 
 def _parts(operations: Iterable[Operation]) -> list[Operation]:
@@ -325,8 +368,10 @@ def is_explained(entry: Mapping[str, Any]) -> bool:
 class Sequences:
     """Runs sequences in threads, and kills the service meanwhile."""
 
-    def __init__(self, target: Target, write_key: str, count: int) -> None:
-        self._target, self._write_key = target, write_key
+    def __init__(
+        self, target: Target, write_key: str, count: int, signed: Callable[..., str]
+    ) -> None:
+        self._target, self._write_key, self._signed = target, write_key, signed
         self._numbers = iter(range(count))
         self._front = GrpcFront(target.grpc)
         self._lock = threading.Lock()
@@ -337,7 +382,7 @@ class Sequences:
         """Runs one sequence after another."""
         calls = Calls(self._target, self._write_key, self._front)
         while (number := self._next()) is not None:
-            sequence = ConsentSequence(calls, f"s{number}", random.Random(number))
+            sequence = ConsentSequence(calls, f"s{number}", random.Random(number), self._signed)
             sequence.run()
             with self._lock:
                 self.counts += sequence.counts
@@ -383,7 +428,9 @@ def run_sequences(count: int, folder: Path, *, code: str = "", **settings: str) 
         target = target_of(service, key)
         record_all_events(target)
         _create_custom_field(target)
-        sequences = Sequences(target, created_key(target), count)
+        account = account_in(service.database_url)
+        signed = partial(_signed_token, service.secret_key_bytes(), account)
+        sequences = Sequences(target, created_key(target), count, signed)
         with ThreadPoolExecutor(WORKERS) as pool:
             tasks = [pool.submit(sequences.work) for _ in range(WORKERS)]
             while not all(task.done() for task in tasks):
@@ -405,6 +452,13 @@ def run_sequences(count: int, folder: Path, *, code: str = "", **settings: str) 
     names = ("operations", "unknown outcomes", *AT_MOST)
     counts = {name: sequences.counts[name] for name in names}
     return {"sequences": sequences.ended, "kills": kills, **counts}
+
+
+def _signed_token(
+    secret_key: bytes, account: str, subscriber: str, address: str, *, is_confirm: bool
+) -> str:
+    expiry = str(ULID.from_timestamp(time.time() + 30 * 24 * 3600))[:10] if is_confirm else ""
+    return signed_token(secret_key, account, subscriber, address, expiry)
 
 
 def _wrong_statistics(database_url: str) -> int:

@@ -50,6 +50,11 @@ class State(NamedTuple):
             after_bounce |= {address}
         return self._replace(statuses=kept, after_bounce=after_bounce)
 
+    def put_after_bounce(self, address: str) -> State:
+        """Returns the state if the subscriber was BOUNCED before it was UNSUBSCRIBED."""
+        is_opt_out = self.status(address) == "UNSUBSCRIBED"
+        return self.put(address, "BOUNCED").put(address, "UNSUBSCRIBED") if is_opt_out else self
+
     def suppress(self, address: str) -> State:
         return self._replace(suppressed=self.suppressed | {address})
 
@@ -78,16 +83,32 @@ def stricter(state: State, address: str, status: str) -> State:
 
 
 def stored(rows: Iterable[Row], *, updates: bool = False) -> Change:
-    """Rows create subscribers. If they update existing ones, these take a stricter status."""
+    """Rows create subscribers, with the strictest of their statuses.
+
+    If they update existing ones, these take a stricter status.
+    """
 
     def after(state: State) -> State:
+        created = set()
         for row in rows:
             before = state.status(row.address)
             if before is None and row.address not in state.suppressed:
                 state = state.put(row.address, row.initial)
-            elif updates and before is not None and row.status is not None:
+                created.add(row.address)
+            elif row.status is not None and (updates or row.address in created):
                 state = stricter(state, row.address, row.status)
         return state
+
+    return after
+
+
+def signed_up(address: str, mailbox: Sequence[str]) -> Change:
+    """A person signs up, unless their mailbox has a subscriber. The first spelling is canonical."""
+
+    def after(state: State) -> State:
+        is_known = any(state.status(each) is not None for each in mailbox)
+        is_suppressed = not state.suppressed.isdisjoint((address, *mailbox[:1]))
+        return state if is_known or is_suppressed else state.put(address, UNCONFIRMED)
 
     return after
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from typing import Any
 
+from .consent_files import File, Files, Line
+from .consent_links import Links
 from .consent_model import (
     CONFIRMED,
     OPT_OUTS,
@@ -14,6 +17,7 @@ from .consent_model import (
     UNCONFIRMED,
     Change,
     Row,
+    State,
     all_of,
     changed,
     confirmed,
@@ -21,6 +25,7 @@ from .consent_model import (
     lifted,
     moved,
     selected,
+    signed_up,
     stored,
     suppressed,
     unchanged,
@@ -31,31 +36,24 @@ BATCH = "BatchChangeSubscribers"
 # The key of a custom field.
 PLAN = "plan"
 CONFLICTS = ("FAIL", "SKIP", "UPDATE", "UPDATE")
-# Status words in a file of Kit. One that is unknown never allows mail.
-WORDS = {
-    "active": CONFIRMED,
-    "inactive": UNCONFIRMED,
-    "Cancelled": "UNSUBSCRIBED",
-    "bounced": "BOUNCED",
-    "complained": "COMPLAINED",
-    "mystery": UNCONFIRMED,
-}
 
 
 @dataclass(frozen=True, eq=False)
 class Operation:
     """A request, and its change unless the request is rejected.
 
-    An import has a table or rows. They are lines of text, and the request has its options. A
-    `link` is the purpose of a link that is created for the address `id` and followed. A batch
-    operation has `parts`, one for each address: others that run at the same time come between them.
+    An import has a table or rows. They are lines of text, and the request has its options. One of
+    the other `outcomes` can happen instead of the change. A `link` is the purpose of a link that
+    is created for the address `id` and followed. A batch operation has `parts`, one for each
+    address: others that run at the same time come between them.
     """
 
     rpc: str
     request: Mapping[str, Any]
     after: Change
-    table: Sequence[Sequence[str]] = ()
+    table: Sequence[Line] = ()
     rows: Sequence[Mapping[str, Any]] = ()
+    outcomes: Callable[[State], Iterable[State]] | None = None
     by_admin: bool = False
     idempotency_key: str = ""
     link: str = ""
@@ -65,15 +63,27 @@ class Operation:
         return f"{self.rpc} {self.request} {list(self.rows or self.table)}"
 
     def repeated(self) -> Operation:
-        return replace(self, after=unchanged, parts=())
+        return replace(self, after=unchanged, outcomes=None, parts=())
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the rows can have values that are not valid in messages of gRPC."""
+        return bool(self.rows) and self.outcomes is not None
+
+    def possible_after(self, state: State) -> Iterable[State]:
+        return [self.after(state)] if self.outcomes is None else self.outcomes(state)
 
 
 class Operations:
     """Generates operations on these addresses at random."""
 
-    def __init__(self, addresses: Sequence[str], rng: random.Random) -> None:
+    def __init__(self, addresses: Sequence[str], rng: random.Random, links: Links) -> None:
         self._addresses = addresses
         self._rng = rng
+        self._links = links
+        self._files = Files(rng, self._address)
+        # The IDs of the subscribers by address.
+        self.ids: Mapping[str, str] = {}
         self._acknowledged: list[Operation] = []
         self._count = 0
 
@@ -83,8 +93,8 @@ class Operations:
             self._create,
             *[self._bulk] * 2,
             *[self._upsert] * 2,
-            *[self._import_rows] * 4,
-            *[self._import_table] * 2,
+            *[self._import_rows] * 3,
+            *[self._import_file] * 4,
             *[self._update] * 2,
             self._tag,
             *[self._change_status] * 3,
@@ -95,6 +105,10 @@ class Operations:
             self._lift,
             self._suppress,
         ]
+        if self.ids:
+            kinds += [self._reset] * 2
+        if self._links.links:
+            kinds += [self._click] * 3
         if self._acknowledged:
             kinds.append(self._repeat)
         self._count += 1
@@ -130,23 +144,32 @@ class Operations:
         sent = []
         for row in rows:
             stated = {"status": row.status} if row.status else {}
+            if self._rng.random() < 0.5:
+                # A batch operation that runs meanwhile must not depend on it.
+                created = date(2020, 1, 1) + timedelta(days=self._rng.randint(1, 1_000))
+                stated["createdAt"] = f"{created}T00:00:00Z"
             email = self._spelled(row.address)
             sent.append({"email": email, "isConfirmed": row.is_confirmed, **stated})
-        return replace(self._import(rows), rows=sent)
+        options = self._import_options()
+        updates = options["onConflict"] == "UPDATE"
+        after = unchanged if options["dryRun"] else stored(rows, updates=updates)
+        return Operation("ImportSubscribers", options, after, rows=sent)
 
-    def _import_table(self) -> Operation:
-        words = [self._rng.choice([*WORDS]) for _ in range(self._rng.randint(1, 3))]
-        rows = [Row(self._address(), WORDS[word]) for word in words]
-        lines = [
-            [self._spelled(row.address), "Ada", word] for row, word in zip(rows, words, strict=True)
-        ]
-        return replace(self._import(rows), table=[["Email Address", "First Name", "State"], *lines])
+    def _import_file(self) -> Operation:
+        new = self._rng.choice([self._files.table, self._files.table, self._files.json_lines])
+        file: File = new(self._import_options(), self._spelled)
+        return Operation(
+            "ImportSubscribers",
+            file.options,
+            unchanged,
+            table=file.lines,
+            rows=file.objects,
+            outcomes=file.outcomes,
+        )
 
-    def _import(self, rows: Sequence[Row]) -> Operation:
-        conflict, is_dry_run = self._rng.choice(CONFLICTS), self._rng.random() < 0.1
-        options = {"onConflict": conflict, "dryRun": is_dry_run}
-        after = unchanged if is_dry_run else stored(rows, updates=conflict == "UPDATE")
-        return Operation("ImportSubscribers", options, after)
+    def _import_options(self) -> Mapping[str, Any]:
+        is_dry_run = self._rng.random() < 0.1
+        return {"onConflict": self._rng.choice(CONFLICTS), "dryRun": is_dry_run}
 
     def _update(self) -> Operation:
         address, to = self._address(), self._address()
@@ -169,6 +192,13 @@ class Operations:
         after = changed(address, status, by_admin=by_admin)
         request = {"id": address, "status": status}
         return Operation("ChangeSubscriberStatus", request, after, by_admin=by_admin)
+
+    def _reset(self) -> Operation:
+        """Resets a bounce, or what a program takes for one."""
+        address, status = self._rng.choice([*self.ids]), self._rng.choice([CONFIRMED, UNCONFIRMED])
+        request = {"id": address, "status": status}
+        after = changed(address, status, by_admin=False)
+        return Operation("ChangeSubscriberStatus", request, after)
 
     def _batch(self) -> Operation:
         text, addresses, statuses = self._filter()
@@ -207,10 +237,21 @@ class Operations:
         after = confirmed(address) if purpose == "CONFIRM" else unsubscribed(address)
         return Operation("FollowLink", {"id": address}, after, link=purpose)
 
+    def _click(self) -> Operation:
+        """Follows a link of an earlier step."""
+        click = self._links.click(self.ids)
+
+        def outcomes(state: State) -> Iterable[State]:
+            return [change(state) for change in click.changes]
+
+        return Operation(click.rpc, click.request, unchanged, outcomes=outcomes)
+
     def _sign_up(self) -> Operation:
         address = self._address()
         request = {"email": self._spelled(address)}
-        return self._with_key(Operation("SignUp", request, stored([Row(address)])))
+        # The first address has a mailbox of its own, the others are spellings of one.
+        mailbox = [address] if address == self._addresses[0] else self._addresses[1:]
+        return self._with_key(Operation("SignUp", request, signed_up(address, mailbox)))
 
     def _delete(self) -> Operation:
         address = self._address()
