@@ -51,7 +51,7 @@ from .interceptors.authenticate import Authenticate
 from .interceptors.authorize import Authorize
 from .interceptors.chain import InterceptorChain
 from .interceptors.client_address import AddressBuckets
-from .interceptors.concurrency_limit import ConcurrencyLimit
+from .interceptors.concurrency_limit import ConcurrencyLimit, StreamShare
 from .interceptors.deadlines import Deadlines
 from .interceptors.idempotency import Idempotency
 from .interceptors.observe import Observe
@@ -178,6 +178,7 @@ class App:
                 authenticate,
                 *([SignupLimit(signup_rate_limit)] if signup_rate_limit else []),
                 *([RateLimit(rate_limit)] if rate_limit else []),
+                StreamShare(),
                 Authorize(),
                 Validate(),
                 Idempotency(idempotent),

@@ -311,6 +311,12 @@ class RateLimited(RosterError):
         super().__init__()
 
 
+class TooManyStreams(RateLimited):
+    """The account runs as many streams of a kind as it can."""
+
+    message = "The account has the maximum number of running streams of this kind."
+
+
 class TooManyFailedAttempts(RateLimited):
     """The client's address made too many calls without a valid key."""
 

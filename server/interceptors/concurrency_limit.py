@@ -1,17 +1,25 @@
 """Limits the calls and streams that run at the same time.
 
 Until the service is open, every call is rejected: the ports already listen while the database
-is being migrated. Streams have a limit of their own, because they live long and mostly wait.
+is being migrated. Streams have a limit of their own, because they live long and mostly wait. Those
+without an end have another one, so that they leave room for imports and exports. An account can
+run an eighth of each.
 """
 
 from __future__ import annotations
 
-from ..errors import Overloaded, Unavailable
-from .base import Call, Interceptor
+from collections import Counter
+
+from ..errors import Overloaded, TooManyStreams, Unavailable
+from .base import Call, Interceptor, Method
 
 # Twice the limit of the gateway, which leaves room for gRPC clients.
 MAX_CALLS = 1_024
 MAX_STREAMS = 256
+MAX_STREAMS_OF_ACCOUNT = 32
+STREAM_RETRY_SECONDS = 5
+# These streams end with their clients.
+_ENDLESS = frozenset({"OperationService.WatchOperation", "WebhookService.TailWebhookDeliveries"})
 
 
 class ServiceStarting(Unavailable):
@@ -36,7 +44,8 @@ class ConcurrencyLimit(Interceptor):
         self._is_open = False
         self._is_stopping = False
         self._calls = 0
-        self._streams: set[Call] = set()
+        # Streams that end by themselves, and the others.
+        self._streams: tuple[set[Call], set[Call]] = (set(), set())
 
     def open(self) -> None:
         """Accepts calls from now on."""
@@ -51,18 +60,46 @@ class ConcurrencyLimit(Interceptor):
             self._calls += 1
             call.add_done_callback(self._release)
             return
-        if len(self._streams) >= self._max_streams:
+        streams = self._streams[call.method.name in _ENDLESS]
+        if len(streams) >= self._max_streams:
             raise Overloaded
         if self._is_stopping:
             raise ServiceStopping
-        self._streams.add(call)
-        call.add_done_callback(self._streams.discard)
+        streams.add(call)
+        call.add_done_callback(streams.discard)
 
     def end_streams(self) -> None:
         """Ends all streams as Unavailable, now or when their clients read on, and new ones."""
         self._is_stopping = True
-        for call in self._streams:
+        for call in self._streams[0] | self._streams[1]:
             call.cancel(ServiceStopping())
 
     def _release(self, _call: Call) -> None:
         self._calls -= 1
+
+
+class StreamShare(Interceptor):
+    """Raises TooManyStreams beyond the share of an account. Runs after Authenticate."""
+
+    def __init__(self) -> None:
+        self._streams: Counter[tuple[str, bool]] = Counter()
+
+    def applies_to(self, method: Method) -> bool:
+        return method.server_streaming
+
+    def intercept(self, call: Call) -> None:
+        kind = self._kind(call)
+        if self._streams[kind] >= MAX_STREAMS_OF_ACCOUNT:
+            raise TooManyStreams(STREAM_RETRY_SECONDS)
+        self._streams[kind] += 1
+        call.add_done_callback(self._release)
+
+    def _release(self, call: Call) -> None:
+        kind = self._kind(call)
+        self._streams[kind] -= 1
+        if not self._streams[kind]:
+            del self._streams[kind]
+
+    @staticmethod
+    def _kind(call: Call) -> tuple[str, bool]:
+        return call.account_id, call.method.name in _ENDLESS

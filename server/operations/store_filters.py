@@ -17,8 +17,8 @@ from peewee import EXCLUDED
 
 from ..storage.statements import Statement, param, params
 from ..storage.transaction import Transaction
-from ..subscribers.filters.expression import parsed
 from ..subscribers.filters.references import Uses, names_tag, uses_of, with_renamed_tag
+from ..subscribers.filters.syntax import parse
 from ..subscribers.filters.tree import comparisons
 from ..texts import caseless_key
 from . import store
@@ -86,7 +86,7 @@ class OperationFilters:
         field = Uses([], [key])
         _end(
             account_id,
-            lambda batch: any(uses_of(parsed(text)).names_any(field) for text in batch.texts),
+            lambda batch: any(uses_of(parse(text)).names_any(field) for text in batch.texts),
             tx,
         )
 
@@ -111,7 +111,7 @@ def _with_renamed_tag(batch: BatchRequest, key: str, name: str) -> BatchRequest:
 
 
 def _terms(batch: BatchRequest) -> list[Any]:
-    return [each for text in batch.texts for each in comparisons(parsed(text))]
+    return [each for text in batch.texts for each in comparisons(parse(text))]
 
 
 def _end(account_id: str, names_it: Callable[[BatchRequest], bool], tx: Transaction) -> None:

@@ -21,7 +21,8 @@ from ..errors import RosterError, SubscriberNotFound, ValidationError
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from ..subscribers.fields import Status, SubscriberRow
-from ..subscribers.filters.expression import FilterExpression, filter_expression, parsed
+from ..subscribers.filters.expression import FilterExpression, filter_expression
+from ..subscribers.filters.syntax import parse
 from ..subscribers.filters.tree import And, joined
 from ..subscribers.history import Actor, Source
 from ..subscribers.models import Subscriber
@@ -202,7 +203,7 @@ def _expression(account_id: str, row: OperationRow, tx: Transaction) -> FilterEx
 
     Raises ValidationError if a custom field in it does not exist or has another type.
     """
-    tree = joined(And, [parsed(text) for text in row.batch.texts])
+    tree = joined(And, [parse(text) for text in row.batch.texts])
     return filter_expression(tree, custom_field_types(account_id, tx))
 
 

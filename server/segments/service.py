@@ -15,7 +15,8 @@ from ..messages import Context, changed_fields, timestamp
 from ..paging import page_of
 from ..storage.database import Database
 from ..storage.transaction import Transaction
-from ..subscribers.filters.expression import filter_expression, parsed
+from ..subscribers.filters.expression import filter_expression
+from ..subscribers.filters.syntax import parse
 from . import store
 
 
@@ -36,7 +37,7 @@ class SegmentService(SegmentServiceServicer):
     async def CreateSegment(
         self, request: pb.CreateSegmentRequest, _context: Context
     ) -> pb.CreateSegmentResponse:
-        account, tree = account_id(), parsed(request.filter)
+        account, tree = account_id(), parse(request.filter)
 
         def create(tx: Transaction) -> pb.CreateSegmentResponse:
             _check(account, tree, tx)
@@ -74,7 +75,7 @@ class SegmentService(SegmentServiceServicer):
             "expression" if field == "filter" else field: getattr(request, field)
             for field in fields
         }
-        tree = parsed(request.filter) if "filter" in fields else None
+        tree = parse(request.filter) if "filter" in fields else None
 
         def update(tx: Transaction) -> pb.UpdateSegmentResponse:
             if tree is not None:

@@ -18,8 +18,8 @@ from ..errors import (
 from ..paging import Page
 from ..storage.statements import Statement, param, params
 from ..storage.transaction import Transaction
-from ..subscribers.filters.expression import parsed
 from ..subscribers.filters.references import Uses, uses_of, with_renamed_tag
+from ..subscribers.filters.syntax import parse
 from ..texts import caseless_key
 from .models import Segment
 
@@ -191,7 +191,7 @@ def _naming(account_id: str, named: Uses, tx: Transaction) -> list[SegmentRow]:
 
 
 def _store_filter(account_id: str, segment: SegmentRow, text: str, tx: Transaction) -> None:
-    uses = uses_of(parsed(text)) if text else Uses([], [])
+    uses = uses_of(parse(text)) if text else Uses([], [])
     _store(account_id, segment._replace(expression=text, uses=_json(uses)), tx)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
+
+from server.interceptors.concurrency_limit import MAX_STREAMS_OF_ACCOUNT
 
 from ..conftest import Account, new_account
 from ..fronts import GrpcFront, HttpFront
@@ -24,6 +27,7 @@ from .deliveries import (
     wait_for_statuses,
 )
 from .helpers import MISSING_ID, over_http
+from .streams import export
 
 Row = dict[str, Any]
 EVENTS = "text/event-stream"
@@ -115,6 +119,29 @@ def test_tail_of_a_missing_webhook_is_not_found(
             path = f"{TAIL}?webhookId={webhook_id.replace(' ', '%20')}"
             status, _, body = account.front.exchange("GET", path, account.key)
             assert (status, json.loads(body)["error"]["code"]) == (404, "WebhookNotFound")
+
+
+def test_tails_of_one_account_leave_streams_to_its_exports_and_to_other_accounts(
+    account: Account, other_account: Account, receiver: Receiver
+) -> None:
+    create_webhook(other_account, receiver.url)
+
+    with ExitStack() as tails:
+        for _ in range(MAX_STREAMS_OF_ACCOUNT):
+            tails.enter_context(tail(account))
+        if isinstance(account.front, GrpcFront):
+            with pytest.raises(grpc.RpcError) as failed:
+                next(tail_call(account))
+            assert failed.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        else:
+            assert isinstance(account.front, HttpFront)
+            status, headers, body = account.front.exchange("GET", TAIL, account.key)
+            assert (status, json.loads(body)["error"]["code"]) == (429, "RateLimited")
+            assert headers["retry-after"] == "5"
+        assert export(account) == []
+        with tail(other_account) as records:
+            create_tags(other_account, "vip")
+            assert next(records)["delivery"]["eventType"] == "tag.created"
 
 
 @over_http

@@ -12,7 +12,7 @@ from server.errors import ValidationError
 from server.subscribers.fields import Status
 from server.subscribers.filters.evaluation import matches
 from server.subscribers.filters.expression import filter_expression
-from server.subscribers.filters.syntax import MAX_TERMS, parse
+from server.subscribers.filters.syntax import MAX_DEPTH, MAX_TERMS, parse
 from server.subscribers.filters.tree import And, Comparison, Not, Or
 from server.subscribers.rules import NewSubscriber
 
@@ -166,12 +166,15 @@ def test_filter_has_at_most_fifty_comparisons() -> None:
     assert (code, message) == ("TOO_MANY", "must have at most 50 comparisons (column 351)")
 
 
-def test_depth_of_parentheses_is_limited_only_by_the_length() -> None:
-    depth = 1_990
-
-    assert outline(parse(f"{'(' * depth}a=1{')' * depth}")) == "a"
-    negated = parse(f"{'NOT (' * 801}a=1{')' * 801}")
-    assert outline(negated) == ["NOT", "a"]
+def test_parentheses_have_at_most_32_levels() -> None:
+    assert outline(parse(f"{'(' * MAX_DEPTH}a=1{')' * MAX_DEPTH}")) == "a"
+    # The depth of parentheses that are closed again, and of those in strings, does not count.
+    assert outline(parse(f"{'(a=1)' * 40} b='{'(' * 40}'"))[0] == "AND"
+    for text in ("(" * 1_990 + "a=1" + ")" * 1_990, "NOT (" * 800, "(" * (MAX_DEPTH + 1)):
+        code, message = error_of(text)
+        column = [at for at, character in enumerate(text, 1) if character == "("][MAX_DEPTH]
+        assert code == "TOO_MANY"
+        assert message == f"must have at most 32 levels of parentheses (column {column})"
 
 
 @each(

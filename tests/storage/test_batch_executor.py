@@ -17,7 +17,9 @@ from server import deadline
 from server.errors import Overloaded, Unavailable
 from server.storage.executor import batch_executor as executors
 from server.storage.executor.batch_executor import BatchExecutor
-from server.storage.executor.work_item import WorkItem
+from server.storage.executor.work_item import GroupLimit, GroupLimits, WorkItem
+
+from ..cases import each
 
 Work = Callable[[], Any]
 TIMEOUT = 60.0
@@ -382,13 +384,13 @@ def test_queue_timeout_rejects_an_item_without_effect() -> None:
 
 
 def run_with_deadline(
-    executor: BatchExecutor[Work], seconds: float, work: Work
+    executor: BatchExecutor[Work], seconds: float, work: Work, limits: GroupLimits = ()
 ) -> asyncio.Task[Any]:
     """Runs work for a call with this deadline."""
 
     async def call() -> Any:
         deadline.set_deadline(time.monotonic() + seconds)
-        return await executor.run(work)
+        return await executor.run(work, limits)
 
     return asyncio.create_task(call())
 
@@ -396,7 +398,7 @@ def run_with_deadline(
 async def queue_slow_items(executor: BatchExecutor[Work], gate: Gate) -> list[asyncio.Task[Any]]:
     """Blocks an executor with an average of 0.1 s per item, and queues five items."""
     for _ in range(1_000):
-        executor._queue_delay.done(1, time.monotonic() - 0.1)
+        executor._queue_delays[()].done(1, time.monotonic() - 0.1)
     return [await gate.hold(executor), *await queue(executor, *[lambda: "queued"] * 5)]
 
 
@@ -433,6 +435,56 @@ def test_call_with_a_long_deadline_is_rejected_at_the_maximum_wait(
             gate.open()
             assert await patient == "patient"
             await asyncio.gather(*waiting)
+
+    asyncio.run(scenario())
+
+
+def test_queue_of_an_account_does_not_reject_calls_of_others_while_threads_are_idle() -> None:
+    async def scenario() -> None:
+        account, other = (GroupLimit("account", 1),), (GroupLimit("other", 1),)
+        async with Recorder().executor(threads=2, fair=True) as executor:
+            gate = Gate()
+            held = asyncio.create_task(executor.run(gate, account))
+            assert await asyncio.to_thread(gate._reached.wait, TIMEOUT)
+            for _ in range(1_000):
+                executor._queue_delays[account].done(1, time.monotonic() - 0.1)
+            waiting = [asyncio.create_task(executor.run(int, account)) for _ in range(50)]
+            await run_loop_iterations()
+
+            assert await run_with_deadline(executor, 0.5, int, other) == 0
+            with pytest.raises(Overloaded):
+                await run_with_deadline(executor, 0.5, int, account)
+            assert executor._queue_delays.keys() == {(), account}
+
+            gate.open()
+            await asyncio.gather(held, *waiting)
+            assert executor._queue_delays.keys() == {()}
+
+    asyncio.run(scenario())
+
+
+@each("limits", ((), (GroupLimit("account", 1),)))
+def test_canceled_calls_do_not_count_in_the_queue(limits: GroupLimits) -> None:
+    async def scenario() -> None:
+        async with Recorder().executor(fair=bool(limits)) as executor:
+            gate = Gate()
+            held = asyncio.create_task(executor.run(gate, limits))
+            assert await asyncio.to_thread(gate._reached.wait, TIMEOUT)
+            for _ in range(1_000):
+                executor._queue_delays[limits].done(1, time.monotonic() - 0.1)
+            waiting = [asyncio.create_task(executor.run(int, limits)) for _ in range(50)]
+            await run_loop_iterations()
+            assert executor.waiting == 50
+            for task in waiting[1:]:
+                task.cancel()
+            await run_loop_iterations()
+
+            assert executor.waiting == 1
+            in_time = run_with_deadline(executor, 0.5, int, limits)
+            await run_loop_iterations()
+            assert not in_time.done()
+            gate.open()
+            await asyncio.gather(held, waiting[0], in_time)
 
     asyncio.run(scenario())
 

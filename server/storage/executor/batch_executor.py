@@ -12,8 +12,8 @@ deadline before that is withdrawn without effect. After a write is claimed, its 
 for the outcome, so that the response is always accurate. A read can be abandoned, which interrupts
 its statement.
 
-Overload is detected on arrival: a call is rejected if the estimated queue delay exceeds its
-deadline.
+Overload is detected on arrival: a call is rejected if the estimated queue delay of its groups
+exceeds its deadline. Items of other groups count only if they wait for a free thread, too.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from .work_queue import FairQueue, FifoQueue, WorkQueue
 
 log = logging.getLogger(__name__)
 
-# The maximum number of queued items. Further calls are rejected at once: with a queue that
-# only grows, all calls would exceed their deadlines.
+# The maximum number of queued items of a group. Further calls are rejected at once: with a queue
+# that only grows, all calls would exceed their deadlines.
 MAX_WAITING = 2_000
 # The maximum estimated queue delay, in seconds, for a call with a later deadline. A client
 # that is rejected early can retry elsewhere or later.
@@ -84,7 +84,8 @@ class BatchExecutor(Generic[Work]):
         self._claiming = threading.Lock()
         self._closing = False
         self._on_loop, self._slow_until = on_loop, 0.0
-        self._queue_delay = QueueDelay(threads)
+        # By the groups of the items; those without a group are kept.
+        self._queue_delays: dict[GroupLimits, QueueDelay] = {(): QueueDelay(threads)}
         self._threads = [
             (threading.Thread(target=self._run, args=(started,), name=name, daemon=True), started)
             for started in [self._loop.create_future() for _ in range(threads)]
@@ -98,7 +99,7 @@ class BatchExecutor(Generic[Work]):
     @property
     def seconds_in_batch(self) -> float:
         """How long the only thread has run its current batch; 0 if it is idle."""
-        return self._queue_delay.seconds_since_dequeue() if self.stats.busy else 0.0
+        return self._queue_delays[()].seconds_since_dequeue() if self.stats.busy else 0.0
 
     async def open(self) -> None:
         """Starts the threads. If `start` fails in one of them, stops all and raises its error.
@@ -141,16 +142,25 @@ class BatchExecutor(Generic[Work]):
         """Returns a work item for the queue. Raises Unavailable or Overloaded."""
         if self._closing:
             raise Unavailable
+        delay = self._delay_of(limits)
+        waiting = self._queue.ahead(limits)
+        waiting += sum(item.limits == limits for item in self._gathered)
         # While no thread is busy, the item starts at the end of this iteration of the event loop.
-        if self.stats.busy and (waiting := self.waiting):
-            self._check_queue_delay(waiting)
-        if not self._gathered:
-            self._queue_delay.enqueued(len(self._queue))
+        if self.stats.busy and waiting:
+            self._check_queue_delay(delay, waiting)
+        delay.enqueued(waiting)
         return WorkItem(work, self._loop.create_future(), self._claiming, limits)
 
-    def _check_queue_delay(self, waiting: int) -> None:
+    def _delay_of(self, limits: GroupLimits) -> QueueDelay:
+        delay = self._queue_delays.get(limits)
+        if delay is None:
+            threads = min(self.stats.threads, *(limit.threads for limit in limits))
+            delay = self._queue_delays.setdefault(limits, QueueDelay(threads))
+        return delay
+
+    def _check_queue_delay(self, delay: QueueDelay, waiting: int) -> None:
         """Raises Overloaded if the queue is full or its delay exceeds the deadline."""
-        wait, left = self._queue_delay.wait(waiting), deadline.seconds_left()
+        wait, left = delay.wait(waiting), deadline.seconds_left()
         useful = math.inf if left is None else min(left, MAX_WAIT_SECONDS)
         if waiting >= MAX_WAITING or wait > useful:
             self.stats.rejected += 1
@@ -164,15 +174,18 @@ class BatchExecutor(Generic[Work]):
             except asyncio.CancelledError:
                 if self._abandons:
                     item.abandon()
+                    self._discard(item)
                     raise
                 if item.settled:
                     return item.outcome()
                 if item.withdraw():
+                    self._discard(item)
                     raise
                 item.future = self._loop.create_future()
 
     def _time_out(self, item: WorkItem[Work]) -> None:
         if item.reject():
+            self._discard(item)
             self.stats.rejected += 1
 
     def _hand_over(self) -> None:
@@ -190,7 +203,7 @@ class BatchExecutor(Generic[Work]):
         if short:
             self._run_on_loop(short)
         if len(short) < len(items):
-            self._queue.put([item for item in items if item not in short])
+            self._queue.put([item for item in items if item not in short and not item.is_withdrawn])
 
     def _run_on_loop(self, items: Sequence[WorkItem[Work]]) -> None:
         began = self._loop.time()
@@ -217,11 +230,12 @@ class BatchExecutor(Generic[Work]):
             return
         self._loop.call_soon_threadsafe(started.set_result, None)
         while batch := self._queue.take():
-            dequeued_at = self._queue_delay.dequeued()
+            delay = self._delay_of(batch[0].limits)
+            dequeued_at = delay.dequeued()
             self._run_guarded(batch)
             # The time spent waiting for a node that does not respond is not typical.
             if not isinstance(batch[0].error, Unavailable):
-                self._queue_delay.done(len(batch), dequeued_at)
+                delay.done(len(batch), dequeued_at)
             self._loop.call_soon_threadsafe(self._settle_all, batch)
         self._stop()
 
@@ -241,5 +255,14 @@ class BatchExecutor(Generic[Work]):
     def _settle_all(self, batch: Sequence[WorkItem[Work]]) -> None:
         """Passes the outcomes to all callers. Runs on the event loop."""
         self._queue.done(batch)
+        self._end_estimate(batch[0].limits)
         for item in batch:
             item.settle()
+
+    def _discard(self, item: WorkItem[Work]) -> None:
+        self._queue.discard(item)
+        self._end_estimate(item.limits)
+
+    def _end_estimate(self, limits: GroupLimits) -> None:
+        if limits and self._queue.is_idle(limits):
+            self._queue_delays.pop(limits, None)

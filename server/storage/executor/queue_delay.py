@@ -14,7 +14,7 @@ HALF_WEIGHT_ITEMS = 64
 
 
 class QueueDelay:
-    """Estimates the delay of a queue with one or more consumer threads.
+    """Estimates the delay of the items of a group with one or more consumer threads.
 
     `dequeued` and `done` record a batch, `enqueued` an item. There is no lock: a lost update
     only makes the estimate less exact.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
@@ -19,8 +18,17 @@ class WorkQueue(Protocol):
     def __len__(self) -> int:
         """Returns the number of items that no thread has taken."""
 
+    def ahead(self, limits: GroupLimits) -> int:
+        """Returns the number of items that a new item with these limits waits for."""
+
+    def is_idle(self, limits: GroupLimits) -> bool:
+        """Whether no item with these limits waits or runs."""
+
     def put(self, items: Batch) -> None:
         """Adds items."""
+
+    def discard(self, item: WorkItem[Any]) -> None:
+        """Removes an item that was withdrawn, if no thread has taken it."""
 
     def take(self) -> Batch:
         """Waits for items and returns a batch, which is empty if the thread must stop."""
@@ -38,15 +46,32 @@ class FifoQueue:
     def __init__(self, max_batch: int) -> None:
         self._max_batch = max_batch
         self._items: SimpleQueue[WorkItem[Any] | None] = SimpleQueue()
+        # Without those that were withdrawn. Each change is one call of C code, which is atomic.
+        self._counted: set[WorkItem[Any]] = set()
 
     def __len__(self) -> int:
-        return self._items.qsize()
+        return len(self._counted)
+
+    def ahead(self, limits: GroupLimits) -> int:  # noqa: ARG002
+        return len(self)
+
+    def is_idle(self, limits: GroupLimits) -> bool:  # noqa: ARG002
+        return False
 
     def put(self, items: Batch) -> None:
+        self._counted.update(items)
         for item in items:
             self._items.put(item)
 
+    def discard(self, item: WorkItem[Any]) -> None:
+        self._counted.discard(item)
+
     def take(self) -> Batch:
+        batch = self._taken()
+        self._counted.difference_update(batch)
+        return batch
+
+    def _taken(self) -> Batch:
         batch: list[WorkItem[Any]] = []
         item = self._items.get()
         while item is not None:
@@ -83,26 +108,40 @@ class FairQueue:
         self._max_batch = max_batch
         self._ready: SimpleQueue[Batch] = SimpleQueue()
         self._in_use: Counter[Hashable] = Counter()
-        self._waiting: dict[GroupLimits, deque[WorkItem[Any]]] = {}
-        self._length, self._counting = 0, threading.Lock()
+        # The items are the keys, in the order of their arrival.
+        self._waiting: dict[GroupLimits, dict[WorkItem[Any], None]] = {}
+        # Items in ready batches, without those that were withdrawn, as in FifoQueue.
+        self._counted: set[WorkItem[Any]] = set()
         # The number of threads to stop when no item waits.
         self._to_stop = 0
 
     def __len__(self) -> int:
-        return self._length
+        return len(self._counted) + sum(map(len, self._waiting.values()))
+
+    def ahead(self, limits: GroupLimits) -> int:
+        return len(self._counted) + len(self._waiting.get(limits, ()))
+
+    def is_idle(self, limits: GroupLimits) -> bool:
+        return limits not in self._waiting and not any(
+            limit.group in self._in_use for limit in limits
+        )
 
     def put(self, items: Batch) -> None:
-        with self._counting:
-            self._length += len(items)
         for item in items:
-            self._waiting.setdefault(item.limits, deque()).append(item)
+            self._waiting.setdefault(item.limits, {})[item] = None
         for limits in dict.fromkeys(item.limits for item in items):
             self._start(limits)
 
+    def discard(self, item: WorkItem[Any]) -> None:
+        self._counted.discard(item)
+        items = self._waiting.get(item.limits, {})
+        items.pop(item, None)
+        if not items and self._waiting.pop(item.limits, None) is not None:
+            self._stop_if_empty()
+
     def take(self) -> Batch:
         batch = self._ready.get()
-        with self._counting:
-            self._length -= len(batch)
+        self._counted.difference_update(batch)
         return batch
 
     def done(self, batch: Batch) -> None:
@@ -125,16 +164,18 @@ class FairQueue:
         free = self._free(limits)
         if not free:
             return
-        items = self._waiting.pop(limits)
+        items = list(self._waiting.pop(limits))
         for left in range(free, 0, -1):
             size = min(-(-len(items) // left), self._max_batch)
             if not size:
                 break
+            batch, items = items[:size], items[size:]
             self._in_use.update([limit.group for limit in limits])
-            self._ready.put([items.popleft() for _ in range(size)])
+            self._counted.update(batch)
+            self._ready.put(batch)
         if items:
             # The others take their turns first.
-            self._waiting[limits] = items
+            self._waiting[limits] = dict.fromkeys(items)
 
     def close(self, threads: int) -> None:
         self._to_stop = threads

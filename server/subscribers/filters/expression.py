@@ -94,13 +94,6 @@ def uses_custom_fields(tree: Any) -> bool:
     return any(custom_key(comparison.field) for comparison in comparisons(tree))
 
 
-def parsed(text: str) -> Any:
-    """Returns the tree of a filter. Raises ValidationError for `filter` with the column."""
-    from .syntax import parse  # noqa: PLC0415 - lark takes 4 MiB of memory
-
-    return parse(text)
-
-
 def custom_key(field: str) -> str:
     """Returns the key of a custom field, or "" for other fields."""
     for prefix in (_CUSTOM_FIELDS, "custom_fields."):

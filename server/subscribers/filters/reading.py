@@ -12,7 +12,8 @@ from ...errors import Detail, SegmentNotFound, ValidationError
 from ...ids import checked_id
 from ...storage.database import Database
 from ...storage.transaction import Transaction
-from .expression import FilterExpression, filter_expression, parsed, uses_custom_fields
+from .expression import FilterExpression, filter_expression, uses_custom_fields
+from .syntax import parse
 from .tree import And, joined
 
 
@@ -69,7 +70,7 @@ class FilterExpressions:
         )
 
     async def _expression(self, texts: Sequence[str]) -> FilterExpression:
-        tree, types = joined(And, [parsed(text) for text in texts]), {}
+        tree, types = joined(And, [parse(text) for text in texts]), {}
         if uses_custom_fields(tree):
             types = await self._database.read(partial(custom_field_types, account_id()))
         return filter_expression(tree, types)

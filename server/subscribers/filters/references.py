@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...texts import caseless_key
-from .expression import custom_key, parsed
+from .expression import custom_key
+from .syntax import parse
 from .tree import Comparison, comparisons
 
 
@@ -38,7 +39,7 @@ def names_tag(comparison: Comparison, key: str) -> bool:
 def with_renamed_tag(text: str, key: str, name: str) -> str:
     """Returns a filter with another name for the tag of this key."""
     quoted = _quoted(name)
-    renamed = [each for each in comparisons(parsed(text)) if _tag_key(each) == key]
+    renamed = [each for each in comparisons(parse(text)) if _tag_key(each) == key]
     # From the end, so that the columns stay valid.
     for each in sorted(renamed, key=lambda each: each.value_column, reverse=True):
         start = each.value_column - 1

@@ -103,8 +103,9 @@ const (
 	// A request with this idempotency key is still running.
 	Error_IDEMPOTENCY_KEY_IN_USE Error_Reason = 25
 	// The account exceeded its rate limit, too many calls with an invalid key or link came
-	// from one address, too many sign-ups came from one address or with one key, or a webhook
-	// has the maximum number of running tests. Retry-After states when to retry.
+	// from one address, too many sign-ups came from one address or with one key, a webhook
+	// has the maximum number of running tests, or the account has the maximum number of running
+	// streams. Retry-After states when to retry.
 	Error_RATE_LIMITED Error_Reason = 26
 	// The account has no such webhook.
 	Error_WEBHOOK_NOT_FOUND Error_Reason = 27

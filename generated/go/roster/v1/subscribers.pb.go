@@ -1857,7 +1857,8 @@ type ListSubscribersRequest struct {
 	// Text can end with an asterisk to match a prefix. FIELD:* matches subscribers that have a
 	// value. A comparison with a missing value is false, so != and NOT also match subscribers
 	// without a value. Names and TEXT values are compared case-sensitively, and ordered by code
-	// points. At most 50 comparisons. An error contains the column of the fault.
+	// points. At most 50 comparisons and 32 levels of parentheses.
+	// An error contains the column of the fault.
 	Filter string `protobuf:"bytes,15,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Returns only subscribers of the segment with this identifier.
 	Segment string `protobuf:"bytes,16,opt,name=segment,proto3" json:"segment,omitempty"`

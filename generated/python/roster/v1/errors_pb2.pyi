@@ -131,8 +131,9 @@ class Error(_message.Message):
         """A request with this idempotency key is still running."""
         RATE_LIMITED: Error._Reason.ValueType  # 26
         """The account exceeded its rate limit, too many calls with an invalid key or link came
-        from one address, too many sign-ups came from one address or with one key, or a webhook
-        has the maximum number of running tests. Retry-After states when to retry.
+        from one address, too many sign-ups came from one address or with one key, a webhook
+        has the maximum number of running tests, or the account has the maximum number of running
+        streams. Retry-After states when to retry.
         """
         WEBHOOK_NOT_FOUND: Error._Reason.ValueType  # 27
         """The account has no such webhook."""
@@ -263,8 +264,9 @@ class Error(_message.Message):
     """A request with this idempotency key is still running."""
     RATE_LIMITED: Error.Reason.ValueType  # 26
     """The account exceeded its rate limit, too many calls with an invalid key or link came
-    from one address, too many sign-ups came from one address or with one key, or a webhook
-    has the maximum number of running tests. Retry-After states when to retry.
+    from one address, too many sign-ups came from one address or with one key, a webhook
+    has the maximum number of running tests, or the account has the maximum number of running
+    streams. Retry-After states when to retry.
     """
     WEBHOOK_NOT_FOUND: Error.Reason.ValueType  # 27
     """The account has no such webhook."""

@@ -798,7 +798,8 @@ class ListSubscribersRequest(_message.Message):
     Text can end with an asterisk to match a prefix. FIELD:* matches subscribers that have a
     value. A comparison with a missing value is false, so != and NOT also match subscribers
     without a value. Names and TEXT values are compared case-sensitively, and ordered by code
-    points. At most 50 comparisons. An error contains the column of the fault.
+    points. At most 50 comparisons and 32 levels of parentheses.
+    An error contains the column of the fault.
     """
     segment: _builtins.str
     """Returns only subscribers of the segment with this identifier."""

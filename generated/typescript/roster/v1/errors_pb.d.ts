@@ -469,8 +469,9 @@ export enum Error_Reason {
 
   /**
    * The account exceeded its rate limit, too many calls with an invalid key or link came
-   * from one address, too many sign-ups came from one address or with one key, or a webhook
-   * has the maximum number of running tests. Retry-After states when to retry.
+   * from one address, too many sign-ups came from one address or with one key, a webhook
+   * has the maximum number of running tests, or the account has the maximum number of running
+   * streams. Retry-After states when to retry.
    *
    * @generated from enum value: RATE_LIMITED = 26;
    */
