@@ -162,6 +162,13 @@ class CustomFieldAlreadyExists(RosterError):
     details = (Detail("label", "TAKEN", "is already in use"),)
 
 
+class CustomFieldBeingDeleted(CustomFieldAlreadyExists):
+    """The values of a deleted custom field with the key are still being removed."""
+
+    message = "A custom field with this key is being deleted. Try again later."
+    details = (Detail("label", "TAKEN", "is in use until the values of a deleted field are gone"),)
+
+
 class CustomFieldLimitReached(RosterError):
     """The account has the maximum number of custom fields."""
 
@@ -389,6 +396,10 @@ class Unavailable(RosterError):
 
     reason = "UNAVAILABLE"
     message = "The service is temporarily unavailable. Nothing was changed; try again."
+
+
+class StatementTimeout(Unavailable):
+    """A statement exceeded the timeout of the database server; nothing was changed."""
 
 
 class Overloaded(Unavailable):

@@ -17,6 +17,9 @@ Result = TypeVar("Result")
 _NEVER_ALLOWED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # The maximum characters of a text in `cached_if_short`.
 _MAX_CACHED = 200
+# The key of the name of a deleted tag or custom field starts with this. Those of all names sort
+# after it, and after a space.
+DELETED_KEY = "\x01"
 _COLUMN_SPACES = re.compile(r"[\s_-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Whitespace, C1 controls, default ignorable characters of Unicode (zero width, format

@@ -1,12 +1,23 @@
-"""The table of custom fields."""
+"""The tables of custom fields and of the values of subscribers."""
 
 from __future__ import annotations
 
-from peewee import BigIntegerField, CompositeKey, Model, SmallIntegerField, TextField
+from peewee import (
+    SQL,
+    BigIntegerField,
+    CompositeKey,
+    DoubleField,
+    Model,
+    SmallIntegerField,
+    TextField,
+)
 
 
 class CustomField(Model):
-    """A custom field; `label_key` is the normal form of the label."""
+    """A custom field; `label_key` is the normal form of the label.
+
+    That of a deleted field is DELETED_KEY and its ID, until no subscriber has a value.
+    """
 
     account_id = TextField()
     id = TextField()
@@ -22,4 +33,47 @@ class CustomField(Model):
         table_name = "custom_field"
         primary_key = CompositeKey("account_id", "id")
         indexes = ((("account_id", "key"), True), (("account_id", "label_key"), True))
+        without_rowid = True
+
+
+IS_DELETED_FIELD = CustomField.label_key < SQL("' '")
+IS_FIELD = CustomField.label_key > SQL("' '")
+# The search across accounts for deleted fields reads only these.
+CustomField.add_index(
+    CustomField.account_id,
+    CustomField.id,
+    name="custom_field_deleted",
+    unique=True,
+    where=IS_DELETED_FIELD,
+)
+
+
+class CustomValue(Model):
+    """A subscriber's value of a custom field, as JSON. Deleted with either of them.
+
+    `text_key` and `number_key` are for comparisons, see `subscribers/value_keys.py`. The index
+    contains them after the subscriber, so that the values of a new subscriber are added at its end.
+    """
+
+    account_id = TextField()
+    subscriber_id = TextField()
+    key = TextField()
+    value = TextField()
+    text_key = TextField(null=True)
+    number_key = DoubleField(null=True)
+
+    class Meta:
+        table_name = "custom_value"
+        primary_key = CompositeKey("account_id", "subscriber_id", "key")
+        indexes = ((("account_id", "key", "subscriber_id", "text_key", "number_key"), True),)
+        constraints = [  # noqa: RUF012 - Peewee reads it from the class
+            SQL(
+                "FOREIGN KEY (account_id, subscriber_id)"
+                " REFERENCES subscriber (account_id, id) ON DELETE CASCADE"
+            ),
+            SQL(
+                "FOREIGN KEY (account_id, key)"
+                " REFERENCES custom_field (account_id, key) ON DELETE CASCADE"
+            ),
+        ]
         without_rowid = True

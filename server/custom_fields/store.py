@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from peewee import fn
+from peewee import SQL, ModelDelete, fn
 
 from ..clock import iso8601
-from ..errors import CustomFieldAlreadyExists, CustomFieldLimitReached, CustomFieldNotFound
+from ..errors import (
+    CustomFieldAlreadyExists,
+    CustomFieldBeingDeleted,
+    CustomFieldLimitReached,
+    CustomFieldNotFound,
+)
 from ..events.rules import Change, EventType, created, deleted
 from ..events.store import record
 from ..paging import Page
-from ..storage.statements import Statement, param
+from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
-from ..texts import caseless_key
-from .models import CustomField
+from ..texts import DELETED_KEY, caseless_key
+from .models import IS_DELETED_FIELD, IS_FIELD, CustomField, CustomValue
 from .rules import MAX_FIELDS, DataType, merge_tag
 
 
@@ -45,10 +50,12 @@ class CustomFieldRow(NamedTuple):
 
 
 _COLUMNS = tuple(getattr(CustomField, name) for name in CustomFieldRow._fields)
-_IN_ACCOUNT = CustomField.account_id == param("account_id")
-_ONE = _IN_ACCOUNT & (CustomField.id == param("id"))
+_IN_ACCOUNT = (CustomField.account_id == param("account_id")) & IS_FIELD
+_ONE = (CustomField.account_id == param("account_id")) & (CustomField.id == param("id"))
+# The values that a transaction removes.
+REMOVED_AT_ONCE = 2_000
 
-_FIND = Statement(lambda _: CustomField.select(*_COLUMNS).where(_ONE), has_one_plan=True)
+_FIND = Statement(lambda _: CustomField.select(*_COLUMNS).where(_ONE & IS_FIELD), has_one_plan=True)
 _COUNT = Statement(lambda _: CustomField.select(fn.COUNT(CustomField.id)).where(_IN_ACCOUNT))
 _PAGE = Statement(
     lambda _: (
@@ -84,7 +91,51 @@ _UPDATE = Statement(
         }
     ).where(_ONE)
 )
-_DELETE = Statement(lambda _: CustomField.delete().where(_ONE))
+_MARK_DELETED = Statement(
+    lambda _: CustomField.update({CustomField.label_key: param("label_key")}).where(_ONE),
+    has_one_plan=True,
+)
+_DELETE = Statement(lambda _: CustomField.delete().where(_ONE), has_one_plan=True)
+_IS_DELETED = (CustomField.account_id == param("account_id")) & IS_DELETED_FIELD
+_DELETED = Statement(
+    lambda _: (
+        CustomField.select(CustomField.id, CustomField.key)
+        .where(_IS_DELETED)
+        .order_by(CustomField.account_id, CustomField.id)
+        .limit(SQL("1"))
+    ),
+    has_one_plan=True,
+)
+_DELETED_WITH_KEY = Statement(
+    lambda _: CustomField.select(CustomField.id).where(
+        _IS_DELETED & (CustomField.key == param("key"))
+    ),
+    has_one_plan=True,
+)
+
+
+def _remove_values(dialect: Dialect) -> ModelDelete:
+    value = CustomValue.alias()
+    first = (
+        value.select(value.subscriber_id)
+        .where((value.account_id == param("account_id")) & (value.key == param("key")))
+        .order_by(value.account_id, value.key, value.subscriber_id)
+        .limit(param("limit"))
+    )
+    return CustomValue.delete().where(
+        (CustomValue.account_id == param("account_id"))
+        & dialect.within(CustomValue.subscriber_id, first)
+        & (CustomValue.key == param("key"))
+    )
+
+
+_REMOVE_VALUES = Statement(_remove_values, has_one_plan=True)
+# A search across accounts.
+_WITH_DELETED = Statement(
+    lambda _: (
+        CustomField.select(CustomField.account_id).where(IS_DELETED_FIELD).limit(param("limit"))
+    )
+)
 _TYPES = Statement(
     lambda _: CustomField.select(CustomField.key, CustomField.data_type).where(_IN_ACCOUNT),
     has_one_plan=True,
@@ -107,12 +158,14 @@ def create(
 ) -> CustomFieldRow:
     """Stores a new custom field.
 
-    Raises CustomFieldAlreadyExists if its label or key exists, or CustomFieldLimitReached if
+    Raises CustomFieldAlreadyExists if its label or key exists, CustomFieldBeingDeleted if
+    subscribers still have values of a deleted field with the key, or CustomFieldLimitReached if
     the account has the maximum number of fields.
     """
     row = CustomFieldRow(tx.new_id(), key, label, data_type, fallback, tx.now, tx.now)
     if not tx.run(_INSERT, account_id=account_id, label_key=caseless_key(label), **row._asdict()):
-        raise CustomFieldAlreadyExists
+        is_deleted = tx.one(_DELETED_WITH_KEY, account_id=account_id, key=key) is not None
+        raise CustomFieldBeingDeleted if is_deleted else CustomFieldAlreadyExists
     if count(account_id, tx) > MAX_FIELDS:
         raise CustomFieldLimitReached
     record(account_id, [created(EventType.CUSTOM_FIELD_CREATED, row)], tx)
@@ -159,10 +212,39 @@ def update(
 
 
 def delete(account_id: str, field_id: str, tx: Transaction) -> None:
-    """Deletes a custom field. Raises CustomFieldNotFound."""
+    """Deletes a custom field with its values. Raises CustomFieldNotFound.
+
+    If there are many, `remove_deleted` removes the rest. They are not read anymore.
+    """
     before = find(account_id, field_id, tx)
-    tx.run(_DELETE, account_id=account_id, id=field_id)
+    label_key = f"{DELETED_KEY}{field_id}"
+    tx.run(_MARK_DELETED, account_id=account_id, id=field_id, label_key=label_key)
+    _remove(account_id, field_id, before.key, tx)
     record(account_id, [deleted(EventType.CUSTOM_FIELD_DELETED, before)], tx)
+
+
+def remove_deleted(account_id: str, tx: Transaction) -> int:
+    """Removes some values of a deleted field, and the field after its last value.
+
+    Returns the number of removed rows, which is 0 if the account has no deleted field.
+    """
+    row = tx.one(_DELETED, account_id=account_id)
+    if row is None:
+        return 0
+    field_id, key = row
+    return _remove(account_id, field_id, key, tx)
+
+
+def _remove(account_id: str, field_id: str, key: str, tx: Transaction) -> int:
+    removed = tx.run(_REMOVE_VALUES, account_id=account_id, key=key, limit=REMOVED_AT_ONCE)
+    if removed < REMOVED_AT_ONCE:
+        removed += tx.run(_DELETE, account_id=account_id, id=field_id)
+    return removed
+
+
+def ids_of_any_account_with_deleted(limit: int, tx: Transaction) -> list[str]:
+    """Returns accounts with deleted fields of which subscribers may still have values."""
+    return [account_id for (account_id,) in tx.all(_WITH_DELETED, limit=limit)]
 
 
 def types(account_id: str, tx: Transaction) -> dict[str, int]:

@@ -9,12 +9,14 @@ from functools import partial
 from ..operations import store as operations
 from ..storage.database import Database
 from .backups import CHECK_INTERVAL, BackupSchedule
+from .deleted import remove_deleted
 from .periodic import PeriodicTask, running
 from .purge import purge_responses
 from .retention import purge_old_rows
 
 # Seconds. Retention periods are a day or longer, so an hour more does not matter.
 PURGE_INTERVAL = 3_600.0
+REMOVAL_INTERVAL = 1.0
 
 
 @asynccontextmanager
@@ -34,6 +36,11 @@ async def run_maintenance(
             "purge of old operations",
             PURGE_INTERVAL,
             partial(purge_old_rows, database, operations.has_old, operations.purge),
+        ),
+        PeriodicTask(
+            "removal of deleted tags and fields",
+            REMOVAL_INTERVAL,
+            partial(remove_deleted, database),
         ),
     ]
     if backups is not None:

@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from .. import caller
-from ..errors import Internal, OperationNotFound, Unavailable
+from ..errors import Internal, OperationNotFound, StatementTimeout, Unavailable
 from ..storage.database import Database
 from ..storage.shared_work import BackgroundWork
 from ..storage.transaction import Transaction
@@ -38,6 +38,9 @@ FIRST_SELECTED = 2_000
 SELECT_SECONDS = 0.1
 # Of all accounts, approximately.
 MAX_SELECTED = 50_000
+# A selection that exceeds the statement timeout of the database server is repeated among this many
+# subscribers of the account, then among a quarter of them and so on.
+FIRST_SPAN, MIN_SPAN = 100_000, 1_000
 # Longer steps are faster, but calls wait for them and for the CPU. The latencies of calls are those
 # without an operation only if few of them arrive during its steps, and if its statements are short
 # (`get_99th_beside_operation` in `make bench`). Pauses are relative to the time of the step before.
@@ -76,6 +79,7 @@ class OperationRunner:
         self._selections: dict[str, Selection] = {}
         self._sizes: dict[str, int] = {}
         self._limits: dict[str, int] = {}
+        self._spans: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._beside_calls_until = math.inf if others_serve else 0.0
         # For the metrics.
@@ -152,8 +156,13 @@ class OperationRunner:
         if selection is None:
             limit = self._limits.get(account_id, FIRST_SELECTED)
             limit = min(limit, max(MAX_SELECTED // (len(self._selections) + 1), MAX_STEP))
-            select = partial(_select, account_id, self._runner, limit)
-            selection, seconds = await self._database.read(select)
+            span = self._spans.get(account_id)
+            select = partial(_select, account_id, self._runner, limit, span)
+            try:
+                selection, seconds = await self._database.read(select)
+            except StatementTimeout:
+                await self._narrow(account_id)
+                return True
             if selection is None:
                 self._forget(account_id)
                 return False
@@ -161,7 +170,7 @@ class OperationRunner:
                 self._limits[account_id] = min(4 * limit, MAX_SELECTED)
         size = self._sizes.get(account_id, FIRST_STEP)
         ids, rest = selection.ids[:size], selection.ids[size:]
-        step = selection._replace(ids=ids, is_last=selection.is_last and not rest)
+        step = selection._replace(ids=ids, is_last=False, up_to="") if rest else selection
         started = time.monotonic()
         run = BackgroundWork(partial(self._steps.run, account_id, step, self._runner))
         try:
@@ -182,18 +191,30 @@ class OperationRunner:
             self._selections.pop(account_id, None)
         return True
 
+    async def _narrow(self, account_id: str) -> None:
+        """Selects among fewer subscribers from now on. Ends the operation if these are few."""
+        span = self._spans.get(account_id, 4 * FIRST_SPAN) // 4
+        if span >= MIN_SPAN:
+            self._spans[account_id] = span
+            log.warning("selection of an operation timed out; continues among %d", span)
+            return
+        self._forget(account_id)
+        await self._database.write(partial(self._steps.fail, account_id, self._runner))
+        log.error("operation ended: its selection among few subscribers timed out")
+
     def _forget(self, account_id: str) -> None:
         self._selections.pop(account_id, None)
         self._sizes.pop(account_id, None)
         self._limits.pop(account_id, None)
+        self._spans.pop(account_id, None)
 
 
 def _select(
-    account_id: str, runner: str, limit: int, tx: Transaction
+    account_id: str, runner: str, limit: int, span: int | None, tx: Transaction
 ) -> tuple[Selection | None, float]:
     """Returns the next selection, and how long it took in seconds without waiting for a thread."""
     started = time.monotonic()
-    return select_next(account_id, runner, limit, tx), time.monotonic() - started
+    return select_next(account_id, runner, limit, tx, span), time.monotonic() - started
 
 
 def _next_size(size: int, seconds: float) -> int:

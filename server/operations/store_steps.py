@@ -17,7 +17,7 @@ from peewee import SQL
 
 from ..custom_fields.rules import check_values
 from ..custom_fields.store import types as custom_field_types
-from ..errors import RosterError, SubscriberNotFound, ValidationError
+from ..errors import DeadlineExceeded, RosterError, SubscriberNotFound, ValidationError
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from ..subscribers.fields import Status, SubscriberRow
@@ -60,11 +60,15 @@ _STORED_AT_START = Statement(
 
 
 class Selection(NamedTuple):
-    """The next subscribers of an operation, and whether no others follow."""
+    """The next subscribers of an operation, and whether no others follow.
+
+    `up_to` is the ID up to which all are selected, if it is greater than theirs.
+    """
 
     operation_id: str
     ids: list[str]
     is_last: bool
+    up_to: str = ""
 
 
 class StepResult(Enum):
@@ -75,10 +79,13 @@ class StepResult(Enum):
     TAKEN = "taken by another process"
 
 
-def select_next(account_id: str, runner: str, limit: int, tx: Transaction) -> Selection | None:
+def select_next(
+    account_id: str, runner: str, limit: int, tx: Transaction, span: int | None = None
+) -> Selection | None:
     """Returns at most `limit` next subscribers of the oldest operation of an account.
 
-    Returns None if no operation is running, or if another process runs it.
+    With `span`, they are selected among that many subscribers of the account. Returns None if no
+    operation is running, or if another process runs it.
     """
     oldest = store.running(account_id, tx, limit=1)
     if not oldest or _is_taken(oldest[0], runner, tx):
@@ -93,9 +100,17 @@ def select_next(account_id: str, runner: str, limit: int, tx: Transaction) -> Se
         # The step fails for the same reason.
         return Selection(row.id, [], is_last=True)
     # Some of these were inserted later, with a time of creation in the past. The step skips them.
-    filters = with_expression(Filter(end_id=_end_id(row)), expression)
-    found = ids_after(account_id, filters, row.after_id or None, limit, tx)
-    return Selection(row.id, found, is_last=len(found) < limit)
+    end_id, up_to, after = _end_id(row), "", row.after_id or None
+    if span is not None:
+        among = ids_after(account_id, Filter(end_id=end_id), after, span, tx)
+        if len(among) == span:
+            up_to = among[-1]
+            end_id = f"{up_to}0"
+    filters = with_expression(Filter(end_id=end_id), expression)
+    found = ids_after(account_id, filters, after, limit, tx)
+    if len(found) == limit:
+        return Selection(row.id, found, is_last=False)
+    return Selection(row.id, found, is_last=not up_to, up_to=up_to)
 
 
 class Steps:
@@ -117,9 +132,7 @@ class Steps:
         try:
             expression = _expression(account_id, row, tx) if row.batch.texts else None
         except ValidationError as error:
-            failed = {**row.failures, error.reason: max(row.total - row.processed, 0)}
-            row = row._replace(failed=orjson.dumps(failed).decode())
-            store.end(account_id, row, State.FAILED, tx)
+            _fail(account_id, row, error.reason, tx)
             return StepResult.ENDED
         ids = [each for each in selection.ids if each > row.after_id]
         failures = Counter(row.failures)
@@ -135,7 +148,7 @@ class Steps:
         row = row._replace(
             processed=processed,
             failed=orjson.dumps(dict(+failures)).decode(),
-            after_id=ids[-1] if ids else row.after_id,
+            after_id=max(row.after_id, selection.up_to, *ids[-1:]),
             runner=runner,
             updated_at=tx.now,
         )
@@ -144,6 +157,12 @@ class Steps:
             return StepResult.ENDED
         store.put(account_id, row, tx)
         return StepResult.CONTINUES
+
+    def fail(self, account_id: str, runner: str, tx: Transaction) -> None:
+        """Ends the oldest operation of an account, whose subscribers cannot be selected in time."""
+        for row in store.running(account_id, tx, limit=1):
+            if not _is_taken(row, runner, tx):
+                _fail(account_id, row, DeadlineExceeded.reason, tx)
 
     def _matching(
         self,
@@ -186,6 +205,13 @@ class Steps:
                 for row in rows:
                     self._subscribers.delete(account_id, row.id, tx)
         return Counter(each.reason for each in outcomes if isinstance(each, RosterError))
+
+
+def _fail(account_id: str, row: OperationRow, reason: str, tx: Transaction) -> None:
+    """Ends an operation, with a reason for the subscribers that are left."""
+    failed = {**row.failures, reason: max(row.total - row.processed, 0)}
+    row = row._replace(failed=orjson.dumps(failed).decode())
+    store.end(account_id, row, State.FAILED, tx)
 
 
 def _end_id(row: OperationRow) -> str:

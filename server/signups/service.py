@@ -24,6 +24,7 @@ from ..subscribers.history import Actor, Source
 from ..subscribers.rules import NewSubscriber, check_email
 from ..tags.rules import distinct
 from ..texts import caseless_key
+from .budget import WriterBudget
 from .rules import check_signup_names
 from .store import SignupStore
 
@@ -34,6 +35,7 @@ class SignupService(SignupServiceServicer):
     def __init__(self, database: Database, store: SignupStore) -> None:
         self._database = database
         self._store = store
+        self._budget = WriterBudget()
 
     async def SignUp(self, request: pb.SignUpRequest, context: Context) -> pb.SignUpResponse:
         started, by_form = response_times.now(), is_form(context)
@@ -53,7 +55,11 @@ class SignupService(SignupServiceServicer):
                 self._store.sign_up(account, checked, tx, by)
             return pb.SignUpResponse()
 
-        await self._database.write(sign_up)
+        if current().scope == SIGNUP:
+            with self._budget.spend(current().key_id):
+                await self._database.write(sign_up)
+        else:
+            await self._database.write(sign_up)
         reply = pb.SignUpResponse()
         if accepts_page(context):
             design = await self._database.read(partial(branding, account))

@@ -1,16 +1,8 @@
-"""The tables of subscribers and of the tags on them."""
+"""The tables of subscribers."""
 
 from __future__ import annotations
 
-from peewee import (
-    SQL,
-    BigIntegerField,
-    CompositeKey,
-    DoubleField,
-    Model,
-    SmallIntegerField,
-    TextField,
-)
+from peewee import SQL, BigIntegerField, CompositeKey, Model, SmallIntegerField, TextField
 
 
 class Subscriber(Model):
@@ -137,60 +129,6 @@ class SubscriberHistory(Model):
             SQL(
                 "FOREIGN KEY (account_id, subscriber_id)"
                 " REFERENCES subscriber (account_id, id) ON DELETE CASCADE"
-            ),
-        ]
-        without_rowid = True
-
-
-class SubscriberTag(Model):
-    """A tag of a subscriber. Deleted with either of them."""
-
-    account_id = TextField()
-    subscriber_id = TextField()
-    tag_id = TextField()
-
-    class Meta:
-        table_name = "subscriber_tag"
-        primary_key = CompositeKey("account_id", "subscriber_id", "tag_id")
-        indexes = ((("account_id", "tag_id", "subscriber_id"), True),)
-        constraints = [  # noqa: RUF012 - Peewee reads it from the class
-            SQL(
-                "FOREIGN KEY (account_id, subscriber_id)"
-                " REFERENCES subscriber (account_id, id) ON DELETE CASCADE"
-            ),
-            SQL(
-                "FOREIGN KEY (account_id, tag_id) REFERENCES tag (account_id, id) ON DELETE CASCADE"
-            ),
-        ]
-        without_rowid = True
-
-
-class CustomValue(Model):
-    """A subscriber's value of a custom field, as JSON. Deleted with either of them.
-
-    `text_key` and `number_key` are for comparisons, see `value_keys.py`. The index contains
-    them after the subscriber, so that the values of a new subscriber are added at its end.
-    """
-
-    account_id = TextField()
-    subscriber_id = TextField()
-    key = TextField()
-    value = TextField()
-    text_key = TextField(null=True)
-    number_key = DoubleField(null=True)
-
-    class Meta:
-        table_name = "custom_value"
-        primary_key = CompositeKey("account_id", "subscriber_id", "key")
-        indexes = ((("account_id", "key", "subscriber_id", "text_key", "number_key"), True),)
-        constraints = [  # noqa: RUF012 - Peewee reads it from the class
-            SQL(
-                "FOREIGN KEY (account_id, subscriber_id)"
-                " REFERENCES subscriber (account_id, id) ON DELETE CASCADE"
-            ),
-            SQL(
-                "FOREIGN KEY (account_id, key)"
-                " REFERENCES custom_field (account_id, key) ON DELETE CASCADE"
             ),
         ]
         without_rowid = True

@@ -109,7 +109,9 @@ def _read(account: str, tx: Transaction, *, with_tags: bool) -> _Totals:
         totals = store.tag_totals(account, tx)
         largest = heapq.nlargest(MAX_TAGS, totals, key=totals.__getitem__)
         names = names_of(account, largest, tx)
-        tags = [pb.TagTotal(id=id_, name=names[id_], total=totals[id_]) for id_ in largest]
+        # A tag that is being deleted has no name.
+        named = [id_ for id_ in largest if id_ in names]
+        tags = [pb.TagTotal(id=id_, name=names[id_], total=totals[id_]) for id_ in named]
     return _Totals(store.totals(account, STATUS, tx), tags, growth)
 
 

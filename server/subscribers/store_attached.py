@@ -8,13 +8,13 @@ from typing import Any
 
 import orjson
 
+from ..custom_fields.models import CustomValue
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from ..tags import store as tags
-from ..tags.models import Tag
+from ..tags.models import SubscriberTag, Tag
 from .counters.store_statistics import StatisticChanges
 from .fields import SubscriberRow
-from .models import CustomValue, SubscriberTag
 from .value_keys import value_keys
 
 _LINKS_OF_ONE = (SubscriberTag.account_id == param("account_id")) & (

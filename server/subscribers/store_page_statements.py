@@ -19,14 +19,14 @@ from peewee import (
 )
 
 from ..storage.statements import Dialect, Statement, param
-from ..tags.models import Tag
+from ..tags.models import SubscriberTag, Tag
 from .counters.store_pages import select_total
 from .counters.store_statistics import select_with_status, select_with_tag
 from .filters.expression import Condition, Kind
 from .filters.store_conditions import condition_of, without_index
 from .filters.store_sets import count_matching, select_matching
 from .filters.tree import And, joined
-from .models import Subscriber, SubscriberTag
+from .models import Subscriber
 from .store_reading import select_rows
 from .store_search import is_search
 

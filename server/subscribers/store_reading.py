@@ -8,15 +8,16 @@ from typing import Any
 import orjson
 from peewee import SQL, ModelSelect, Node, fn
 
+from ..custom_fields.models import IS_DELETED_FIELD, CustomField, CustomValue
 from ..emails import Email, parse_email
 from ..errors import SubscriberNotFound
 from ..ids import is_id
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
-from ..tags.models import Tag
+from ..tags.models import IS_TAG, SubscriberTag, Tag
 from ..texts import cached_if_short
 from .fields import SubscriberRow
-from .models import CustomValue, Subscriber, SubscriberCounter, SubscriberTag
+from .models import Subscriber, SubscriberCounter
 from .rules import NO_VALUES
 
 # The ID or the address that names a subscriber in a request.
@@ -44,9 +45,13 @@ def select_rows(dialect: Dialect, *others: Node) -> ModelSelect[Subscriber]:
 
 
 def _values_json(dialect: Dialect) -> Node:
+    deleted = CustomField.select(CustomField.key).where(
+        (CustomField.account_id == param("account_id")) & IS_DELETED_FIELD
+    )
     return CustomValue.select(dialect.object_of(CustomValue.key, CustomValue.value)).where(
         (CustomValue.account_id == param("account_id"))
         & (CustomValue.subscriber_id == Subscriber.id)
+        & ~dialect.within(CustomValue.key, deleted)
     )
 
 
@@ -59,7 +64,7 @@ def _tag_names(dialect: Dialect) -> Node:
     return (
         SubscriberTag.select(dialect.texts_of(Tag.name_key, Tag.name))
         .join(Tag, on=is_tag)
-        .where(of_one)
+        .where(of_one & IS_TAG)
     )
 
 

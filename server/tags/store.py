@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from peewee import fn
+from peewee import SQL, ModelDelete, fn
 
 from ..clock import iso8601
 from ..errors import TagAlreadyExists, TagNotFound
@@ -13,10 +13,10 @@ from ..events.rules import Change, EventType, created, deleted
 from ..events.store import record
 from ..paging import Page
 from ..statistics.store import remove_tag
-from ..storage.statements import Statement, param
+from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
-from ..texts import caseless_key
-from .models import Tag
+from ..texts import DELETED_KEY, caseless_key
+from .models import IS_DELETED_TAG, IS_TAG, SubscriberTag, Tag
 
 
 class TagRow(NamedTuple):
@@ -47,13 +47,15 @@ class TagRef(NamedTuple):
 _COLUMNS = tuple(getattr(Tag, name) for name in TagRow._fields)
 _IN_ACCOUNT = Tag.account_id == param("account_id")
 _ONE = _IN_ACCOUNT & (Tag.id == param("id"))
+# The links that a transaction removes.
+REMOVED_AT_ONCE = 2_000
 
-_FIND = Statement(lambda _: Tag.select(*_COLUMNS).where(_ONE), has_one_plan=True)
-_COUNT = Statement(lambda _: Tag.select(fn.COUNT(Tag.id)).where(_IN_ACCOUNT))
+_FIND = Statement(lambda _: Tag.select(*_COLUMNS).where(_ONE & IS_TAG), has_one_plan=True)
+_COUNT = Statement(lambda _: Tag.select(fn.COUNT(Tag.id)).where(_IN_ACCOUNT & IS_TAG))
 _PAGE = Statement(
     lambda _: (
         Tag.select(*_COLUMNS)
-        .where(_IN_ACCOUNT)
+        .where(_IN_ACCOUNT & IS_TAG)
         .order_by(Tag.account_id, Tag.name_key)
         .limit(param("limit"))
         .offset(param("offset"))
@@ -75,7 +77,9 @@ _BY_KEY = Statement(
     has_one_plan=True,
 )
 _NAMES = Statement(
-    lambda dialect: Tag.select(Tag.id, Tag.name).where(_IN_ACCOUNT & dialect.any_of(Tag.id, "ids")),
+    lambda dialect: Tag.select(Tag.id, Tag.name).where(
+        _IN_ACCOUNT & dialect.any_of(Tag.id, "ids") & IS_TAG
+    ),
     has_one_plan=True,
 )
 _INSERT = Statement(
@@ -106,7 +110,41 @@ _UPDATE = Statement(
         }
     ).where(_ONE)
 )
-_DELETE = Statement(lambda _: Tag.delete().where(_ONE))
+_MARK_DELETED = Statement(
+    lambda _: Tag.update({Tag.name_key: param("name_key")}).where(_ONE), has_one_plan=True
+)
+_DELETE = Statement(lambda _: Tag.delete().where(_ONE), has_one_plan=True)
+_DELETED = Statement(
+    lambda _: (
+        Tag.select(Tag.id)
+        .where(_IN_ACCOUNT & IS_DELETED_TAG)
+        .order_by(Tag.account_id, Tag.id)
+        .limit(SQL("1"))
+    ),
+    has_one_plan=True,
+)
+
+
+def _remove_links(dialect: Dialect) -> ModelDelete:
+    link = SubscriberTag.alias()
+    first = (
+        link.select(link.subscriber_id)
+        .where((link.account_id == param("account_id")) & (link.tag_id == param("id")))
+        .order_by(link.account_id, link.tag_id, link.subscriber_id)
+        .limit(param("limit"))
+    )
+    return SubscriberTag.delete().where(
+        (SubscriberTag.account_id == param("account_id"))
+        & dialect.within(SubscriberTag.subscriber_id, first)
+        & (SubscriberTag.tag_id == param("id"))
+    )
+
+
+_REMOVE_LINKS = Statement(_remove_links, has_one_plan=True)
+# A search across accounts.
+_WITH_DELETED = Statement(
+    lambda _: Tag.select(Tag.account_id).where(IS_DELETED_TAG).limit(param("limit"))
+)
 
 
 def create(account_id: str, name: str, description: str, tx: Transaction) -> TagRow:
@@ -168,11 +206,38 @@ def update(account_id: str, tag_id: str, changes: Mapping[str, Any], tx: Transac
 
 
 def delete(account_id: str, tag_id: str, tx: Transaction) -> None:
-    """Deletes a tag and removes it from every subscriber. Raises TagNotFound."""
+    """Deletes a tag and removes it from every subscriber. Raises TagNotFound.
+
+    If many have it, `remove_deleted` removes the rest of the links. They are not read anymore.
+    """
     before = find(account_id, tag_id, tx)
-    tx.run(_DELETE, account_id=account_id, id=tag_id)
-    remove_tag(account_id, tag_id, tx)
+    tx.run(_MARK_DELETED, account_id=account_id, id=tag_id, name_key=f"{DELETED_KEY}{tag_id}")
+    _remove(account_id, tag_id, tx)
     record(account_id, [deleted(EventType.TAG_DELETED, before)], tx)
+
+
+def remove_deleted(account_id: str, tx: Transaction) -> int:
+    """Removes some links of a deleted tag, and the tag after its last link.
+
+    Returns the number of removed rows, which is 0 if the account has no deleted tag.
+    """
+    tag_id = tx.scalar(_DELETED, account_id=account_id)
+    return 0 if tag_id is None else _remove(account_id, tag_id, tx)
+
+
+def _remove(account_id: str, tag_id: str, tx: Transaction) -> int:
+    values = {"account_id": account_id, "id": tag_id}
+    removed = tx.run(_REMOVE_LINKS, **values, limit=REMOVED_AT_ONCE)
+    if removed < REMOVED_AT_ONCE:
+        removed += tx.run(_DELETE, **values)
+        # Changes of subscribers with such a link are still counted.
+        remove_tag(account_id, tag_id, tx)
+    return removed
+
+
+def ids_of_any_account_with_deleted(limit: int, tx: Transaction) -> list[str]:
+    """Returns accounts with deleted tags that subscribers may still have."""
+    return [account_id for (account_id,) in tx.all(_WITH_DELETED, limit=limit)]
 
 
 def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, TagRef]:

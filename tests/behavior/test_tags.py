@@ -120,3 +120,26 @@ def test_deleted_tag_is_removed_from_every_subscriber(account: Account) -> None:
     assert account.ok("ListSubscribers")["subscribers"][0]["tags"] == ["z"]
     account.fails("TagNotFound", "GetTag", id=tag["id"])
     account.fails("TagNotFound", "DeleteTag", id=tag["id"])
+
+
+def test_tag_of_many_subscribers_is_gone_for_every_reader_when_the_deletion_returns(
+    account: Account,
+) -> None:
+    rows = [{"email": f"s{number}@example.com", "tags": ["old"]} for number in range(2_100)]
+    for first in range(0, 2_100, 100):
+        account.ok("BulkCreateSubscribers", subscribers=rows[first : first + 100])
+    tag = account.ok("ListTags")["tags"][0]
+
+    assert account.call("DeleteTag", id=tag["id"]).status == 204
+
+    def tagged(filter_: str) -> int:
+        return int(account.ok("ListSubscribers", filter=filter_).get("total", 0))
+
+    assert tagged("tags:*") == tagged("tags:old") == 0
+    assert account.ok("ListSubscribers", page=21)["subscribers"][-1]["tags"] == []
+    assert account.ok("GetStatistics", tags=True)["tags"] == []
+    again = account.ok("CreateTag", name="old")["tag"]
+    assert again["id"] != tag["id"]
+    assert [each["id"] for each in account.ok("ListTags")["tags"]] == [again["id"]]
+    assert tagged("tags:old") == 0
+    account.fails("TagNotFound", "DeleteTag", id=tag["id"])

@@ -54,6 +54,10 @@ UNBOUND = {
     "subscribers.store_reading._NEWEST": "once at start, on each node for its shards",
     "webhooks.endpoints.store_reading._NEWEST": "once at start, on each node for its shards",
     "operations.store._NEWEST": "once at start, on each node for its shards",
+    "tags.store._WITH_DELETED": "deleted tags of all accounts, on each node for its shards",
+    "custom_fields.store._WITH_DELETED": (
+        "deleted fields of all accounts, on each node for its shards"
+    ),
     "operations.store._WITH_RUNNING": "operations of all accounts, on each node for its shards",
     "webhooks.delivery.store_queue._ALL": "once at start, on each node for its shards",
     "webhooks.delivery.store_queue._WITH_WORK": (

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from server.errors import StatementTimeout
 from server.operations import runner, store
 from server.operations.rules import BatchRequest, State
 from server.operations.runner import OperationRunner
@@ -176,10 +177,12 @@ def test_more_subscribers_are_selected_after_a_slow_selection(
 ) -> None:
     limits: list[int] = []
 
-    def recorded(account_id: str, name: str, limit: int, tx: Transaction) -> Selection | None:
+    def recorded(
+        account_id: str, name: str, limit: int, tx: Transaction, span: int | None
+    ) -> Selection | None:
         if account_id == OURS:
             limits.append(limit)
-        return select_next(account_id, name, limit, tx)
+        return select_next(account_id, name, limit, tx, span)
 
     monkeypatch.setattr(runner, "select_next", recorded)
     monkeypatch.setattr(runner, "FIRST_SELECTED", 10)
@@ -197,3 +200,45 @@ def test_more_subscribers_are_selected_after_a_slow_selection(
     asyncio.run(run())
 
     assert limits[: len(expected)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "longest", "state", "processed"),
+    [
+        ("email:*", 12, State.SUCCEEDED, 50),
+        ('email = "49@example.com"', 12, State.SUCCEEDED, 1),
+        ("email:*", 0, State.FAILED, 0),
+    ],
+)
+def test_a_selection_that_times_out_continues_among_fewer_subscribers_or_ends_the_operation(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    longest: int,
+    state: State,
+    processed: int,
+) -> None:
+    def select(
+        account_id: str, name: str, limit: int, tx: Transaction, span: int | None
+    ) -> Selection | None:
+        if account_id == OURS and (span is None or span > longest):
+            raise StatementTimeout
+        return select_next(account_id, name, limit, tx, span)
+
+    monkeypatch.setattr(runner, "select_next", select)
+    monkeypatch.setattr(runner, "FIRST_SPAN", 40)
+    monkeypatch.setattr(runner, "MIN_SPAN", 10)
+    batch = TAG._replace(texts=[text])
+
+    async def run() -> None:
+        async with opened(tmp_path) as database:
+            (first,) = await database.read(partial(store.running, OURS))
+            await database.write(partial(store.cancel, OURS, first.id))
+            await database.write(partial(store.create, OURS, batch, None, 50))
+            operations = OperationRunner(database, Steps(SUPPRESSIONS), poll_seconds=0.01)
+            async with asyncio.timeout(PATIENCE), operations.running():
+                row = await until_ended(database, OURS)
+        assert (row.state, row.processed) == (state, processed)
+        assert row.failures == ({"DEADLINE_EXCEEDED": 50} if state is State.FAILED else {})
+
+    asyncio.run(run())

@@ -150,6 +150,8 @@ def conditions(step: Step) -> list[str]:
     assert [node for node in found if node["Node Type"] == "Seq Scan"] == [], step
     heaps = [node for node in found if node["Node Type"] == "Bitmap Heap Scan"]
     indexes = [node for node in step.nodes if "Index Name" in node and node not in heaps]
+    # The index of deleted fields contains only these.
+    indexes = [node for node in indexes if node["Index Name"] != "custom_field_deleted"]
     return [node.get("Index Cond", "") for node in indexes]
 
 

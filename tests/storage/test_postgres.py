@@ -13,7 +13,7 @@ import pytest
 from peewee import SQL, PeeweeException
 from psycopg.conninfo import conninfo_to_dict
 
-from server.errors import Internal, TagNotFound, Unavailable
+from server.errors import Internal, StatementTimeout, TagNotFound, Unavailable
 from server.paging import Page
 from server.storage.database import StorageError
 from server.storage.databases import bring_up_to_date, reading, unit_of_work
@@ -297,7 +297,7 @@ def test_slow_statement_is_cancelled_and_others_complete(url: str) -> None:
         slow = [database.read(partial(select, "SELECT pg_sleep(10)")) for _ in range(2)]
         quick = [database.read(lambda tx: tags.count(OURS, tx)) for _ in range(6)]
         answers = await asyncio.gather(*slow, *quick, return_exceptions=True)
-        assert [type(response) for response in answers[:2]] == [Unavailable] * 2
+        assert [type(response) for response in answers[:2]] == [StatementTimeout] * 2
         assert answers[2:] == [0] * 6
 
     run_scenario(options(url, "-c statement_timeout=100ms"), scenario, connections=2)

@@ -257,7 +257,7 @@ def test_page_of_other_resources_costs_two_statements(tx: Transaction, store: An
 
 
 # Statements over all accounts, which run at startup or for deliveries and metrics.
-OF_ALL = {"_NEWEST", "_WITH_RUNNING", "_EVERY", "_WITH_WORK", "_BACKLOG"}
+OF_ALL = {"_NEWEST", "_WITH_DELETED", "_WITH_RUNNING", "_EVERY", "_WITH_WORK", "_BACKLOG"}
 # API keys are looked up by their hash before the account is known.
 STATEMENTS = {
     f"{store.__name__.removeprefix('server.')}.{name}": statement
@@ -298,6 +298,7 @@ def test_statements_of_every_feature_are_recorded() -> None:
         "subscribers",
         "suppressions",
         "segments",
+        "signups",
         "operations",
         "statistics",
         "idempotency",

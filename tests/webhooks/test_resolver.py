@@ -9,10 +9,13 @@ from threading import Event
 
 import pytest
 
+from server import caller
+from server.webhooks.egress.client import Client
+from server.webhooks.egress.outcome import Outcome
 from server.webhooks.egress.policy import BlockedAddress, EgressPolicy
-from server.webhooks.egress.resolver import Resolver, SystemLookup
+from server.webhooks.egress.resolver import LookupNotStarted, Resolver, SystemLookup
 
-from .raw_receivers import lookup_returning, run
+from .raw_receivers import EGRESS_POLICY, PUBLIC, lookup_returning, ok, run, running_receiver
 
 
 def resolve(*addresses: str) -> list[str]:
@@ -111,7 +114,7 @@ def test_number_of_lookup_threads_is_limited(monkeypatch: pytest.MonkeyPatch) ->
         return []
 
     async def main() -> None:
-        lookup = SystemLookup(max_lookups=3)
+        lookup = SystemLookup(max_lookups=3, max_per_account=9)
         lookups = [asyncio.create_task(lookup(f"{number}.example")) for number in range(9)]
         await asyncio.to_thread(full.wait)
         await asyncio.sleep(0.05)
@@ -135,3 +138,46 @@ def test_name_with_an_address_in_an_allowed_network_is_accepted() -> None:
         )
 
     assert run(main()) == 2
+
+
+def test_names_on_a_silent_name_server_delay_only_their_account_and_count_no_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An account's names never get an answer; 80 of them are looked up at once."""
+    released = Event()
+
+    def silent(host: bytes, *_: object, **__: object) -> list[object]:
+        if host.endswith(b".silent.example"):
+            released.wait(60)
+            raise socket.gaierror
+        return [(socket.AF_INET, 1, 6, "", (PUBLIC, 0))]
+
+    async def main() -> list[object]:
+        lookup = SystemLookup(max_wait=2.0)
+        async with (
+            running_receiver(ok) as receiver,
+            Client(EGRESS_POLICY, seconds=0.2, lookup=lookup) as client,
+        ):
+
+            async def post(account: str, host: str) -> object:
+                caller.enter_account(account)
+                try:
+                    return await client.post(f"http://{host}:{receiver.port}/hook", b"{}", {})
+                except LookupNotStarted as error:
+                    return error
+
+            hostile = [
+                asyncio.create_task(post("hostile", f"{number}.silent.example"))
+                for number in range(80)
+            ]
+            await asyncio.sleep(0)
+            others = await asyncio.gather(*[post(f"other {n}", "hooks.example") for n in range(9)])
+            outcomes = [type(each) for each in await asyncio.gather(*hostile)]
+            assert outcomes.count(Outcome) == 4
+            assert outcomes.count(LookupNotStarted) == 76
+            released.set()
+            return others
+
+    monkeypatch.setattr(socket, "getaddrinfo", silent)
+
+    assert [each.error for each in run(main()) if isinstance(each, Outcome)] == [""] * 9

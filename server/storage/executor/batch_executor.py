@@ -31,6 +31,7 @@ from .queue_delay import QueueDelay
 from .stats import ExecutorStats
 from .work_item import GroupLimits, Work, WorkItem
 from .work_queue import FairQueue, FifoQueue, WorkQueue
+from .work_time import current
 
 log = logging.getLogger(__name__)
 
@@ -130,13 +131,16 @@ class BatchExecutor(Generic[Work]):
         if not self._gathered:
             self._loop.call_soon(self._hand_over)
         self._gathered.append(item)
-        if self._queue_timeout is None:
-            return await self._outcome(item)
-        timer = self._loop.call_later(self._queue_timeout, self._time_out, item)
+        timer = None
+        if self._queue_timeout is not None:
+            timer = self._loop.call_later(self._queue_timeout, self._time_out, item)
         try:
             return await self._outcome(item)
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
+            if (work_time := current.get()) is not None:
+                work_time.seconds += item.seconds
 
     def _admit(self, work: Work, limits: GroupLimits) -> WorkItem[Work]:
         """Returns a work item for the queue. Raises Unavailable or Overloaded."""
@@ -250,7 +254,9 @@ class BatchExecutor(Generic[Work]):
             for item in batch:
                 item.error = error
         finally:
-            self.stats.end(began)
+            seconds = self.stats.end(began) / len(batch)
+            for item in batch:
+                item.seconds = seconds
 
     def _settle_all(self, batch: Sequence[WorkItem[Work]]) -> None:
         """Passes the outcomes to all callers. Runs on the event loop."""

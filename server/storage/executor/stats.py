@@ -34,12 +34,13 @@ class ExecutorStats:
             self.batches.add(items)
         return time.perf_counter()
 
-    def end(self, began: float) -> None:
-        """Records the end of a batch."""
+    def end(self, began: float) -> float:
+        """Records the end of a batch, and returns its duration in seconds."""
         seconds = time.perf_counter() - began
         with self._lock:
             self.busy -= 1
             self.busy_seconds += seconds
+        return seconds
 
     def committed(self, seconds: float) -> None:
         """Records the duration of a successful commit."""

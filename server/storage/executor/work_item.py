@@ -38,6 +38,7 @@ class WorkItem(Generic[Work]):
         "future",
         "limits",
         "result",
+        "seconds",
         "settled",
         "work",
     )
@@ -55,6 +56,8 @@ class WorkItem(Generic[Work]):
         self._claiming = claiming
         self.result: Any = None
         self.error: Exception | None = None
+        # Its share of the time of its batch.
+        self.seconds = 0.0
         self.settled = False
         self._claimed = False
         self._withdrawn = False

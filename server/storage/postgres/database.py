@@ -29,7 +29,7 @@ from peewee import PeeweeException
 from psycopg.pq import TransactionStatus
 
 from ...clock import Clock, system_clock
-from ...errors import Internal, Unavailable
+from ...errors import Internal, StatementTimeout, Unavailable
 from ...ids import Ids
 from ..database import NodeResults, Result, StorageError, Work
 from ..executor.batch_executor import BatchExecutor
@@ -384,7 +384,8 @@ class PostgresDatabase:
         is_temporary = cause is not None and (is_transient(cause) or self._is_node_failure(cause))
         if isinstance(error, StorageError) or is_temporary:
             log.error("the database is unavailable: %s", cause or error)
-            return Unavailable()
+            is_timeout = isinstance(cause, psycopg.errors.QueryCanceled)
+            return StatementTimeout() if is_timeout else Unavailable()
         return error
 
 

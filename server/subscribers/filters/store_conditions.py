@@ -8,9 +8,10 @@ from typing import Any
 
 from peewee import OP, SQL, Expression, Field, ModelSelect, Node, fn
 
+from ...custom_fields.models import CustomValue
 from ...storage.statements import Dialect, param
-from ...tags.models import Tag
-from ..models import CustomValue, Subscriber, SubscriberTag
+from ...tags.models import SubscriberTag, Tag
+from ..models import Subscriber
 from .expression import Condition, Kind
 from .tree import And, Not, Or
 
@@ -199,17 +200,20 @@ def select_candidates(column: str, key: str, key_end: str) -> Any:
 def selected_ids(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
     """Returns the query that selects the IDs for a condition on a tag or value, and its column."""
     if condition.kind is Kind.TAG:
-        return _tagged(condition)
+        return _tagged(condition, dialect)
     return _with_value(condition.kind, condition, dialect)
 
 
-def _tagged(condition: Condition) -> tuple[Field, ModelSelect[Any]]:
+def _tagged(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
     """Returns the column of IDs, and the query that selects it."""
     link, tag = SubscriberTag.alias(), Tag.alias()
     column = link.subscriber_id
     tagged = link.select(column).where(link.account_id == param("account_id"))
     if condition.operator == "present":
-        return column, tagged.distinct()
+        deleted = tag.select(tag.id).where(
+            (tag.account_id == param("account_id")) & (tag.name_key < SQL("' '"))
+        )
+        return column, tagged.where(~dialect.within(link.tag_id, deleted)).distinct()
     tags = tag.select(tag.id).where(
         (tag.account_id == param("account_id")) & _compared(tag.name_key, condition)
     )

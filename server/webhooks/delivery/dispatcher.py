@@ -22,6 +22,7 @@ from functools import partial
 from ... import caller
 from ...errors import Internal, Unavailable
 from ...storage.database import Database
+from ..egress.resolver import LookupNotStarted
 from ..rules import MAX_IN_FLIGHT_PER_ACCOUNT, DisabledReason
 from .sender import Sender
 from .store_disabling import disable
@@ -174,9 +175,22 @@ class Dispatcher:
             del self._in_flight_per_account[account_id]
 
     async def _send(self, account_id: str, leased: LeasedDelivery) -> None:
-        finished = await self._sender.send(account_id, leased)
+        try:
+            finished = await self._sender.send(account_id, leased)
+        except LookupNotStarted:
+            await self._postpone(account_id, leased)
+            return
         self.attempts[outcome_label(finished)] += 1
         self._finished.setdefault(account_id, []).append(finished)
+        self.notify([account_id])
+
+    async def _postpone(self, account_id: str, leased: LeasedDelivery) -> None:
+        """Makes a delivery due again that was not attempted, without counting an attempt."""
+        lease = Lease(leased.delivery.id, leased.delivery.fence)
+        try:
+            await self._database.write(partial(release, account_id, [lease]))
+        except _TEMPORARY_ERRORS:
+            log.warning("lease not released; its delivery is due when the lease ends")
         self.notify([account_id])
 
     async def _disable_failing(self, account_id: str) -> None:

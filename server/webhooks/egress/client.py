@@ -9,7 +9,6 @@ TLS uses the certificate authorities of the system, or the file in SSL_CERT_FILE
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import ssl
 import time
@@ -23,10 +22,11 @@ from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar
 from yarl import URL
 
 from ...errors import ValidationError
+from .attempt_time import AttemptTime
 from .connector import EgressConnector
 from .outcome import Outcome, blocked_address, error_for_exception, error_for_status, retry_after
 from .policy import BLOCKED, EgressPolicy
-from .resolver import Lookup, SystemLookup
+from .resolver import Lookup, LookupNotStarted, SystemLookup
 from .urls import check_url
 
 log = logging.getLogger(__name__)
@@ -94,20 +94,28 @@ class Client:
         await self._session.close()
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
-        """Sends a body once and returns the outcome. Failures of the receiver do not raise."""
-        start = time.monotonic()
+        """Sends a body once and returns the outcome. Failures of the receiver do not raise.
+
+        Raises LookupNotStarted if no attempt was made.
+        """
+        start, limited = time.monotonic(), AttemptTime(self._seconds)
         received = _PartialResponse()
-        error = await self._attempt(url, body, headers, received)
+        error = await self._attempt(url, body, headers, received, limited)
         return Outcome(
             status=received.status,
             error=error,
             retry_after=received.retry_after,
-            milliseconds=round((time.monotonic() - start) * 1000),
+            milliseconds=round((time.monotonic() - start - limited.paused_seconds) * 1000),
             body=bytes(received.body[:MAX_STORED]),
         )
 
     async def _attempt(
-        self, url: str, body: bytes, headers: Mapping[str, str], received: _PartialResponse
+        self,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        received: _PartialResponse,
+        limited: AttemptTime,
     ) -> str:
         """Returns the error; empty for a success."""
         try:
@@ -117,8 +125,10 @@ class Client:
             log.warning("delivery to a URL that is not allowed rejected")
             return BLOCKED
         try:
-            async with asyncio.timeout(self._seconds):
+            async with limited.limit():
                 status = await self._exchange(target, body, headers, received)
+        except LookupNotStarted:
+            raise
         except Exception as error:  # noqa: BLE001 - reported in the outcome
             blocked = blocked_address(error)
             if blocked is not None:

@@ -1,0 +1,115 @@
+"""Tags and custom fields that many subscribers have are removed from them in short transactions."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.custom_fields import store as custom_fields
+from server.errors import CustomFieldBeingDeleted
+from server.maintenance.deleted import remove_deleted
+from server.storage.database import Database
+from server.storage.databases import unit_of_work
+from server.storage.transaction import Transaction
+from server.subscribers.fields import Status
+from server.subscribers.filters.expression import filter_expression
+from server.subscribers.filters.syntax import parse
+from server.subscribers.store_changes import change_status
+from server.subscribers.store_filter import Filter, with_expression
+from server.tags import store as tags
+
+from .helpers import OURS, SUBSCRIBERS, email, field, list_subscribers, new, select
+from .opened import run
+from .statistics import counted, stored
+
+AT_ONCE = 100
+MANY = 2 * AT_ONCE + 20
+
+
+@pytest.fixture(autouse=True)
+def _few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for store in (tags, custom_fields):
+        monkeypatch.setattr(store, "REMOVED_AT_ONCE", AT_ONCE)
+
+
+def fill(tx: Transaction) -> tuple[str, str]:
+    """Creates subscribers with a tag and a value. Returns the IDs of the tag and the field."""
+    field_id = field(OURS, tx)
+    rows = [new(f"s{number}", "vip", values={"city": "Bern"}) for number in range(MANY)]
+    SUBSCRIBERS.create(OURS, new("other", "news"), tx)
+    for row in rows:
+        SUBSCRIBERS.create(OURS, row, tx)
+    return tags.by_keys(OURS, {"vip": "vip"}, tx)["vip"].id, field_id
+
+
+def rows(tx: Transaction) -> tuple[int, int]:
+    """Returns the number of stored links and values."""
+    ((links,),) = select("SELECT COUNT(*) FROM subscriber_tag", tx)
+    ((values,),) = select("SELECT COUNT(*) FROM custom_value", tx)
+    return links, values
+
+
+def with_any_tag(tx: Transaction) -> int:
+    filters = with_expression(Filter(), filter_expression(parse("tags:*"), {}))
+    return list_subscribers(OURS, tx, filters).total
+
+
+def test_deleted_tag_is_not_read_while_transactions_of_limited_size_remove_it(
+    tx: Transaction,
+) -> None:
+    tag_id, _ = fill(tx)
+
+    tags.delete(OURS, tag_id, tx)
+
+    assert rows(tx)[0] == MANY + 1 - AT_ONCE
+    assert [tag.name for tag in tags.page(OURS, tags.Page(1, 10), tx)[0]] == ["news"]
+    assert tags.count(OURS, tx) == with_any_tag(tx) == 1
+    shown = list_subscribers(OURS, tx).rows
+    assert {row.tags for row in shown} == {("news",), ()}
+    # Neither a new tag with the name nor a change counts the links that are left.
+    SUBSCRIBERS.create(OURS, new("late", "vip"), tx)
+    last = f"s{MANY - 1}"
+    change_status(OURS, email(last), Status.UNSUBSCRIBED, tx, by_admin=True)
+    SUBSCRIBERS.delete(OURS, email(f"s{MANY - 2}"), tx)
+    assert list_subscribers(OURS, tx, Filter(tag_key="vip")).total == 1
+    batches = []
+    while removed := tags.remove_deleted(OURS, tx):
+        batches.append(removed)
+    assert batches == [AT_ONCE, 20]
+    assert rows(tx)[0] == 2
+    assert select("SELECT name FROM tag ORDER BY name", tx) == [("news",), ("vip",)]
+    assert stored(OURS, tx) == counted(OURS, tx)
+
+
+def test_deleted_field_is_not_read_and_its_key_is_refused_until_no_value_is_left(
+    tx: Transaction,
+) -> None:
+    _, field_id = fill(tx)
+
+    custom_fields.delete(OURS, field_id, tx)
+
+    assert rows(tx)[1] == MANY - AT_ONCE
+    assert custom_fields.types(OURS, tx) == {}
+    assert custom_fields.count(OURS, tx) == 0
+    assert {str(row.values) for row in list_subscribers(OURS, tx).rows} == {"{}"}
+    with pytest.raises(CustomFieldBeingDeleted):
+        field(OURS, tx)
+    while custom_fields.remove_deleted(OURS, tx):
+        pass
+    assert rows(tx)[1] == 0
+    field(OURS, tx)
+    assert {str(row.values) for row in list_subscribers(OURS, tx).rows} == {"{}"}
+
+
+def test_next_process_removes_what_an_earlier_one_left(url: str) -> None:
+    with unit_of_work(url) as tx:
+        tag_id, field_id = fill(tx)
+        tags.delete(OURS, tag_id, tx)
+        custom_fields.delete(OURS, field_id, tx)
+
+    async def removed(database: Database) -> int:
+        return await remove_deleted(database)
+
+    assert run(url, removed) == 2 * (MANY - AT_ONCE) + 2
+    with unit_of_work(url) as tx:
+        assert rows(tx) == (1, 0)
+        assert select("SELECT COUNT(*) FROM custom_field", tx) == [(0,)]
