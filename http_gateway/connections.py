@@ -116,7 +116,7 @@ class Connection(RequestHandler):
         ):
             return False
         response = load.reject(message, path, self.transport)
-        self.transport.write(response.encode(self._options.server_name, ""))
+        self.transport.write(response.encode(self._options, ""))
         return True
 
     def _fail_incomplete_bodies(self, queued: int) -> None:
@@ -225,7 +225,7 @@ def reject_connection(
 ) -> None:
     """Sends an error response before any request, and closes the connection."""
     response = connection_error(reason, message)
-    transport.write(response.encode(options.server_name, "Connection: close\r\n"))
+    transport.write(response.encode(options, "Connection: close\r\n"))
     if not transport.can_write_eof():
         # A TLS connection cannot be closed in one direction only.
         transport.close()

@@ -11,6 +11,8 @@ class Options:
 
     # The value of the response header Server.
     server_name: str = "http-gateway"
+    # The number of seconds for which browsers use HTTPS only; 0 without TLS.
+    strict_transport_seconds: int = 0
     # The gRPC metadata in which the server accepts an error that the gateway found in a request.
     # Only for servers that read it: the call has an empty message, on which others would act.
     request_error_metadata: str | None = None
@@ -46,3 +48,11 @@ class Options:
     discarded_bytes: int = 256 * 1024 * 1024
     # Time after the last bytes of a streamed response until a keepalive record is written.
     stream_keepalive_seconds: float = 15.0
+
+    @property
+    def head_lines(self) -> str:
+        """The lines of the head of every response, except for the status line and the date."""
+        lines = f"Server: {self.server_name}\r\nX-Content-Type-Options: nosniff\r\n"
+        if self.strict_transport_seconds:
+            lines += f"Strict-Transport-Security: max-age={self.strict_transport_seconds}\r\n"
+        return lines

@@ -13,6 +13,7 @@ from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
 
+from .options import Options
 from .request import Request
 
 # The size of a client's unread data from which the next response waits for the client.
@@ -68,13 +69,13 @@ class Response:
         elif request.version < (1, 1):
             connection = "Connection: keep-alive\r\n"
         with_body = request.method != "HEAD"
-        transport.write(self.encode(request.options.server_name, connection, with_body=with_body))
+        transport.write(self.encode(request.options, connection, with_body=with_body))
         if transport.get_write_buffer_size() > UNREAD_BYTES:
             await drain(request, transport)
 
-    def encode(self, server_name: str, connection: str, *, with_body: bool = True) -> bytes:
+    def encode(self, options: Options, connection: str, *, with_body: bool = True) -> bytes:
         """Returns the bytes of the response; `connection` is its Connection line or empty."""
-        head = head_lines(self.status, server_name, self.headers)
+        head = head_lines(self.status, options, self.headers)
         body = self.body
         if body is None:
             return f"{head}{connection}\r\n".encode("ascii")
@@ -86,9 +87,9 @@ class Response:
         """Everything was written by `prepare`."""
 
 
-def head_lines(status: int, server_name: str, headers: dict[str, str]) -> str:
+def head_lines(status: int, options: Options, headers: dict[str, str]) -> str:
     """Returns the status line, the headers of every response, and these headers."""
-    head = _first_lines(status, server_name, int(time.time()))
+    head = _first_lines(status, options.head_lines, int(time.time()))
     for name, value in headers.items():
         head += f"{name}: {value}\r\n"
     return head
@@ -119,8 +120,6 @@ async def drain(
 
 
 @lru_cache(64)
-def _first_lines(status: int, server_name: str, second: int) -> str:
-    return (
-        f"HTTP/1.1 {status} {_PHRASES[status]}\r\nServer: {server_name}\r\n"
-        f"X-Content-Type-Options: nosniff\r\nDate: {formatdate(second, usegmt=True)}\r\n"
-    )
+def _first_lines(status: int, lines: str, second: int) -> str:
+    date = formatdate(second, usegmt=True)
+    return f"HTTP/1.1 {status} {_PHRASES[status]}\r\n{lines}Date: {date}\r\n"

@@ -299,10 +299,10 @@ class ApiKeyExpired(RosterError):
 
 
 class LastAdminKey(RosterError):
-    """The key is the only usable admin key of the account."""
+    """The key is the only admin key of the account that does not expire."""
 
     reason = "LAST_ADMIN_KEY"
-    message = "This is the account's last usable admin key. Create another admin key first."
+    message = "No admin key without an expiry would be left. Create another one first."
 
 
 class RateLimited(RosterError):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import sys
 from typing import Any, TextIO
 
 import orjson
 
 from .config import AUTO, TEXT
+from .log_writer import STANDARD_ERROR
 from .observability.request_log import timestamp
 
 # The attributes of every record. All others come from `extra`.
@@ -43,6 +43,18 @@ class TextFormatter(logging.Formatter):
         return f"{line}{extra}{trace}"
 
 
+class _Handler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            STANDARD_ERROR.write(f"{self.format(record)}\n".encode(errors="backslashreplace"))
+        except Exception:  # noqa: BLE001 - as in the handlers of the standard library
+            self.handleError(record)
+
+    def flush(self) -> None:
+        """Writes the remaining lines. `logging` calls it at the end of the process."""
+        STANDARD_ERROR.flush()
+
+
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
     return {
         name: value
@@ -58,7 +70,7 @@ def is_text(log_format: str, target: TextIO) -> bool:
 
 def configure(level: str, *, as_text: bool = False) -> None:
     """Logs everything of at least this level to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Handler()
     handler.setFormatter(TextFormatter() if as_text else JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # The info messages of libraries do not help operators.

@@ -56,8 +56,7 @@ class StreamResponse:
     async def start(self, content_type: str, more: dict[str, str] | None = None) -> None:
         """Writes the status line and the headers."""
         self.content_type = content_type
-        server_name = self._request.options.server_name
-        head = head_lines(self.status, server_name, {**self._head, **(more or {})})
+        head = head_lines(self.status, self._request.options, {**self._head, **(more or {})})
         head += f"Content-Type: {content_type}\r\n"
         if self._is_chunked:
             head += "Transfer-Encoding: chunked\r\n"

@@ -158,15 +158,18 @@ _PAGE_KEYS = Statement(
 _ROTATE_KEY = Statement(
     lambda _: ApiKey.update({ApiKey.secret_hash: param("secret_hash")}).where(_ONE_KEY)
 )
-_USABLE_KEYS_OF_SCOPE = Statement(
+# The usable admin key, apart from one, that expires last.
+_LAST_TO_EXPIRE = Statement(
     lambda _: (
-        ApiKey.select(ApiKey.id)
+        ApiKey.select(ApiKey.expires_at)
         .where(
             _IN_ACCOUNT
+            & (ApiKey.id != param("id"))
             & (ApiKey.scope == param("scope"))
             & (ApiKey.expires_at.is_null() | (ApiKey.expires_at > param("now")))
         )
-        .limit(SQL("2"))
+        .order_by(ApiKey.expires_at.desc(nulls="FIRST"))
+        .limit(SQL("1"))
     )
 )
 _DELETE_KEY = Statement(lambda _: ApiKey.delete().where(_ONE_KEY))
@@ -297,9 +300,18 @@ def rotate_key(account_id: str, key_id: str, secret_hash: str, tx: Transaction) 
 
 
 def is_last_admin_key(account_id: str, key_id: str, tx: Transaction) -> bool:
-    """Whether a key is the only unexpired admin key of the account."""
-    usable = tx.all(_USABLE_KEYS_OF_SCOPE, account_id=account_id, scope=ADMIN, now=tx.now)
-    return usable == [(key_id,)]
+    """Whether an account needs a key to manage its keys.
+
+    This is its only usable admin key, and its only one that does not expire.
+    """
+    row = tx.one(_FIND_KEY, account_id=account_id, id=key_id)
+    if row is None:
+        return False
+    key = ApiKeyRow._make(row)
+    if key.scope != ADMIN or key.is_expired(tx.now):
+        return False
+    other = tx.one(_LAST_TO_EXPIRE, account_id=account_id, id=key_id, scope=ADMIN, now=tx.now)
+    return other is None or (key.expires_at is None and other[0] is not None)
 
 
 def revoke_key(account_id: str, key_id: str, tx: Transaction) -> None:

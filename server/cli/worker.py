@@ -9,7 +9,7 @@ from ..config import Settings
 from ..console import console
 from ..database_url import PostgresUrl
 from ..maintenance.tasks import run_maintenance
-from ..observability.sources import of_database, of_operations
+from ..observability.sources import of_database, of_maintenance, of_operations
 from ..operations.runner import OperationRunner
 from ..operations.store_steps import Steps
 from ..serving.observability import start_observability
@@ -73,7 +73,8 @@ async def _work(
             observability.exposition.add(of_database(database))
             encryption = await open_encryption(key, location, database)
             client = await stack.enter_async_context(Client(policy))
-            await stack.enter_async_context(run_maintenance(database))
+            failures = await stack.enter_async_context(run_maintenance(database))
+            observability.exposition.add(of_maintenance(failures))
             await deliver(database, client, encryption, observability.exposition, stack)
             steps = Steps(Suppressions(encryption))
             operations = OperationRunner(database, steps, others_serve=True)

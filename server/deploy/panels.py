@@ -273,6 +273,15 @@ ROWS = (
                     (f"{now(m.WORKER_UP)} == 0", "unreachable: {{instance}} {{worker}}"),
                 ),
             ),
+            Panel(
+                "Failures in the background",
+                "Failed runs of periodic tasks, and dropped log lines, per second.",
+                "short",
+                (
+                    (rate(m.MAINTENANCE_FAILURES, "task"), "{{task}}"),
+                    (rate(m.LOG_LINES_DROPPED), "dropped log lines"),
+                ),
+            ),
         ),
     ),
 )

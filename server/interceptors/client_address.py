@@ -7,6 +7,7 @@ call, or use up the calls of another client's address.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv6Address, ip_address
@@ -22,6 +23,8 @@ MAX_ADDRESSES = 10_000
 IPV6_PREFIX_LENGTH = 64
 
 FORWARDED_FOR = "x-forwarded-for"
+# 192.0.2.7:1234, [2001:db8::1]:1234, and the same without a port.
+_WITH_PORT = re.compile(r"(?:\[([^\[\]]+)\]|([^:]+))(?::[0-9]{1,5})?")
 # The peer of a call over the in-process channel. No client can have it.
 _IN_PROCESS = "in-process"
 _UNKNOWN = ""
@@ -64,7 +67,7 @@ def client_address(hops: Iterable[str], proxies: Sequence[Network]) -> str:
     client = _UNKNOWN
     for hop in reversed(list(hops)):
         try:
-            address = ip_address(hop.strip().partition("%")[0])
+            address = ip_address(_without_port(hop.strip()).partition("%")[0])
         except ValueError:
             break
         if isinstance(address, IPv6Address) and address.ipv4_mapped:
@@ -73,6 +76,12 @@ def client_address(hops: Iterable[str], proxies: Sequence[Network]) -> str:
         if not any(address in proxy for proxy in proxies):
             break
     return client
+
+
+def _without_port(hop: str) -> str:
+    """Returns the address of a hop, to which some proxies add the port of the client."""
+    match = _WITH_PORT.fullmatch(hop)
+    return match[1] or match[2] if match else hop
 
 
 def network(address: str) -> str:
@@ -94,4 +103,4 @@ def _hops(call: Call) -> list[str]:
     peer = str(call.context.peer())
     if peer == _IN_PROCESS:
         return forwarded
-    return [*forwarded, unquote(peer).partition(":")[2].rpartition(":")[0].strip("[]")]
+    return [*forwarded, unquote(peer).partition(":")[2]]

@@ -59,9 +59,8 @@ class BackupSchedule(NamedTuple):
         now = datetime.fromtimestamp(self.clock() / 1000, UTC)
         if not is_due(folder.all(), now):
             return 0
-        created = back_up(self.database, folder.name(now), report_progress).file
+        back_up(self.database, folder.name(now), report_progress)
         backups = folder.all()
-        for timestamp in expired(backups):
-            if backups[timestamp] != created:
-                backups[timestamp].unlink()
+        for timestamp in expired(backups, now):
+            backups[timestamp].unlink()
         return 1

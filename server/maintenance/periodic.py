@@ -1,7 +1,7 @@
 """Runs tasks periodically in the background.
 
 A task waits for its interval, with jitter so that processes that start together do not run it
-at the same time. A run that fails is logged, and the next one follows as usual. Cancellation
+at the same time. A run that fails is logged and counted, and the next one follows as usual. Cancellation
 takes effect between two transactions.
 """
 
@@ -11,7 +11,8 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -33,12 +34,13 @@ class PeriodicTask(NamedTuple):
 
 @asynccontextmanager
 async def running(
-    periodic: Iterable[PeriodicTask], sleep: Sleep = asyncio.sleep
-) -> AsyncIterator[None]:
-    """Runs periodic tasks during a block."""
-    tasks = [asyncio.create_task(_repeat(task, sleep), name=task.name) for task in periodic]
+    periodic: Sequence[PeriodicTask], sleep: Sleep = asyncio.sleep
+) -> AsyncIterator[Counter[str]]:
+    """Runs periodic tasks during a block. Yields the number of failed runs by task."""
+    failures = Counter({task.name: 0 for task in periodic})
+    tasks = [asyncio.create_task(_repeat(task, sleep, failures)) for task in periodic]
     try:
-        yield
+        yield failures
     finally:
         for task in tasks:
             task.cancel()
@@ -52,7 +54,7 @@ def raise_if_cancelled() -> None:
         raise asyncio.CancelledError
 
 
-async def _repeat(task: PeriodicTask, sleep: Sleep) -> None:
+async def _repeat(task: PeriodicTask, sleep: Sleep, failures: Counter[str]) -> None:
     while True:
         raise_if_cancelled()
         await sleep(task.interval * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311
@@ -60,6 +62,7 @@ async def _repeat(task: PeriodicTask, sleep: Sleep) -> None:
         try:
             rows = await task.run()
         except Exception:
+            failures[task.name] += 1
             log.exception("%s failed; it will be repeated", task.name)
             continue
         level = logging.INFO if rows else logging.DEBUG

@@ -26,6 +26,10 @@ log = logging.getLogger(__name__)
 ACCOUNTS_PER_READ = 100
 
 
+class PurgeIncomplete(Exception):
+    """Some accounts could not be purged."""
+
+
 async def purge_responses(
     database: Database,
     *,
@@ -53,9 +57,10 @@ async def purge_accounts(
 ) -> int:
     """Purges each account that has old rows, and returns the number of deleted rows.
 
-    Omits accounts on a node of a cluster that does not respond.
+    Omits accounts on a node of a cluster that does not respond. Logs errors of other accounts and
+    raises PurgeIncomplete after the last account.
     """
-    purged = omitted = 0
+    purged = omitted = failed = 0
     after: str | None = ""
     while after is not None:
         caller.enter_account(None)
@@ -68,7 +73,12 @@ async def purge_accounts(
                     purged += await purge(account_id)
             except Unavailable:
                 omitted += 1
+            except Exception:
+                failed += 1
+                log.exception("an account could not be purged", extra={"account": account_id})
         after = account_ids[-1] if len(account_ids) == accounts_per_read else None
     if omitted:
         log.warning("%d accounts not purged: database not available", omitted)
+    if failed:
+        raise PurgeIncomplete(f"{failed} accounts not purged; {purged} rows of others deleted")
     return purged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -22,8 +23,8 @@ REMOVAL_INTERVAL = 1.0
 @asynccontextmanager
 async def run_maintenance(
     database: Database, backups: BackupSchedule | None = None
-) -> AsyncIterator[None]:
-    """Runs the periodic tasks of an open database during a block.
+) -> AsyncIterator[Counter[str]]:
+    """Runs the periodic tasks of an open database during a block. Yields failed runs by task.
 
     Several processes can run them at the same time, but only one can create backups.
     """
@@ -45,5 +46,5 @@ async def run_maintenance(
     ]
     if backups is not None:
         tasks.append(PeriodicTask("backup", CHECK_INTERVAL, backups.run))
-    async with running(tasks):
-        yield
+    async with running(tasks) as failures:
+        yield failures

@@ -157,6 +157,18 @@ OPERATION_STEP_SECONDS = Metric(
     Kind.COUNTER,
     "Time that steps of operations took.",
 )
+MAINTENANCE_FAILURES = Metric(
+    "roster_maintenance_failures_total",
+    Kind.COUNTER,
+    "Runs of periodic tasks, such as backups, that failed. Also a purge that failed for some"
+    " accounts only.",
+    ("task",),
+)
+LOG_LINES_DROPPED = Metric(
+    "roster_log_lines_dropped_total",
+    Kind.COUNTER,
+    "Log lines that were not written, because standard error accepted no more.",
+)
 WORKER_UP = Metric(
     "roster_worker_up",
     Kind.GAUGE,

@@ -1,23 +1,20 @@
 """Writes a log line for each call to standard error.
 
-Lines are written in batches, 50 times a second, directly to the file descriptor. Lines that
-are not written yet are lost if the process is killed. All other messages use `logging`, in the
-same format.
+Lines are formatted in batches, 50 times a second. Lines that are not written yet are lost if the
+process is killed. All other messages use `logging`, in the same format.
 
-A line is formatted when it is written, not when the call ends, because gRPC serializes the response
+A line is formatted with its batch, not when the call ends, because gRPC serializes the response
 after the end of the handler. Many lines together also take less time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache, lru_cache
-from select import PIPE_BUF
 
+from ..log_writer import STANDARD_ERROR, LogWriter
 from .request_record import RequestRecord
 
 # Calls that arrive while lines are formatted wait, which the 99th percentile of `get_by_id` in
@@ -28,10 +25,12 @@ PROBES = frozenset({"/healthz", "/readyz"})
 
 
 class RequestLog:
-    """Writes a line for each call to a file descriptor."""
+    """Writes a line for each call."""
 
-    def __init__(self, descriptor: int = 2, *, enabled: bool = True, as_text: bool = False) -> None:
-        self._descriptor = descriptor
+    def __init__(
+        self, writer: LogWriter = STANDARD_ERROR, *, enabled: bool = True, as_text: bool = False
+    ) -> None:
+        self._writer = writer
         self._pending: list[RequestRecord] = []
         self._format: Callable[[RequestRecord], str] = text_line if as_text else json_line
         self.enabled = enabled
@@ -46,16 +45,10 @@ class RequestLog:
         self._pending.append(record)
 
     def flush(self) -> None:
-        """Writes the pending lines."""
+        """Passes the pending lines to the writer."""
         pending, self._pending = self._pending, []
-        data = "".join(map(self._format, pending)).encode()
-        # Calls continue even if the reader of the log has closed it.
-        with suppress(OSError):
-            begin = 0
-            while begin < len(data):
-                # Writes of several processes to one pipe are atomic up to PIPE_BUF.
-                end = data.rfind(b"\n", begin, begin + PIPE_BUF) + 1 or begin + PIPE_BUF
-                begin += os.write(self._descriptor, data[begin:end])
+        if pending:
+            self._writer.write("".join(map(self._format, pending)).encode())
 
 
 def json_line(record: RequestRecord) -> str:

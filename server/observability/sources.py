@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+from ..log_writer import LogWriter
 from ..storage.executor.stats import Measured
 from . import metrics
 from .exposition import Source
@@ -71,6 +72,18 @@ def of_operations(runner: Runner) -> Source:
         yield Sample(metrics.OPERATION_STEP_SECONDS, runner.seconds)
 
     return samples
+
+
+def of_maintenance(failures: Mapping[str, int]) -> Source:
+    """Returns the metric source of periodic tasks, from their failed runs by name."""
+    return lambda: [
+        Sample(metrics.MAINTENANCE_FAILURES, count, (task,)) for task, count in failures.items()
+    ]
+
+
+def of_log(writer: LogWriter) -> Source:
+    """Returns the metric source of the log."""
+    return lambda: [Sample(metrics.LOG_LINES_DROPPED, writer.dropped)]
 
 
 def of_http(server: HttpServer) -> Source:

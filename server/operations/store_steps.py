@@ -42,7 +42,8 @@ from . import store
 from .rules import ActionKind, BatchRequest, State
 from .store import OperationRow
 
-# Milliseconds after which another process continues an operation.
+# Milliseconds after which another process continues an operation. If the clock of its process is
+# ahead by more, the operation is continued at once; steps can be repeated.
 LEASE = 5_000
 # Those of IDs that were stored when an operation started. A process of an earlier version stores no
 # revision of the insertion.
@@ -234,4 +235,4 @@ def _expression(account_id: str, row: OperationRow, tx: Transaction) -> FilterEx
 
 
 def _is_taken(row: OperationRow, runner: str, tx: Transaction) -> bool:
-    return row.runner not in ("", runner) and tx.now - row.updated_at < LEASE
+    return row.runner not in ("", runner) and abs(tx.now - row.updated_at) < LEASE

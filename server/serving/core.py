@@ -17,7 +17,7 @@ from ..encryption import Encryption
 from ..health.readiness import HEARTBEAT_TIMEOUT
 from ..maintenance.tasks import run_maintenance
 from ..observability.observability import Observability
-from ..observability.sources import of_database, of_operations
+from ..observability.sources import of_database, of_maintenance, of_operations
 from ..observability.traced_database import TracedDatabase
 from ..storage.database import Database
 from ..storage.databases import database_at
@@ -95,8 +95,9 @@ class Core:
         self._observability.exposition.add(of_database(database))
         self._encryption.set_key(await find_key(options.secret_key, options.database, database))
         await stack.enter_async_context(self._client)
-        await stack.enter_async_context(run_maintenance(database, options.backups))
+        failures = await stack.enter_async_context(run_maintenance(database, options.backups))
         exposition = self._observability.exposition
+        exposition.add(of_maintenance(failures))
         await deliver(database, self._client, self._encryption, exposition, stack)
         exposition.add(of_operations(self.app.operations))
         await stack.enter_async_context(self.app.operations.running())

@@ -9,9 +9,11 @@ from contextlib import AsyncExitStack
 
 from prometheus_client import CollectorRegistry
 
+from ..log_writer import STANDARD_ERROR
 from ..observability.metrics_server import Gather, listen
 from ..observability.observability import Observability, create_tracing
 from ..observability.request_log import RequestLog
+from ..observability.sources import of_log
 from .observability_options import ObservabilityOptions
 from .reserved_ports import port_in_use
 
@@ -27,6 +29,7 @@ async def start_observability(
         RequestLog(enabled=options.log_calls, as_text=options.as_text),
         create_tracing() if options.traces else None,
     )
+    observability.exposition.add(of_log(STANDARD_ERROR))
     stack.push_async_callback(observability.close)
     if options.address is None:
         return observability, ""

@@ -27,6 +27,8 @@ from .role import Role
 # Seconds that running calls have to finish when the process stops. HTTP uses them at most twice,
 # then gRPC once, so that the process ends within 30 seconds.
 GRACE_SECONDS = 8.0
+# A year, as is usual.
+STRICT_TRANSPORT_SECONDS = 365 * 86_400
 GATEWAY_OPTIONS = Options(server_name="roster", request_error_metadata=REQUEST_ERROR_METADATA)
 
 
@@ -82,12 +84,16 @@ async def listen_http(
 ) -> tuple[Address, Gateway]:
     """Serves a gateway over a channel until the stack is closed. Raises PortInUse."""
     await stack.enter_async_context(channel)
-    gateway_options = replace(GATEWAY_OPTIONS, cors_origins=cors_origins)
+    tls = options.identity.context if options.identity else None
+    gateway_options = replace(
+        GATEWAY_OPTIONS,
+        cors_origins=cors_origins,
+        strict_transport_seconds=STRICT_TRANSPORT_SECONDS if tls else 0,
+    )
     gateway = Gateway(channel, SERVICES, gateway_options, observability.requests, documentation())
     server = gateway.server()
     observability.exposition.add(observability.stats.http_samples)
     observability.exposition.add(of_http(server))
-    tls = options.identity.context if options.identity else None
     shares_port = role.shares_ports
     try:
         listener = await Listener.open(server, *options.address, tls=tls, shares_port=shares_port)

@@ -122,6 +122,7 @@ def _log_pending_tasks() -> None:
 def _exit_now(reason: str) -> None:
     log.critical("exiting immediately because %s; acknowledged writes are stored", reason)
     _log_pending_tasks()
+    logging.shutdown()
     os._exit(1)
 
 

@@ -3,7 +3,8 @@
 Each worker is the same command in a new interpreter, because gRPC does not survive a fork. The
 first worker starts alone, migrates the database and listens meanwhile (see `role.py`), so that an
 error in a setting or the database is reported once. The others start when it serves. A worker that
-dies is replaced: immediately if it had served for a while, otherwise after an increasing delay.
+dies is replaced: immediately if it had served for a while, otherwise after an increasing delay. If
+the system cannot create a process, the supervisor logs that and tries again, also at the start.
 
 A signal that stops the process is forwarded as SIGTERM, and the workers finish running calls; a
 second signal kills them. SIGHUP is forwarded if it reloads certificates (see `signals.py`).
@@ -106,14 +107,15 @@ class Supervisor:
         async with AsyncExitStack() as stack:
             metrics = await self._serve_metrics(stack)
             first, ready = await self._start(0)
-            if ready is None or self._stopping.is_set():
+            if first is None or ready is None or self._stopping.is_set():
                 return await self._failed(first)
             others = await asyncio.gather(*(self._start(number) for number in range(1, count)))
+            processes = [first]
             for process, also_ready in others:
-                if also_ready is None:
+                if process is None or also_ready is None:
                     return await self._failed(process)
+                processes.append(process)
             announce(replace(ready, metrics=metrics), count)
-            processes = [first, *(process for process, _ in others)]
             codes = await asyncio.gather(*map(self._keep_running, range(count), processes))
             return int(any(codes))
 
@@ -126,24 +128,22 @@ class Supervisor:
 
         return await serve_metrics(self._observability, lambda: gather(self._metrics_urls), stack)
 
-    async def _start(self, number: int) -> tuple[Process, Ready | None]:
-        """Starts a worker. Returns its process and its report, or None if it ended instead."""
-        # In a new session, so that Ctrl-C in a terminal reaches the supervisor only.
-        process = await asyncio.create_subprocess_exec(
-            *self._arguments,
-            Role.FURTHER if self._serving else Role.FIRST,
-            env=self._environment,
-            stdin=PIPE,
-            stdout=PIPE,
-            start_new_session=True,
-        )
+    async def _start(self, number: int) -> tuple[Process | None, Ready | None]:
+        """Starts a worker, and returns its process and its report.
+
+        The report is None if the process ended instead. Both are None if a signal stopped the
+        attempts to start it.
+        """
+        process = await self._spawn()
+        if process is None:
+            return None, None
         self._running.add(process)
         if self._stopping.is_set():
             _signal(process, signal.SIGTERM)
         reloads = self._reloads
         assert process.stdout is not None
         line = await process.stdout.readline()
-        if not line:
+        if not line.endswith(b"\n"):
             return process, None
         self._serving.add(process)
         if reloads != self._reloads:
@@ -154,9 +154,42 @@ class Supervisor:
             self._metrics_urls[number] = ready.metrics
         return process, ready
 
-    async def _failed(self, process: Process) -> int:
+    async def _spawn(self) -> Process | None:
+        """Creates a process. Tries again while the system has no memory, processes or files left.
+
+        Returns None if a signal stops the attempts.
+        """
+        delay = 0.0
+        while True:
+            try:
+                # In a new session, so that Ctrl-C in a terminal reaches the supervisor only.
+                return await asyncio.create_subprocess_exec(
+                    *self._arguments,
+                    Role.FURTHER if self._serving else Role.FIRST,
+                    env=self._environment,
+                    stdin=PIPE,
+                    stdout=PIPE,
+                    start_new_session=True,
+                )
+            # asyncio waits for a process in a thread, which can also be one too many.
+            except (OSError, RuntimeError) as error:
+                delay = _next_delay(delay)
+                log.error(  # noqa: TRY400 - the traceback does not help
+                    "a worker process cannot be started: %s; next attempt in %g seconds",
+                    error,
+                    delay,
+                )
+            if await self._stops_within(delay):
+                return None
+
+    async def _stops_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        return self._stopping.is_set()
+
+    async def _failed(self, process: Process | None) -> int:
         """Stops all workers after one did not start. Returns the exit code."""
-        code = await self._ended(process)
+        code = await self._ended(process) if process else 0
         if self._stopping.is_set():
             code = 0
         self._stop()
@@ -183,11 +216,13 @@ class Supervisor:
                 code,
                 delay,
             )
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), delay)
+            if await self._stops_within(delay):
                 return 0
-            delay = min(max(MIN_DELAY_SECONDS, 2 * delay), MAX_DELAY_SECONDS)
-            process, _ = await self._start(number)
+            delay = _next_delay(delay)
+            replacement, _ = await self._start(number)
+            if replacement is None:
+                return 0
+            process = replacement
             serving_since = loop.time()
 
     async def _ended(self, process: Process) -> int:
@@ -213,6 +248,10 @@ class Supervisor:
     def _send(self, number: signal.Signals) -> None:
         for process in self._running:
             _signal(process, number)
+
+
+def _next_delay(seconds: float) -> float:
+    return min(max(MIN_DELAY_SECONDS, 2 * seconds), MAX_DELAY_SECONDS)
 
 
 def _signal(process: Process, number: signal.Signals) -> None:

@@ -15,7 +15,7 @@ from .distribution import DistributedTable
 from .postgres import connection, schema
 from .postgres.database import PostgresDatabase
 from .sqlite.database import SqliteDatabase
-from .sqlite.file import connect, file_lock, make_folder, open_existing, prepare, transaction
+from .sqlite.file import connect, file_lock, make_folder, open_existing, prepare, reports_damage, transaction
 from .transaction import Transaction
 
 
@@ -38,7 +38,7 @@ def bring_up_to_date(database_url: str) -> list[str]:
         with connection.open_database(location.url) as server:
             return schema.bring_up_to_date(server)
     make_folder(location)
-    with closing(connect(location)) as database:
+    with reports_damage(location), closing(connect(location)) as database:
         prepare(database)
         if not migrate.pending(database):
             return []
@@ -106,7 +106,7 @@ def _transaction(location: DatabaseLocation, *, read_only: bool = False) -> Iter
             yield tx
         return
     try:
-        with transaction(location, read_only=read_only) as tx:
+        with reports_damage(location), transaction(location, read_only=read_only) as tx:
             yield tx
     except PeeweeException as error:
         raise StorageError(f"The database operation failed: {error}") from error

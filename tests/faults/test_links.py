@@ -129,7 +129,7 @@ def test_sign_ups_are_limited_per_client_address(account: Account) -> None:
             "/api/signup",
             form.key,
             body=b'{"email": "ada%d@example.com"}' % number,
-            headers={"X-Forwarded-For": f"198.51.100.{number % 2}"},
+            headers={"X-Forwarded-For": f"198.51.100.{number % 2}:{2000 + number}"},
         )
         for number in range(8)
     ]

@@ -121,6 +121,20 @@ def test_gateway_and_server_with_mutual_tls_serve_https(
     assert get(gateway.http, "/readyz", client_context(certificates))[0] == 200
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/api/tags", "/docs", "/missing"])
+def test_browsers_are_told_to_use_https_only(
+    gateway: Component, certificates: Certificates, path: str
+) -> None:
+    connection = http.client.HTTPSConnection(
+        gateway.http, timeout=20, context=client_context(certificates)
+    )
+    with closing(connection):
+        connection.request("GET", path)
+        response = connection.getresponse()
+
+    assert response.getheader("Strict-Transport-Security") == "max-age=31536000"
+
+
 def test_https_address_is_printed(gateway: Component) -> None:
     assert f"https://{gateway.http}" in "".join(gateway.printed)
 

@@ -82,6 +82,27 @@ def test_old_backups_are_deleted_and_other_files_are_not(schedule: BackupSchedul
     ]
 
 
+def test_backups_of_a_clock_in_the_future_do_not_replace_others(
+    schedule: BackupSchedule, clock: Clock
+) -> None:
+    for day in range(14, 21):
+        (schedule.folder / f"roster-202611{day}T120000Z.db").touch()
+    before = names(schedule)
+    for hour in range(40):
+        clock.now = NOON + timedelta(days=365, hours=hour)
+        (schedule.folder / clock.now.strftime("roster-%Y%m%dT%H%M%SZ.db")).touch()
+    clock.now = NOON
+
+    for _ in range(2):
+        run(schedule)
+        clock.now += timedelta(hours=1)
+
+    created = ["roster-20261121T120000Z.db", "roster-20261121T130000Z.db"]
+    assert names(schedule)[:9] == [*before, *created]
+    # The last of each of 24 hours, and of one more day.
+    assert len(names(schedule)) == 9 + 25
+
+
 def test_partial_file_of_a_killed_process_is_deleted(schedule: BackupSchedule) -> None:
     (schedule.folder / "roster-20261121T110000Z.db.part").write_bytes(b"partial")
 

@@ -65,7 +65,7 @@ def test_intervals_have_jitter() -> None:
     assert all(75 <= wait <= 125 for wait in waits)
 
 
-def test_failed_run_is_logged_and_the_next_one_follows(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_run_is_logged_and_counted_and_the_next_one_follows(caplog: pytest.LogCaptureFixture) -> None:
     runs: list[int] = []
 
     async def first_fails() -> int:
@@ -75,9 +75,10 @@ def test_failed_run_is_logged_and_the_next_one_follows(caplog: pytest.LogCapture
         return 3
 
     async def body(sleep: FakeSleep) -> None:
-        async with running([PeriodicTask(NAME, 100, first_fails)], sleep):
+        async with running([PeriodicTask(NAME, 100, first_fails)], sleep) as failures:
             await asyncio.sleep(0)
             await sleep.complete(2)
+            assert failures == {NAME: 1}
 
     caplog.set_level(logging.INFO)
     run(body)

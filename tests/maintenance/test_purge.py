@@ -12,7 +12,7 @@ import pytest
 from server.accounts import store as accounts
 from server.idempotency import store as responses
 from server.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
-from server.maintenance.purge import purge_responses
+from server.maintenance.purge import PurgeIncomplete, purge_responses
 from server.storage.postgres.database import PostgresDatabase
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
@@ -100,6 +100,35 @@ def test_all_expired_responses_are_deleted_and_the_others_are_not(
         assert await purge_responses(database) == 0
 
     run(body)
+
+
+def test_error_in_one_account_does_not_keep_others_from_being_purged(
+    run: Callable[[Body], Any],
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    real = responses.purge
+
+    async def body(database: Store) -> str:
+        first, *_ = await database.write(create_accounts(3, 5))
+        clock.now += RETENTION_MILLISECONDS
+
+        def purge(account_id: str, limit: int, tx: Transaction) -> int:
+            if account_id == first:
+                raise ArithmeticError
+            return real(account_id, limit, tx)
+
+        monkeypatch.setattr(responses, "purge", purge)
+        with pytest.raises(PurgeIncomplete, match="1 accounts not purged; 10 rows"):
+            await purge_responses(database)
+        assert await database.read(count_responses) == 5
+        return first
+
+    failed = run(body)
+
+    logged = [vars(record).get("account") for record in caplog.records]
+    assert [account for account in logged if account] == [failed]
 
 
 def test_unexpired_responses_are_not_deleted(run: Callable[[Body], Any], clock: Clock) -> None:

@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
+from server.log_writer import LogWriter
 from server.observability.request_log import RequestLog, text_line
 from server.observability.request_record import RequestRecord
 
@@ -29,10 +30,12 @@ def written(*records: RequestRecord) -> list[bytes]:
         return len(data)
 
     async def log() -> None:
-        request_log = RequestLog(7)
+        writer = LogWriter(7)
+        request_log = RequestLog(writer)
         for record in records:
             request_log.write(record)
         request_log.flush()
+        writer.flush()
 
     with patch.object(os, "write", write):
         asyncio.run(log())

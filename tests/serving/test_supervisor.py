@@ -9,8 +9,10 @@ import signal
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
+from errno import EAGAIN, ENOMEM
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,6 +82,31 @@ def test_worker_that_ends_before_it_serves_is_replaced_after_increasing_delays(
         "0.5 seconds",
         "1 seconds",
         "2 seconds",
+    ]
+
+
+def test_process_that_cannot_be_created_is_tried_again(
+    package: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, failures = asyncio.create_subprocess_exec, [EAGAIN, None, EAGAIN, ENOMEM]
+
+    async def limited(*arguments: Any, **options: Any) -> Any:
+        if failures and (failure := failures.pop(0)):
+            raise OSError(failure, os.strerror(failure))
+        return await create(*arguments, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", limited)
+    (package / "ended").touch()
+
+    supervise(package, Ready(), None, lambda: len(caplog.records) >= 5)
+
+    cannot = "a worker process cannot be started"
+    assert [record.getMessage().split(": ")[0] == cannot for record in caplog.records] == [
+        True,
+        False,
+        True,
+        True,
+        False,
     ]
 
 

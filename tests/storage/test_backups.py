@@ -235,7 +235,7 @@ def test_incomplete_backup_is_rejected_without_changes(
 
 
 def retained(moments: list[datetime]) -> list[datetime]:
-    return sorted(set(moments) - expired(moments))
+    return sorted(set(moments) - expired(moments, max(moments)))
 
 
 def test_retention_keeps_the_last_backup_of_each_of_24_hours_and_7_days() -> None:

@@ -193,6 +193,18 @@ def test_another_process_waits_until_the_lease_ends(tx: Transaction) -> None:
     assert STEPS.run(OURS, select(tx, OTHER), OTHER, tx) is StepResult.ENDED
 
 
+def test_operation_of_a_process_with_a_fast_clock_is_continued(tx: Transaction) -> None:
+    ids = [SUBSCRIBERS.create(OURS, new(name), tx).id for name in ("ada", "bob")]
+    start(tx)
+    tx.now += 3_600_000
+    STEPS.run(OURS, select(tx)._replace(ids=ids[:1], is_last=False), ONE, tx)
+
+    tx.now -= 3_600_000
+
+    assert select(tx, OTHER).ids == ids[1:]
+    assert STEPS.run(OURS, select(tx, OTHER), OTHER, tx) is StepResult.ENDED
+
+
 def test_a_canceled_operation_is_not_continued(tx: Transaction) -> None:
     SUBSCRIBERS.create(OURS, new("ada"), tx)
     operation = start(tx)

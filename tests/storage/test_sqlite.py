@@ -19,6 +19,7 @@ from peewee import SQL, IntegrityError
 from server.errors import TagAlreadyExists, Unavailable
 from server.paging import Page
 from server.storage.database import StorageError, Work
+from server.storage.databases import unit_of_work
 from server.storage.executor import batch_executor
 from server.storage.shared_work import BackgroundWork, OneStatement, SharedWork
 from server.storage.sqlite import file
@@ -464,6 +465,42 @@ def test_file_that_is_not_a_database_is_rejected_with_a_remedy(path: Path, size:
 
     run(scenario())
     assert path.read_bytes() == b"x" * size
+
+
+@pytest.mark.parametrize("finds_it", ["read", "write"])
+def test_damaged_page_stops_all_writes_and_is_logged_once_with_a_remedy(
+    path: Path, finds_it: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with opened_database(path) as database:
+            await database.write(create("first"))
+        with closing(apsw.Connection(str(path))) as connection:
+            (page,) = connection.execute(
+                "SELECT rootpage FROM sqlite_schema WHERE name = 'tag'"
+            ).fetchone()
+            size = connection.pragma("page_size")
+        with path.open("r+b") as content:
+            content.seek((page - 1) * size)
+            content.write(b"\x5a" * size)
+
+        async with opened_database(path) as database:
+            call = database.read(names) if finds_it == "read" else database.write(create("second"))
+            with pytest.raises(Unavailable):
+                await call
+            for work in (create("third"), Transaction.ping):
+                with pytest.raises(Unavailable):
+                    await database.write(work)
+            with pytest.raises(Unavailable):
+                await database.read(names)
+
+    run(scenario())
+    (record,) = caplog.records
+    assert "roster restore" in record.getMessage()
+    with (
+        pytest.raises(StorageError, match="roster restore"),
+        unit_of_work(f"sqlite:///{path}") as tx,
+    ):
+        names(tx)
 
 
 def test_read_only_file_is_rejected_with_a_remedy(path: Path) -> None:

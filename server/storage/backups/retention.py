@@ -2,8 +2,9 @@
 
 A backup is named DATABASE-TIMESTAMP.db, in UTC, so that names sort by time. Retained are the
 last backup of each of the latest 24 hours with a backup, and of each of the latest 7 days
-with a backup. Hours and days without a backup do not count, so downtime deletes none. Other
-files are never deleted.
+with a backup. Hours and days without a backup do not count, so downtime deletes none. Backups
+with a timestamp in the future, of a clock that was wrong, are counted separately, so that they
+delete no others. Other files are never deleted.
 """
 
 from __future__ import annotations
@@ -53,9 +54,15 @@ def is_due(timestamps: Iterable[datetime], now: datetime) -> bool:
     return not any(timedelta() <= now - timestamp < INTERVAL for timestamp in timestamps)
 
 
-def expired(timestamps: Iterable[datetime]) -> set[datetime]:
+def expired(timestamps: Iterable[datetime], now: datetime) -> set[datetime]:
     """Returns the timestamps of backups to delete; never the newest."""
-    newest_first = sorted(timestamps, reverse=True)
+    present, future = [], []
+    for timestamp in sorted(timestamps, reverse=True):
+        (future if timestamp > now else present).append(timestamp)
+    return _beyond_retention(present) | _beyond_retention(future)
+
+
+def _beyond_retention(newest_first: list[datetime]) -> set[datetime]:
     hours = _last_of_each("%Y%m%d%H", newest_first)[:HOURS]
     days = _last_of_each("%Y%m%d", newest_first)[:DAYS]
     return set(newest_first) - {*hours, *days}

@@ -43,7 +43,7 @@ from ..migrate import migrate
 from ..notifications import Listener, Notifications
 from ..shared_work import BackgroundWork, grouped, is_short, run_together
 from ..transaction import Transaction
-from .file import DIALECT, connect, file_lock, prepare, size_of, unusable
+from .file import DIALECT, connect, file_lock, is_damage, prepare, reports_damage, size_of, unusable
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +73,8 @@ class SqliteDatabase:
         # Set when a commit could not be synced. The content of the disk is then unknown, and
         # a second sync can succeed although data is lost.
         self._failed = False
+        # Set when a page turned out to be damaged. Writes could damage others.
+        self._is_damaged = False
         # Safe: the lock on the file excludes other servers.
         self._cache: set[Hashable] = set()
         self._notifications = Notifications()
@@ -203,7 +205,7 @@ class SqliteDatabase:
                     self._read_group(reader, claimed)
             reader.execute_sql("COMMIT")
         except Exception as error:  # noqa: BLE001 - raised to all callers
-            _fail_all(reader, items, error, Unavailable)
+            self._fail_all(reader, items, error, Unavailable)
 
     def _read_group(self, reader: APSWDatabase, group: Sequence[WorkItem[Work[Any]]]) -> None:
         try:
@@ -212,7 +214,7 @@ class SqliteDatabase:
         except Exception as error:  # noqa: BLE001 - raised to its caller
             if len(group) == 1:
                 (item,) = group
-                item.error = Unavailable() if item.is_withdrawn else client_error(error)
+                item.error = Unavailable() if item.is_withdrawn else self._client_error(error)
                 return
             for item in group:
                 self._read_group(reader, [item])
@@ -224,7 +226,7 @@ class SqliteDatabase:
             self._write_batch(writer, items)
 
     def _write_batch(self, writer: APSWDatabase, items: Sequence[WorkItem[Work[Any]]]) -> None:
-        if self._failed:
+        if self._failed or self._is_damaged:
             for item in items:
                 item.error = Unavailable()
             return
@@ -240,7 +242,7 @@ class SqliteDatabase:
         except Exception as error:  # noqa: BLE001 - raised to all callers
             self._cache.clear()
             # After a failed sync the outcome of the commit is unknown.
-            _fail_all(writer, items, error, Internal if self._failed else Unavailable)
+            self._fail_all(writer, items, error, Internal if self._failed else Unavailable)
 
     def _commit(self, writer: APSWDatabase) -> None:
         began = time.perf_counter()
@@ -263,20 +265,55 @@ class SqliteDatabase:
             run_together(group, tx)
         except Exception as error:
             # After a full disk or a failed read, SQLite itself rolls back the whole
-            # transaction: all writes of the batch fail.
-            if writer.connection().getautocommit():
+            # transaction: all writes of the batch fail. A damaged file is not written.
+            if writer.connection().getautocommit() or is_damage(error):
                 raise
             writer.execute_sql("ROLLBACK TO request")
             self._cache.clear()
             tx.accounts_to_notify.clear()
             if len(group) == 1:
-                group[0].error = client_error(error)
+                group[0].error = self._client_error(error)
             else:
                 for item in group:
                     item.result, item.error = None, None
                     tx.accounts_to_notify |= self._write_group(writer, [item])
         writer.execute_sql("RELEASE request")
         return tx.accounts_to_notify
+
+    def _client_error(self, error: Exception) -> Exception:
+        """Returns the error to raise to the caller: Unavailable if SQLite failed."""
+        if self._finds_damage(error):
+            return Unavailable()
+        if not isinstance(error, (OperationalError, apsw.Error)):
+            return error
+        if isinstance(error, apsw.ConstraintError):
+            return error
+        log.error("an SQL statement failed", exc_info=error)
+        return Unavailable()
+
+    def _fail_all(
+        self,
+        database: APSWDatabase,
+        items: Sequence[WorkItem[Work[Any]]],
+        error: Exception,
+        error_type: type[RosterError],
+    ) -> None:
+        if not self._finds_damage(error):
+            log.error("a batch of %d transactions was rolled back", len(items), exc_info=error)
+        if not database.connection().getautocommit():
+            database.rollback()
+        for item in items:
+            item.result = None
+            item.error = error_type()
+
+    def _finds_damage(self, error: Exception) -> bool:
+        """Stops all writes if an error means that the file is damaged, which is logged once."""
+        if not is_damage(error):
+            return False
+        if not self._is_damaged:
+            self._is_damaged = True
+            log.critical("%s All writes fail until a restart.", unusable(str(self._path), error))
+        return True
 
 
 def _run_all(works: Sequence[Work[Result]], tx: Transaction) -> list[Result]:
@@ -298,7 +335,8 @@ def _bring_up_to_date(path: Path, interrupted_by: InterruptedBy) -> None:
     prepare(database)
     interrupted_by(database.connection().interrupt)
     try:
-        migrate(database)
+        with reports_damage(path):
+            migrate(database)
     finally:
         database.close()
 
@@ -319,27 +357,3 @@ def _stops_if(reader: APSWDatabase, is_abandoned: Callable[[], bool]) -> Iterato
         yield
     finally:
         connection.set_progress_handler(None)
-
-
-def client_error(error: Exception) -> Exception:
-    """Returns the error to raise to the caller: Unavailable if SQLite failed."""
-    if not isinstance(error, (OperationalError, apsw.Error)):
-        return error
-    if isinstance(error, apsw.ConstraintError):
-        return error
-    log.error("an SQL statement failed", exc_info=error)
-    return Unavailable()
-
-
-def _fail_all(
-    database: APSWDatabase,
-    items: Sequence[WorkItem[Work[Any]]],
-    error: Exception,
-    error_type: type[RosterError],
-) -> None:
-    log.error("a batch of %d transactions was rolled back", len(items), exc_info=error)
-    if not database.connection().getautocommit():
-        database.rollback()
-    for item in items:
-        item.result = None
-        item.error = error_type()

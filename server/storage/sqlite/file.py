@@ -86,9 +86,12 @@ class _Connections(APSWDatabase):  # type: ignore[misc]
 
 
 def make_folder(path: Path) -> None:
-    """Creates the directory of a database file. Raises StorageError on failure."""
+    """Creates the directory of a database file with mode 0700. Raises StorageError on failure.
+
+    An existing directory keeps its mode, because other programs can use it too.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(
             f"The directory {path.parent} cannot be created: {error.strerror}."
@@ -123,16 +126,34 @@ def _read_only(path: str) -> str:
 
 
 def unusable(path: str, error: Exception) -> StorageError:
-    cause = error.__cause__ or error.__context__
+    cause = error if isinstance(error, apsw.Error) else error.__cause__ or error.__context__
     if isinstance(cause, apsw.ReadOnlyError) or not os.access(Path(path).parent, os.W_OK):
         return StorageError(_read_only(path))
-    if isinstance(cause, (apsw.NotADBError, apsw.CorruptError)):
+    if is_damage(error):
         return StorageError(
-            f"{path} is damaged or not a SQLite database. Restore it from a backup."
+            f"{path} is damaged or not a SQLite database. Restore it from a backup: stop the"
+            " service, then run `roster restore BACKUP`."
         )
     if isinstance(cause, (apsw.BusyError, apsw.LockedError)):
         return StorageError(f"{path} is locked by another program.")
-    return StorageError(f"{path} cannot be opened: {error}")
+    return StorageError(f"{path} cannot be used: {error}")
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error of SQLite or Peewee means that the content of the file is damaged."""
+    errors = (error, error.__cause__, error.__context__)
+    return any(isinstance(each, (apsw.NotADBError, apsw.CorruptError)) for each in errors)
+
+
+@contextmanager
+def reports_damage(path: Path) -> Iterator[None]:
+    """Raises StorageError if a statement in the block finds that the file is damaged."""
+    try:
+        yield
+    except (PeeweeException, apsw.Error) as error:
+        if is_damage(error):
+            raise unusable(str(path), error) from error
+        raise
 
 
 def check_exists(path: Path) -> None:
@@ -149,7 +170,7 @@ def open_existing(path: Path, *, read_only: bool = False) -> Iterator[APSWDataba
         try:
             database.connect()
             yield database
-        except PeeweeException as error:
+        except (PeeweeException, apsw.Error) as error:
             raise unusable(database.database, error) from error
 
 

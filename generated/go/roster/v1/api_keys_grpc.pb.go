@@ -48,8 +48,8 @@ type ApiKeyServiceClient interface {
 	// Idempotency-Key, another admin key can repeat the request; the old secret cannot.
 	RotateApiKey(ctx context.Context, in *RotateApiKeyRequest, opts ...grpc.CallOption) (*RotateApiKeyResponse, error)
 	// Revokes an API key. It stops working on every server within 5 seconds. Fails with
-	// API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other usable admin
-	// key. The command `roster keys revoke` also revokes the last admin key.
+	// API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other admin key that
+	// does not expire. The command `roster keys revoke` also revokes the last admin key.
 	RevokeApiKey(ctx context.Context, in *RevokeApiKeyRequest, opts ...grpc.CallOption) (*RevokeApiKeyResponse, error)
 }
 
@@ -122,8 +122,8 @@ type ApiKeyServiceServer interface {
 	// Idempotency-Key, another admin key can repeat the request; the old secret cannot.
 	RotateApiKey(context.Context, *RotateApiKeyRequest) (*RotateApiKeyResponse, error)
 	// Revokes an API key. It stops working on every server within 5 seconds. Fails with
-	// API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other usable admin
-	// key. The command `roster keys revoke` also revokes the last admin key.
+	// API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other admin key that
+	// does not expire. The command `roster keys revoke` also revokes the last admin key.
 	RevokeApiKey(context.Context, *RevokeApiKeyRequest) (*RevokeApiKeyResponse, error)
 	mustEmbedUnimplementedApiKeyServiceServer()
 }

@@ -114,8 +114,8 @@ const (
 	Error_WEBHOOK_LIMIT_REACHED Error_Reason = 28
 	// The account has no such delivery, or it is no longer retained.
 	Error_WEBHOOK_DELIVERY_NOT_FOUND Error_Reason = 29
-	// The API key is the last usable admin key of the account. Create another admin key
-	// first.
+	// The API key is the last admin key of the account that does not expire. Create another
+	// one first.
 	Error_LAST_ADMIN_KEY Error_Reason = 30
 	// The API key has expired and cannot be rotated. Create a new key.
 	Error_API_KEY_EXPIRED Error_Reason = 31

@@ -51,8 +51,8 @@ class ApiKeyServiceStub:
     """
     RevokeApiKey: _grpc.UnaryUnaryMultiCallable[_api_keys_pb2.RevokeApiKeyRequest, _api_keys_pb2.RevokeApiKeyResponse]
     """Revokes an API key. It stops working on every server within 5 seconds. Fails with
-    API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other usable admin
-    key. The command `roster keys revoke` also revokes the last admin key.
+    API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other admin key that
+    does not expire. The command `roster keys revoke` also revokes the last admin key.
     """
 
 @_typing.type_check_only
@@ -78,8 +78,8 @@ class ApiKeyServiceAsyncStub(ApiKeyServiceStub):
     """
     RevokeApiKey: _aio.UnaryUnaryMultiCallable[_api_keys_pb2.RevokeApiKeyRequest, _api_keys_pb2.RevokeApiKeyResponse]  # type: ignore[assignment]
     """Revokes an API key. It stops working on every server within 5 seconds. Fails with
-    API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other usable admin
-    key. The command `roster keys revoke` also revokes the last admin key.
+    API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other admin key that
+    does not expire. The command `roster keys revoke` also revokes the last admin key.
     """
 
 class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -126,8 +126,8 @@ class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_api_keys_pb2.RevokeApiKeyResponse, _abc.Awaitable[_api_keys_pb2.RevokeApiKeyResponse]]:
         """Revokes an API key. It stops working on every server within 5 seconds. Fails with
-        API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other usable admin
-        key. The command `roster keys revoke` also revokes the last admin key.
+        API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other admin key that
+        does not expire. The command `roster keys revoke` also revokes the last admin key.
         """
 
 def add_ApiKeyServiceServicer_to_server(servicer: ApiKeyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

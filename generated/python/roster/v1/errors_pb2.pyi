@@ -144,8 +144,8 @@ class Error(_message.Message):
         WEBHOOK_DELIVERY_NOT_FOUND: Error._Reason.ValueType  # 29
         """The account has no such delivery, or it is no longer retained."""
         LAST_ADMIN_KEY: Error._Reason.ValueType  # 30
-        """The API key is the last usable admin key of the account. Create another admin key
-        first.
+        """The API key is the last admin key of the account that does not expire. Create another
+        one first.
         """
         API_KEY_EXPIRED: Error._Reason.ValueType  # 31
         """The API key has expired and cannot be rotated. Create a new key."""
@@ -277,8 +277,8 @@ class Error(_message.Message):
     WEBHOOK_DELIVERY_NOT_FOUND: Error.Reason.ValueType  # 29
     """The account has no such delivery, or it is no longer retained."""
     LAST_ADMIN_KEY: Error.Reason.ValueType  # 30
-    """The API key is the last usable admin key of the account. Create another admin key
-    first.
+    """The API key is the last admin key of the account that does not expire. Create another
+    one first.
     """
     API_KEY_EXPIRED: Error.Reason.ValueType  # 31
     """The API key has expired and cannot be rotated. Create a new key."""

@@ -323,8 +323,8 @@ export declare const ApiKeyService: GenService<{
   },
   /**
    * Revokes an API key. It stops working on every server within 5 seconds. Fails with
-   * API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other usable admin
-   * key. The command `roster keys revoke` also revokes the last admin key.
+   * API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other admin key that
+   * does not expire. The command `roster keys revoke` also revokes the last admin key.
    *
    * @generated from rpc roster.v1.ApiKeyService.RevokeApiKey
    */

@@ -500,8 +500,8 @@ export enum Error_Reason {
   WEBHOOK_DELIVERY_NOT_FOUND = 29,
 
   /**
-   * The API key is the last usable admin key of the account. Create another admin key
-   * first.
+   * The API key is the last admin key of the account that does not expire. Create another
+   * one first.
    *
    * @generated from enum value: LAST_ADMIN_KEY = 30;
    */
