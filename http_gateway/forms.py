@@ -35,7 +35,7 @@ def is_form(request: Request, binding: Binding) -> bool:
 
 
 def response_type(request: Request) -> Metadata:
-    """Returns the metadata that calls by forms have: the media type of the response."""
+    """Returns the metadata of a call by a form: the media type of the response."""
     accepted = qualities(request.headers.get("Accept", "*/*"))
     name = next((name for name in (_HTML, "text/*", "*/*") if name in accepted), "")
     return (("accept", _HTML if accepted.get(name) else JSON),)

@@ -102,7 +102,7 @@ async def drain(
 ) -> None:
     """Waits until the client has read enough. Disconnects a client that stops reading.
 
-    First `on_stop` is called, which returns whether the client may now read again.
+    Before that, `on_stop` is called. It returns whether the client may read again now.
     """
     drained = asyncio.ensure_future(request.writer.drain())
     try:

@@ -20,7 +20,6 @@ email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 MAX_LENGTH = 254
 # Including surrounding whitespace.
 MAX_INPUT_LENGTH = 320
-MAX_LOCAL_LENGTH = 64
 
 # Possessive, because it is matched against every address. A label without two hyphens in a row is
 # no A-label (xn--), which the library checks.
@@ -32,8 +31,6 @@ _MAX_PLAIN_LENGTH = 64
 
 # The prefix of an A-label, which encodes a Unicode label (RFC 5890).
 _A_LABEL = "xn--"
-
-
 _NOT_PLAIN = re.compile(r"[^a-z0-9]+")
 # An address in other text, such as a filter, in which backslashes can precede characters. The
 # asterisk follows a prefix.
@@ -117,7 +114,7 @@ def key_prefix(text: str) -> str:
 
 
 def text_key(text: str) -> str:
-    """Returns an address, or a key, as addresses in other text are compared: not validated."""
+    """Returns the comparison key of an address in other text, which is not validated."""
     key = key_prefix(text)
     try:
         return unicode_key(key) or key
@@ -133,12 +130,12 @@ def addresses_in(text: str) -> Iterator[str]:
 
 
 def pattern_of(key: str) -> str:
-    """Returns a pattern of LIKE that matches every text in which `without_address` replaces."""
+    """Returns a pattern of LIKE for every text in which `without_address` can replace."""
     return f"%{_NOT_PLAIN.sub('%', key.partition('@')[0])}%@%"
 
 
 def without_address(text: str, address: str) -> str:
-    """Replaces the address with this key of `text_key`, and prefixes with its domain, in a text."""
+    """Replaces an address, given by `text_key`, and its prefixes with an at sign, in a text."""
 
     def replacement(found: re.Match[str]) -> str:
         for before, candidate in _candidates(found[1]):
@@ -151,9 +148,9 @@ def without_address(text: str, address: str) -> str:
 
 
 def _candidates(text: str) -> Iterator[tuple[str, str]]:
-    """Yields what can be an address in a text without whitespace, after what precedes it.
+    """Yields the possible addresses in a text without whitespace, each with the text before it.
 
-    That is a part of the address, or a name and an equals sign.
+    The text up to an equals sign can be a part of the address, or the name of a field.
     """
     for start in sorted({0, text.find("=") + 1, text.rfind("=") + 1}):
         yield text[:start], text[start:].replace("\\", "").strip("'").rstrip(".'")

@@ -1,4 +1,4 @@
-"""Parses email addresses in files, with what programs write around them."""
+"""Parses email addresses in files, without the characters that programs write around them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .emails import Email, parse_email
 from .texts import INVISIBLE
 
 _MAX_LENGTH = 1_000
-# Of wrappers around wrappers.
+# The maximum number of nested wrappers.
 _MAX_DEPTH = 8
 _EDGES = re.compile(rf"^[{INVISIBLE}]++|(?<![{INVISIBLE};,])[{INVISIBLE};,]++$")
 _QUOTES = {'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"}
@@ -17,7 +17,7 @@ _MAIL_TO = "mailto:"
 
 
 class Unwrapped(NamedTuple):
-    """A text without what surrounds an address, and the name before it in angle brackets."""
+    """An address without the characters around it, and the display name before it."""
 
     address: str
     name: str = ""
@@ -29,8 +29,11 @@ def parse_file_email(text: str) -> Email | None:
 
 
 def unwrap(text: str) -> Unwrapped:
-    """Removes blanks, invisible characters, quotation marks, `mailto:`, angle brackets with the
-    name before them, and semicolons and commas at the end."""
+    """Returns an address without its wrappers.
+
+    These are blanks, invisible characters, quotation marks, `mailto:`, angle brackets with the
+    display name before them, and semicolons and commas at the end.
+    """
     address, name = text.strip(), ""
     if len(address) > _MAX_LENGTH:
         return Unwrapped(address)

@@ -1,4 +1,4 @@
-"""Finds the columns of files that clients map to fields."""
+"""Finds the columns of files that options name."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ def mapped_columns(
         column, equals, text = entry.rpartition("=")
         if not equals or not column:
             raise invalid(path, "INVALID_FORMAT", "must be COLUMN=FIELD")
-        indexes = columns_named(cells, column)
-        if not indexes:
-            raise invalid(path, "INVALID_VALUE", f"names a column that is missing: {column}")
+        indexes = columns_named(cells, column, path)
         target = target_of(text.strip())
         if target is None:
             raise invalid(path, "INVALID_VALUE", f"names an unknown field: {text}")
@@ -42,19 +40,24 @@ def mapped_columns(
     return mapped
 
 
-def columns_named(cells: Sequence[str], column: str) -> list[int]:
-    """Returns the indexes of the columns with a name or a position; none if it is missing."""
+def columns_named(cells: Sequence[str], column: str, path: str) -> list[int]:
+    """Returns the indexes of the columns with a name or a position.
+
+    Raises ValidationError, with the path of the option, if there is none.
+    """
     key, position = column_key(column), _POSITION.fullmatch(column)
     indexes = [i for i, cell in enumerate(cells) if cell == column] or [
         i for i, cell in enumerate(cells) if column_key(cell) == key
     ]
     if not indexes and position and int(position[1]) <= len(cells):
         return [int(position[1]) - 1]
+    if not indexes:
+        raise invalid(path, "INVALID_VALUE", f"names a column that is missing: {column}")
     return indexes
 
 
 def null_keys(tokens: Sequence[str]) -> frozenset[str]:
-    """Returns the texts for which `null_key` of a cell without a value is looked up."""
+    """Returns the keys of null tokens: a cell whose `null_key` is one of them has no value."""
     return frozenset(null_key(token) for token in tokens)
 
 

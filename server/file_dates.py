@@ -34,9 +34,9 @@ _WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? )?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})(?:uary|ruary|ch|il|e|y|ust|t|tember|ober|ember)?\.?"
 _YEAR = r"(?P<year>\d{4})"
-_FORMS = [
-    re.compile(form, re.ASCII)
-    for form in (
+_FORMATS = [
+    re.compile(pattern, re.ASCII)
+    for pattern in (
         rf"{_YEAR}[-/.](?P<month>\d{{1,2}})[-/.]{_DAY}{_TIME}",
         rf"{_WEEKDAY}{_DAY}[ -]{_MONTH}[ -]{_YEAR}{_TIME}",
         rf"{_WEEKDAY}{_DAY} {_MONTH}, {_YEAR}{_TIME}",
@@ -68,7 +68,7 @@ _INVISIBLE = str.maketrans("", "", "\u200b\u200e\u200f\u2060\ufeff")
 
 
 class DateFormat(IntEnum):
-    """The order of day, month and year in numeric dates; the numbers of DateFormat.Order."""
+    """The order of day, month and year in numeric dates, with the numbers of DateFormat.Order."""
 
     MDY = 1
     DMY = 2
@@ -84,7 +84,7 @@ _HINT = (
 class UnknownDate(Exception):
     """A text that is not a date, or whose order of day and month is not known.
 
-    `hint` is what to do about it, or None for a text that can be no date.
+    `hint` is what to do about it, or None if the text cannot be a date.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -112,7 +112,7 @@ def parse_date(cell: str, order: DateFormat | None) -> datetime | None:
     Without an offset, the result has no time zone and means UTC.
     """
     text = cell.strip()
-    if text[4:5] == "-":  # the most common form
+    if text[4:5] == "-":  # the most common format
         try:
             time = datetime.fromisoformat(text)
         except ValueError:
@@ -125,14 +125,6 @@ def parse_date(cell: str, order: DateFormat | None) -> datetime | None:
         return _parse(" ".join(text.translate(_INVISIBLE).lower().split()), order)
     except (ValueError, OverflowError):  # such as the 30th of February
         raise UnknownDate(text) from None
-
-
-def means_no_date(cell: str) -> bool:
-    """Whether a text is one that programs write in place of a date."""
-    try:
-        return parse_date(cell, None) is None
-    except UnknownDate:
-        return False
 
 
 def iso_date(cell: str, order: DateFormat | None) -> str:
@@ -159,8 +151,8 @@ def _parse(text: str, order: DateFormat | None) -> datetime | None:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(milliseconds))
     if _COMPACT.fullmatch(text):
         return datetime.fromisoformat(text.upper())
-    forms = [*_FORMS, _BY_ORDER[order - 1]] if order else _FORMS
-    found = next((match for form in forms if (match := form.fullmatch(text))), None)
+    formats = [*_FORMATS, _BY_ORDER[order - 1]] if order else _FORMATS
+    found = next((match for each in formats if (match := each.fullmatch(text))), None)
     if found is None:
         raise ValueError
     parts = found.groupdict()

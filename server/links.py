@@ -4,15 +4,15 @@ A token contains only letters and digits: it is in base 64, with 00, 01 and 02 f
 
     version and key     1 byte
     encrypted           AES-SIV (RFC 5297), which is authenticated
-        purpose         1 byte; more than 2 is 2
+        purpose         1 byte: 1 is CONFIRM, 2 or more UNSUBSCRIBE
         account         16 bytes, the number of its ID
         subscriber      16 bytes
         UNSUBSCRIBE:    the email key
         CONFIRM:        expiry in milliseconds (8 bytes), status revision (8 bytes) and hash of the
                         email key (16 bytes)
 
-A link that unsubscribes works without the subscriber, by its address. One that confirms works until
-it expires, the address changes or the status changes.
+A link that unsubscribes works by its address, also if the subscriber was deleted. One that confirms
+works until it expires, or the address or the status changes.
 
 Earlier versions issued tokens with a MAC that covers the current address:
 
@@ -65,7 +65,7 @@ _MAC_LENGTH = 32
 _SIGNED_SHAPE = re.compile(
     rf"(?:u({_ID})({_ID})()|c({_ID})({_ID})([0-7][0-9A-HJKMNP-TV-Z]{{9}}))([0-9a-f]{{{_MAC_LENGTH}}})"
 )
-# What mail programs take for a part of a URL that precedes it.
+# Characters after a URL that mail programs take for a part of it.
 _ADDED = re.compile(r"(?:[.)>,\s]|%(?:2E|29|3E|2C|20|A0))+\Z", re.IGNORECASE)
 
 
@@ -142,8 +142,8 @@ class Links:
         if not self._public_url:
             raise PublicUrlNotSet
         ids = (_account_bytes(account_id), id_bytes(subscriber_id))
-        # The length depends on the encrypted bytes. For addresses of nearly the maximum length it
-        # can be too long; then the next number is tried.
+        # The length of the text depends on the encrypted bytes. If it is too long, which can happen
+        # for addresses of nearly the maximum length, the next number of the purpose is tried.
         for number in range(purpose, 256):
             data = _HEAD.pack(number, *ids) + rest
             text = _text(_VERSION_AND_KEY + self._encryption.encrypt_siv(_ENCRYPTED, data))
@@ -152,9 +152,9 @@ class Links:
         return f"{self._public_url}/{path}/{text}"
 
     def token(self, text: str) -> Token | None:
-        """Returns the content of a token, or None if the text is none.
+        """Returns the content of a token, or None if the text is not one.
 
-        Ignores characters after it that mail programs add.
+        Characters after it that mail programs add are ignored.
         """
         text = _ADDED.sub("", text)
         match = _SIGNED_SHAPE.fullmatch(text)
@@ -177,9 +177,7 @@ class Links:
         return Token(purpose, *ids, rest.decode())
 
     def is_for(self, token: Token, email_key: str) -> bool:
-        """Returns whether the token was created for the address, in constant time."""
-        if token.email_key is not None:
-            return token.email_key == email_key
+        """Returns whether a token without an email key was created for the address."""
         if token.email_hash:
             return token.email_hash == _hash(email_key)
         mac = self._encryption.digest(_SIGNED, token.signed, email_key)[:_MAC_LENGTH]

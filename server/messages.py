@@ -154,7 +154,7 @@ def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:
 
 
 def select_results(reply: Any, results: ImportSubscribersRequest.Results.ValueType) -> bool:
-    """Removes the results of rows that an import does not return. Returns whether any is left."""
+    """Removes the results that an import does not return. Returns whether any are left."""
     if results == ImportSubscribersRequest.SUMMARY:
         del reply.results[:]
     elif results == ImportSubscribersRequest.FAILED:

@@ -1,4 +1,4 @@
-"""Parses and validates timestamps. Dates in files have more forms, see `file_dates.py`."""
+"""Parses and validates timestamps. Dates in files have more formats, see `file_dates.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EPOCH_WITHOUT_ZONE = datetime(1970, 1, 1)  # noqa: DTZ001
 _MILLISECOND = timedelta(milliseconds=1)
 _DAY = 24 * 3600 * 1000
 _MAX_LENGTH = 50
-# Forms that `fromisoformat` does not accept: a space before the offset or the name of UTC, more
+# Formats that `fromisoformat` does not accept: a space before the offset or the name of UTC, more
 # than six fractional digits, and slashes after the year. Go programs write both an offset and a
 # time zone.
 _OTHER_FORM = re.compile(

@@ -8,7 +8,7 @@ MAX_EXAMPLE = 100
 
 
 class Unrecognized(NamedTuple):
-    """The number of such cells in a column, the first one, and what to do about them."""
+    """The number of unknown values in a column, the first one, and what to do about them."""
 
     rows: int
     example: str

@@ -21,7 +21,7 @@ _INTEGER_KEY = re.compile(r"-?(?:0|[1-9][0-9]*)")
 # Reads a JSON value into a repeated field or a map.
 ItemsReader = Callable[[Any, str, Violations, Any], None]
 
-# The length of the strings, and the size of the numbers, that errors of rows contain.
+# The maximum length of strings, and size of numbers, in errors of rows.
 _MAX_TEXT = 100
 _MAX_NUMBER = 1e15
 
@@ -95,8 +95,7 @@ def add_row_errors(
 ) -> None:
     """Adds an error to a row for each violation; without any, one for a row that is no object.
 
-    The text of a short value of the row is added, because the server reads dates in other forms and
-    knows more words.
+    A short value of the row is added, because the server knows more date formats and words.
     """
     errors = getattr(row, errors_field)
     for violation in violations:

@@ -124,9 +124,9 @@ def _too_deep(max_depth: int) -> RequestError:
 
 
 class InvalidRow(dict[str, Any]):
-    """The valid values of a row, and its text with replaced characters.
+    """The valid values of a row, and its strings with lone surrogates replaced.
 
-    `invalid` has the keys of the other values.
+    `invalid` are the keys of the invalid values.
     """
 
     def __init__(self, values: dict[str, Any], invalid: list[str]) -> None:
@@ -135,7 +135,7 @@ class InvalidRow(dict[str, Any]):
 
 
 def loads_rows(body: bytes, arrays: Collection[str]) -> Any:
-    """Parses a body of which these keys hold arrays of rows. Raises RequestError.
+    """Parses a body in which these keys hold arrays of rows. Raises RequestError.
 
     Rows with invalid values become InvalidRow.
     """

@@ -47,7 +47,7 @@ class FormReader(QueryReader):
             raise validation_error(violations)
 
     def values(self, text: str, name: str) -> list[str]:
-        """Returns the values of a field of a form that may be invalid."""
+        """Returns the values of a field. The form may be invalid."""
         try:
             pairs = parse_qsl(text, errors="replace", max_num_fields=MAX_PARAMETERS)
         except ValueError:

@@ -42,7 +42,7 @@ class RequestRecords:
     limits_field: FieldDescriptor | None = None
 
     def fewer_records(self, request: Any) -> list[str]:
-        """Returns the query parameters for fewer records of the response than now, if any."""
+        """Returns query parameters that return fewer records than the request, if any."""
         field = self.limits_field
         if field is None or field.enum_type is None:
             return []

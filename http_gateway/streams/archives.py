@@ -20,7 +20,7 @@ MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 MAGIC_BYTES = 4
 
 CHUNK_BYTES = 256 * 1024
-# The list of the files is read at once. An archive with one data file has a short one.
+# The list of the files is read at once. That of an archive with one data file is short.
 _MAX_LIST_BYTES = 1 << 20
 _DATA = {".csv", ".tsv", ".txt", ".json", ".ndjson", ".jsonl"}
 _ARCHIVES = {".zip", ".gz", ".tgz", ".zst", ".bz2", ".xz", ".7z", ".rar", ".tar"}
@@ -69,7 +69,7 @@ def content(file: IO[bytes]) -> Iterator[bytes]:
 
 
 class _LimitedReads:
-    """A file of which at most _MAX_LIST_BYTES are read at once, also if an archive says so."""
+    """A file of which at most _MAX_LIST_BYTES are read at once, even if its list is longer."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

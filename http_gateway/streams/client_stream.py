@@ -4,8 +4,8 @@ The body can have any size. Records are sent to the server when they have arrive
 read only as fast as the server requests messages. The request fails if no data arrives for
 `stream_idle_seconds`. A ZIP archive is unpacked when its end has arrived.
 
-A client that does not read the response cannot be sent the responses to more messages. These end,
-and the rest of the body is discarded, because browsers read no response before their upload ends.
+If a client does not read the response, no more messages are sent to the server, and the rest of the
+body is discarded, because browsers read no response before their upload ends.
 
 An error in the body ends the messages. If the response is a stream, the server first responds to
 the messages before the error, which is then the last record. If there is only one response, the
@@ -96,7 +96,7 @@ class RequestMessages:
         self._fields = fields
         self._has_one_response = binding.response_records is None
         self._reading: asyncio.Task[Any] | None = None
-        # Creates the error that replaces the data that is not read yet, if any.
+        # Creates the error that ends the messages; None while the body is read.
         self._stopped: Callable[[], RequestError] | None = None
         self.error: RequestError | None = None
 

@@ -38,8 +38,8 @@ _QUOTED_CELL = re.compile(rb'"(?:[^"]++|"")*+"?')
 _LINE_BREAK = re.compile(rb"\r\n?|\n")
 _BLANKS = (b' "', b'" ', b'\t"', b'"\t')
 _REPLACEMENT = "\ufffd".encode()
-# The number of bytes that are read again after malformed lines, for each byte of the body and at
-# once. After them, every line is a record, so that a body of malformed lines takes linear time.
+# The maximum number of bytes that are read again after malformed lines, for each byte of the body
+# and at once. Beyond it, every line is a record, so that malformed lines take linear time.
 _REREADS = 4
 _MAX_REREADS = 8 * MAX_RECORD_BYTES
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from ..request_errors import RequestError, single_violation
 from .records import BOM, MAX_RECORD_BYTES, LineSplitter, Record
 
-# Whitespace at the start of a body up to this size does not hide a bracket.
+# An array can start after less whitespace than this.
 _MAX_BLANKS = 1024
-# The rest of a string, and the structure of an array. The group is empty if the string goes on
-# after the data. The possessive quantifiers avoid backtracking.
+# The rest of a string, and the tokens of an array. The group is empty if the string continues after
+# the data. The possessive quantifiers avoid backtracking.
 _STRING = rb'(?:[^"\\]++|\\.)*+("?)'
 _REST_OF_STRING = re.compile(_STRING, re.DOTALL)
 # Objects and arrays that hold no others are one token, because nearly all items are such objects.
@@ -22,8 +22,6 @@ _FLAT = rb'[\[{](?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+[\]}]'
 _TOKEN = re.compile(rb'%b()|"%b|[\[\]{},]' % (_FLAT, _STRING), re.DOTALL)
 # After this number of tokens the caller can yield to the event loop.
 _TOKENS_AT_ONCE = 64
-
-
 _ACCEPTED = "one JSON object per line, or one JSON array of objects that is not in an object"
 
 

@@ -19,7 +19,7 @@ BOM = b"\xef\xbb\xbf"
 class Record(NamedTuple):
     """The bytes of a record, and the number of its last line in the body, from 1.
 
-    The line of an item of a JSON array is its position.
+    The number of an item of a JSON array is its position.
     """
 
     line: int

@@ -1,8 +1,7 @@
 """Unpacks a body that is a ZIP archive.
 
-The list of the files in an archive is at its end, so the body is stored in a temporary file. It
-has no name, and its space is free as soon as the call ends. Its size and the number of archives
-at once are limited.
+The list of the files in an archive is at its end, so the body is stored in a temporary file without
+a name until the call ends. Its size and the number of archives at once are limited.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Unpacking:
         self._start = b""
 
     async def is_archive(self) -> bool:
-        """Reads as much of the body as shows whether it is an archive. Must be called once."""
+        """Reads the first bytes and returns whether the body is an archive. Must be called once."""
         while may_be_archive(self._start) and (data := await anext(self._body, b"")):
             self._start += data
         return is_archive(self._start)

@@ -18,7 +18,7 @@ from .service_client import ServiceClient
 from .suppressions_client import add as add_all
 from .suppressions_client import export_list, import_list
 from .transfer.files import FileFormat, export_format
-from .transfer.import_options import DateFormatOption, NullTokens, set_options
+from .transfer.import_options import DateFormatOption, NullTokens, given_options
 from .transfer.import_source import Source
 from .transfer.import_summary import summary_lines
 
@@ -105,7 +105,7 @@ def import_(
     service cannot be reached, 7 if it rejects the request, 8 if the import
     is incomplete, and 130 if the command was interrupted.
     """
-    query = set_options(
+    query = given_options(
         reason=reason.value,
         charset=charset,
         columnMap=column_map or [],

@@ -5,9 +5,9 @@ crash both exist or neither. A repeated request with the key returns the stored 
 has no effect. A failed request stores nothing and can be repeated.
 
 Responses are encrypted: the response to CreateApiKey contains the key itself, which is not
-stored anywhere else. Digests of the persons that a request or its response names are stored with
-it, so that it can be removed when one of them is erased. Its key then stays in use for the rest of
-the 24 hours: a repeated request must not create the person again.
+stored anywhere else. A response is stored with digests of the persons that it or its request names,
+and is removed when one of them is erased. Its key then stays in use for the rest of the 24 hours: a
+repeated request must not create the person again.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from ..storage.transaction import Transaction
 from . import store
 
 _PURPOSE = "kept answer"
-_PERSON = "person of a kept answer"
+_PERSON = "person of a stored response"
 # Characters of the digest of a person.
 _DIGEST_LENGTH = 24
-# Longer than a search for responses takes, and than clocks of processes differ.
+# More than the duration of a search for responses, and than the difference of two clocks.
 _RECENT_MILLISECONDS = 10 * 60 * 1000
-# Persons of a response, of which a response to a bulk has up to 200, and one to suppressions
-# 1,000. A response with more is removed with every person.
+# A response that names more persons is removed with every person. A bulk names up to 200, and
+# AddSuppressions up to 1,000.
 _MAX_PERSONS = 2_000
 
 
@@ -49,7 +49,7 @@ _MAX_PERSONS = 2_000
 class Request:
     """A request with an idempotency key. `read` parses a serialized response.
 
-    `message` is None if the request does not link its response to the persons that it names.
+    `message` is the request, which can name persons; None if its response is never erased.
     """
 
     account_id: str
@@ -146,9 +146,9 @@ class IdempotentDatabase:
     def responses_naming(
         self, account_id: str, names: Iterable[str], tx: Transaction, since: int = 0
     ) -> set[str]:
-        """Returns the keys of the responses that can name a person, given by ID and addresses.
+        """Returns the keys of the responses since a time that can name a person.
 
-        The addresses are given by `text_key`; `since` is the time of the first response.
+        `names` are the ID and the addresses, by `text_key`.
         """
         persons = [self._person(account_id, name) for name in names]
         return {key for each in persons for key in store.keys_naming(account_id, each, since, tx)}

@@ -162,7 +162,7 @@ def put(
 
 
 def keys_naming(account_id: str, person: str, since: int, tx: Transaction) -> list[str]:
-    """Returns the keys of the responses that name, or can name, a person, given by a digest."""
+    """Returns the keys of the responses that can name a person, given by a digest."""
     values = {"pattern": f"%{person}%", "since": since}
     return [key for (key,) in tx.all(_KEYS_NAMING, account_id=account_id, **values)]
 

@@ -70,7 +70,7 @@ class BatchRequest(NamedTuple):
 def stored_request(stored: Any) -> BatchRequest:
     """Returns a request from its stored JSON, which is a list in operations of earlier versions."""
     if isinstance(stored, dict):
-        # Without what a later version adds.
+        # Without members that a later version adds.
         return BatchRequest(
             **{name: stored[name] for name in BatchRequest._fields if name in stored}
         )

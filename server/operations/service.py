@@ -86,7 +86,7 @@ class OperationService(OperationServiceServicer):
                 _check_values(value, custom_field_types(account, tx))
             row = store.create(account, batch, ids, total, tx)
             if texts and not request.dry_run and name_revision(account, tx) != names:
-                # The filter could match others than those that were counted.
+                # The filter could match other subscribers than those that were counted.
                 row = store.end(account, row, State.FAILED, tx)
             return pb.BatchChangeSubscribersResponse(operation=_operation(row))
 

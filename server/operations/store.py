@@ -21,7 +21,6 @@ from .models import Operation
 from .rules import MAX_RUNNING, BatchRequest, State, stored_request
 
 RETENTION = 30 * 24 * 3600 * 1000
-PURGE_BATCH = 1_000
 
 
 class OperationRow(NamedTuple):
@@ -79,14 +78,9 @@ class OperationRow(NamedTuple):
             "rate": self.rate,
             "createdAt": iso8601(self.created_at),
         }
-        return (
-            operation
-            if self.ended_at is None
-            else {
-                **operation,
-                "endedAt": iso8601(self.ended_at),
-            }
-        )
+        if self.ended_at is not None:
+            operation["endedAt"] = iso8601(self.ended_at)
+        return operation
 
 
 _COLUMNS = tuple(getattr(Operation, name) for name in OperationRow._fields)

@@ -1,10 +1,10 @@
 """Keeps the filters of running operations valid when tags, custom fields or segments change.
 
 A filter such as `NOT tags:"customer"` would match other subscribers after the tag was renamed or
-deleted. An operation follows the new name of a tag that its filter names. It ends if the tag, field
-or segment is deleted, or if a tag comes under a name or prefix of the filter, or no longer is.
+deleted. A filter gets the new name of a tag that it names. The operation ends if the tag, field or
+segment is deleted, or if a renamed tag newly matches the filter or no longer matches its prefix.
 
-An operation that is being created is not stored yet. Each of these changes therefore counts in the
+An operation that is being created is not stored yet. Each of these changes therefore increments the
 name revision of the account, which is compared when the operation is stored.
 """
 
@@ -91,7 +91,7 @@ class OperationFilters:
         )
 
     def change_segment(self, account_id: str, tx: Transaction) -> None:
-        """Notes that the filter of a segment changed. Running operations keep the filter."""
+        """Counts a change of the filter of a segment. Running operations keep the filter."""
         tx.run(_COUNT_CHANGE, account_id=account_id, revision=1)
 
     def release_segment(self, account_id: str, segment_id: str, tx: Transaction) -> None:

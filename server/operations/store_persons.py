@@ -27,7 +27,7 @@ _WITH_ADDRESS = Statement(
 def remove_from_operations(account_id: str, addresses: Collection[str], tx: Transaction) -> None:
     """Removes addresses, given by `text_key`, from the requests of all operations.
 
-    A running operation that contains one ends, because its filter would match others.
+    A running operation that contains one ends, because its filter would match other subscribers.
     """
     for address in addresses:
         pattern = pattern_of(address)

@@ -45,8 +45,8 @@ from .store import OperationRow
 # Milliseconds after which another process continues an operation. If the clock of its process is
 # ahead by more, the operation is continued at once; steps can be repeated.
 LEASE = 5_000
-# Those of IDs that were stored when an operation started. A process of an earlier version stores no
-# revision of the insertion.
+# Selects the IDs that were stored when an operation started. Processes of an earlier version store
+# no revision of the insertion.
 _STORED_AT_START = Statement(
     lambda dialect: Subscriber.select(Subscriber.id).where(
         IN_ACCOUNT

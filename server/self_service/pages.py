@@ -1,4 +1,4 @@
-"""Renders the pages that links open and that forms get.
+"""Renders the pages that links open and that are the responses to forms.
 
 A page needs no script and loads nothing: its style and the logo are part of it, and its
 Content-Security-Policy allows nothing else.
@@ -53,7 +53,7 @@ class View(StrEnum):
 
 
 class Content(NamedTuple):
-    """What a page shows: the address of a person, and the design of the sender's pages.
+    """The content of a page: the address of a person, and the design of the sender's pages.
 
     Pages of links show a masked address, because a link can be forwarded.
     """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..accounts.store import find_account
 from ..emails import Email, comparison_key
-from ..errors import LinkNotFound, SubscriberNotFound, SuppressionNotFound
+from ..errors import LinkNotFound, SuppressionNotFound
 from ..links import CONFIRM_TIME, UNDO_TIME, Links, Purpose, Token
 from ..storage.transaction import Transaction
 from ..subscribers.fields import Status, SubscriberRow
@@ -14,7 +14,7 @@ from ..subscribers.history import Actor, EntryType, Source
 from ..subscribers.rules import DECIDED, NO_CONSENT_RECORD, STATUS_OF_REASON, ConsentRecord
 from ..subscribers.store_changes import change_status
 from ..subscribers.store_history import earlier_addresses, last_change
-from ..subscribers.store_reading import Reference, find
+from ..subscribers.store_reading import find_or_none
 from ..suppressions.rules import NewSuppression, Reason
 from ..suppressions.store import Suppressions
 
@@ -32,7 +32,7 @@ class Undo(NamedTuple):
 class FoundLink(NamedTuple):
     """A link that works, and the address that it was created for.
 
-    `subscriber` is None if there is none with the address anymore; the status then follows from the
+    `subscriber` is None if no subscriber has the address anymore. `status` then follows from the
     suppression of the address. `undo` is None if there is nothing to undo.
     """
 
@@ -62,9 +62,9 @@ class LinkStore:
         """
         token = token or _NO_TOKEN
         account_id, id_ = token.account_id, token.subscriber_id
-        row = _find(account_id, id_, tx)
+        row = find_or_none(account_id, id_, tx)
         if token.email_key is not None:
-            row = row or _find(account_id, Email(token.email_key, token.email_key), tx)
+            row = row or find_or_none(account_id, Email(token.email_key, token.email_key), tx)
             return self._found(token, token.email_key, row, tx)
         if row and self._links.is_for(token, row.email_key) and not _has_ended(token, row, tx):
             return self._found(token, row.email_key, row, tx)
@@ -158,13 +158,6 @@ class LinkStore:
         before = Status[last.changes["from"]]
         can_return = before in (Status.UNCONFIRMED, Status.CONFIRMED)
         return Undo(before, changed_at + UNDO_TIME) if can_return else None
-
-
-def _find(account_id: str, reference: Reference, tx: Transaction) -> SubscriberRow | None:
-    try:
-        return find(account_id, reference, tx)
-    except SubscriberNotFound:
-        return None
 
 
 def _has_ended(token: Token, row: SubscriberRow, tx: Transaction) -> bool:

@@ -9,7 +9,7 @@ from peewee import SQL, Expression, Node
 from ..custom_fields import store as custom_fields
 from ..custom_fields.rules import typed_value
 from ..emails import Email
-from ..errors import Detail, SubscriberNotFound, ValidationError
+from ..errors import Detail, ValidationError
 from ..events.rules import EventType, Resource, created
 from ..events.store import record
 from ..events.store_subscriber import has_recent_event
@@ -22,7 +22,7 @@ from ..subscribers.linked import LinkedSubscriber, urls_of
 from ..subscribers.models import Subscriber
 from ..subscribers.rules import CONFIRMABLE, NewSubscriber
 from ..subscribers.store import SubscriberStore
-from ..subscribers.store_reading import IN_ACCOUNT, Reference, find, ids_by_address
+from ..subscribers.store_reading import IN_ACCOUNT, find_or_none, ids_by_address
 from ..suppressions.store import Suppressions
 from ..tags import store as tags
 from .rules import GMAIL_DOMAINS, gmail_user
@@ -31,8 +31,6 @@ from .rules import GMAIL_DOMAINS, gmail_user
 # that a form cannot be used to send someone many mails.
 REPEAT_TIME = 10 * 60 * 1000
 _EVENT_TYPES = (EventType.SUBSCRIBER_CREATED, EventType.SUBSCRIBER_SIGNUP_REPEATED)
-
-
 # The maximum number of spellings of an address that are read.
 _MAX_SPELLINGS = 100
 _GMAIL = SQL(str(GMAIL_DOMAINS))
@@ -100,7 +98,7 @@ class SignupStore:
         """
         user = gmail_user(new.email.key)
         ids = _ids_of_mailbox(account_id, new.email, user, tx)
-        existing = _find(account_id, ids[0] if ids else new.email, tx)
+        existing = find_or_none(account_id, ids[0] if ids else new.email, tx)
         keys = {new.email.key, existing.email_key if existing else new.email.key}
         if user is not None:
             keys.add(f"{user}@{GMAIL_DOMAINS[0]}")
@@ -129,13 +127,6 @@ def _ids_of_mailbox(
     if user is not None:
         ids += [id_ for (id_,) in tx.all(_SPELLINGS, account_id=account_id, user=user)]
     return list(dict.fromkeys(ids))
-
-
-def _find(account_id: str, reference: Reference, tx: Transaction) -> SubscriberRow | None:
-    try:
-        return find(account_id, reference, tx)
-    except SubscriberNotFound:
-        return None
 
 
 def _check_tags(

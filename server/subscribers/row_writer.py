@@ -93,8 +93,8 @@ class RowWriter:
     ) -> None:
         self._account_id = account_id
         self._by = by
-        # The revision from which a subscriber may have been created by this import. An
-        # interrupted import may have created any.
+        # Subscribers with an older revision were not created by this import. A resumed import may
+        # have created any.
         self._since = 0 if is_resumed else None
         self._on_conflict = on_conflict
         self._store = store
@@ -161,7 +161,7 @@ class RowWriter:
             results |= dict.fromkeys(conflicts, CONFLICT)
         if self._on_conflict is OnConflict.FAIL:
             conflicts = [number for number in conflicts if rows[number].is_opt_out]
-            return results | self._tightened(rows, conflicts, tx)
+            return results | self._apply_opt_outs(rows, conflicts, tx)
         # A suppressed address can have a subscriber, who opted out.
         conflicts += [
             number for number, error in row_errors.items() if error.failure is Failure.SUPPRESSED
@@ -180,13 +180,13 @@ class RowWriter:
                 results[number] = Result(Outcome.SKIPPED, subscriber_id)
         if self._on_conflict is OnConflict.SKIP:
             opt_outs = [number for number in conflicts if rows[number].is_opt_out]
-            results |= self._tightened(rows, opt_outs, tx)
+            results |= self._apply_opt_outs(rows, opt_outs, tx)
         return results
 
-    def _tightened(
+    def _apply_opt_outs(
         self, rows: Mapping[int, NewSubscriber], conflicts: Sequence[int], tx: Transaction
     ) -> dict[int, Result]:
-        """Applies opt-outs to subscribers that other rows of this import created.
+        """Applies opt-outs to subscribers that earlier rows of this import may have created.
 
         Returns the results of the rows that changed a status.
         """
@@ -201,12 +201,12 @@ class RowWriter:
                 continue
             before = find(self._account_id, subscriber_id, tx)
             is_of_import = before.revision >= (self._since or 0)
-            if is_of_import and self._takes_status(before, new, tx):
+            if is_of_import and self._make_stricter(before, new, tx):
                 results[number] = Result(Outcome.UPDATED, before.id)
         return results
 
-    def _takes_status(self, before: SubscriberRow, new: NewSubscriber, tx: Transaction) -> bool:
-        """Changes the status of a subscriber to that of a row if it is stricter."""
+    def _make_stricter(self, before: SubscriberRow, new: NewSubscriber, tx: Transaction) -> bool:
+        """Changes the status to that of a row if it is stricter. Returns whether it did."""
         if not rules.is_stricter(new.status, Status(before.status)):
             return False
         change_status(
@@ -244,5 +244,5 @@ class RowWriter:
         self._store.change(self._account_id, before, changes, tx, self._by)
         kept = False
         if new.has_status and new.status != before.status:
-            kept = not self._takes_status(before, new, tx)
+            kept = not self._make_stricter(before, new, tx)
         return Result(Outcome.UPDATED, subscriber_id, status_kept=kept, dropped=dropped)

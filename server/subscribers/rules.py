@@ -178,8 +178,8 @@ def check_transition(
 ) -> None:
     """Raises InvalidStatusTransition if the transition is not allowed.
 
-    `after_bounce` is whether the person opted out when the status was BOUNCED. A program that only
-    knows of the bounce, and resets it, must not end the opt-out.
+    `after_bounce` is whether the person opted out when the status was BOUNCED. A program that
+    resets bounces must not end the opt-out.
     """
     if after is before or is_stricter(after, before):
         return
@@ -348,8 +348,7 @@ def validate_row(
     """Returns the subscriber of a row, or its first error.
 
     `status` and `consent_record` are those that the row of an import states, and `parse` parses its
-    address. An opt-out is not lost to another field: the fields of such a row that cannot be stored
-    are dropped.
+    address. The fields of an opt-out that cannot be stored are dropped, so that it is still stored.
     """
     # None if the row fails with its first error.
     dropped: list[str] | None = [] if status in OPTED_OUT else None

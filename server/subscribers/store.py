@@ -199,7 +199,8 @@ class SubscriberStore:
         DUPLICATE_IN_REQUEST. A rejected row does not claim its address.
 
         Runs at most twelve statements for any number of rows, one more on SQLite if some of them
-        exist, a few more if a counter bucket is full, and those that record events.
+        exist, a few more if a counter bucket is full or opt-outs have suppressed addresses, and
+        those that record events.
         """
         row_errors, reduced = self._invalid_rows(account_id, rows, tx)
         if reduced:

@@ -202,7 +202,7 @@ def earlier_addresses(account_id: str, subscriber_id: str, tx: Transaction) -> l
 
 
 def person_of(account_id: str, reference: Reference, tx: Transaction) -> Person:
-    """Returns what names a subscriber. Raises SubscriberNotFound."""
+    """Returns the ID and the addresses of a subscriber. Raises SubscriberNotFound."""
     row = find(account_id, reference, tx)
     addresses = {row.email, *earlier_addresses(account_id, row.id, tx)}
     return Person(row.id, {text_key(address) for address in addresses})

@@ -156,6 +156,14 @@ def find_each(
     return found
 
 
+def find_or_none(account_id: str, reference: Reference, tx: Transaction) -> SubscriberRow | None:
+    """Returns a subscriber, or None if there is none."""
+    try:
+        return find(account_id, reference, tx)
+    except SubscriberNotFound:
+        return None
+
+
 def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) -> dict[str, str]:
     """Returns the IDs of the subscribers with these addresses, by email key."""
     return dict(tx.all(_BY_ADDRESS, account_id=account_id, email_keys=list(email_keys)))

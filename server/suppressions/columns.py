@@ -19,33 +19,25 @@ HEADER = ("emailHash", REASON, CREATED_AT)
 # The columns of common services, by `column_key`: Amazon SES, Brevo, Mailchimp, Mailgun, Postmark
 # and SendGrid.
 _COLUMNS = {
-    **dict.fromkeys(("email", "emailaddress", "address", "recipient"), EMAIL),
-    **dict.fromkeys(("reason", "suppressionreason", "reason.code"), REASON),
-    **dict.fromkeys(
-        (
-            *("createdat", "created", "date", "lastupdatetime", "blockedat"),
-            *("unsubtime", "cleantime"),
-        ),
-        CREATED_AT,
-    ),
+    name: field
+    for field, names in {
+        EMAIL: "email emailaddress address recipient",
+        REASON: "reason suppressionreason reason.code",
+        CREATED_AT: "createdat created date lastupdatetime blockedat unsubtime cleantime",
+    }.items()
+    for name in names.split()
 }
 _REASONS = {
-    **dict.fromkeys(
-        (
-            *("unsubscribed", "unsubscribe", "optout", "optedout"),
-            *("unsubscribedviama", "unsubscribedviaemail", "unsubscribedviaapi"),
-        ),
-        Reason.UNSUBSCRIBED,
-    ),
-    **dict.fromkeys(("bounced", "bounce", "hardbounce", "cleaned"), Reason.BOUNCED),
-    **dict.fromkeys(
-        (
-            *("complained", "complaint", "spamcomplaint", "spamreport", "spam", "abuse"),
-            "contactflaggedasspam",
-        ),
-        Reason.COMPLAINED,
-    ),
-    **dict.fromkeys(("manual", "manualsuppression", "blocked", "adminblocked"), Reason.MANUAL),
+    word: reason
+    for reason, words in {
+        Reason.UNSUBSCRIBED: "unsubscribed unsubscribe optout optedout unsubscribedviama"
+        " unsubscribedviaemail unsubscribedviaapi",
+        Reason.BOUNCED: "bounced bounce hardbounce cleaned",
+        Reason.COMPLAINED: "complained complaint spamcomplaint spamreport spam abuse"
+        " contactflaggedasspam",
+        Reason.MANUAL: "manual manualsuppression blocked adminblocked",
+    }.items()
+    for word in words.split()
 }
 
 
@@ -61,8 +53,7 @@ class Columns:
     """The columns of a file. Of several columns for one field, the first one counts.
 
     A file without a header has the address in the first column, unless the map names another
-    position. An unknown reason or time is collected and ignored, so that the address is suppressed
-    nevertheless.
+    position. An unknown reason or time is reported and ignored: the address is still suppressed.
     """
 
     def __init__(self, first_line: Sequence[str], options: CellOptions) -> None:
@@ -94,7 +85,6 @@ class Columns:
         return EMAIL in self._positions
 
     def row(self, line: int, cells: Sequence[str], now: int) -> Row:
-        row = Row(line, self._cell(EMAIL, cells))
         text = self._cell(REASON, cells)
         reason = _REASONS.get(column_key(text))
         if text and reason is None:
@@ -105,7 +95,7 @@ class Columns:
                 time = parse_time(text, self._options.date_format, now)
             except UnknownDate as error:
                 self._reject(CREATED_AT, text, error.hint)
-        return row._replace(reason=reason, created_at=time)
+        return Row(line, self._cell(EMAIL, cells), reason, time)
 
     def _cell(self, field: str, cells: Sequence[str]) -> str:
         position = self._positions.get(field, len(cells))

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from typing import NamedTuple
 
-from google.protobuf.timestamp_pb2 import Timestamp
 from roster.v1 import suppressions_pb2 as pb
 from roster.v1.http_pb2 import CsvLine
 from roster.v1.subscribers_pb2 import BulkFailure, ImportSubscribersRequest
@@ -141,7 +140,7 @@ class SuppressionImport:
             yield self._row(message, now)
 
     def _row(self, message: pb.ImportSuppression, now: int) -> Row:
-        """Returns a row. A fault is the first field that cannot be read."""
+        """Returns a row. Its fault is the first field by name that cannot be read."""
         reason = created_at = None
         faults = []
         for fault in message.faults:
@@ -159,8 +158,8 @@ class SuppressionImport:
             except ValueError:
                 faults.append(REASON)
         if message.HasField("created_at"):
-            created_at = _valid_time(message.created_at, now)
-            if created_at is None:
+            created_at = milliseconds(message.created_at)
+            if not is_valid_time(created_at, now):
                 faults.append(CREATED_AT)
         return Row(self._last_line, message.email, reason, created_at, min(faults, default=None))
 
@@ -192,11 +191,6 @@ class SuppressionImport:
                 self._summary.existing += 1
             reply.results[index].outcome = outcome
         return reply
-
-
-def _valid_time(value: Timestamp, now: int) -> int | None:
-    time = milliseconds(value)
-    return time if is_valid_time(time, now) else None
 
 
 def _fail(result: pb.ImportSuppressionResult, row: Row) -> None:

@@ -18,7 +18,7 @@ from .messages import attempt, delivery, event
 
 
 class PersonalData:
-    """The events about subscribers, with their deliveries, and what names them elsewhere."""
+    """The events and deliveries about persons, and operations and responses that name them."""
 
     def __init__(self, database: IdempotentDatabase) -> None:
         self._database = database

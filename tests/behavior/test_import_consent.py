@@ -76,6 +76,14 @@ def test_flags_of_another_service_are_mapped(account: Account) -> None:
     }
 
 
+def test_flag_that_is_a_null_token_does_not_confirm(account: Account) -> None:
+    table = "EMAIL,BLOCKLISTED\na@b.io,NULL\nc@d.io,no\n"
+
+    statuses = imported_statuses(account, table, nullTokens=["NULL"])
+
+    assert statuses == {"a@b.io": "UNCONFIRMED", "c@d.io": "CONFIRMED"}
+
+
 def test_status_words_are_known_or_mapped(account: Account) -> None:
     table = (
         "email,status\na@b.io,Subscribed\nb@b.io,cleaned\nc@b.io,Inactive\nd@b.io,gone\n"

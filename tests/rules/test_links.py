@@ -46,9 +46,8 @@ def test_a_token_contains_what_it_was_created_with(
     assert unsubscribe_url.startswith("https://news.example.com/mail/u/")
     unsubscribe = LINKS.token(token_of(unsubscribe_url))
     assert unsubscribe == (Purpose.UNSUBSCRIBE, *of_subscriber, None, None, b"", "", "")
-    for token in (confirm, unsubscribe):
-        assert LINKS.is_for(token, email)
-        assert not LINKS.is_for(token, f"x{email}")
+    assert LINKS.is_for(confirm, email)
+    assert not LINKS.is_for(confirm, f"x{email}")
 
 
 @given(ids, ids, st.emails(), st.none() | numbers)

@@ -45,8 +45,8 @@ def format_by_suffix(name: str) -> FileFormat | None:
 def export_format(file: str, *, compressed: bool) -> FileFormat:
     """Returns the format of an export to a file: NDJSON if its name has no suffix.
 
-    `compressed` is whether the export can be compressed. Raises CommandError for a suffix of
-    another format.
+    `compressed` is whether suffixes of compression are accepted. Raises CommandError for other
+    suffixes.
     """
     name = file.lower()
     for each in COMPRESSED_SUFFIXES if compressed else ():

@@ -17,7 +17,7 @@ from ..service_client import ServiceClient
 from .files import FileFormat
 from .import_counts import OnConflict
 from .import_failures import Failures
-from .import_options import DateFormatOption, NullTokens, set_options
+from .import_options import DateFormatOption, NullTokens, given_options
 from .import_run import ImportOptions, ImportRun
 from .import_source import Source
 from .import_summary import Preset, UnknownColumns, summary_lines
@@ -156,7 +156,7 @@ def import_(
             failures=Failures(failures) if failures else None,
             resume=not no_resume,
             is_dry_run=dry_run,
-            query=set_options(
+            query=given_options(
                 preset=preset.upper() if preset else "",
                 columnMap=column_map or [],
                 statusMap=status_map or [],

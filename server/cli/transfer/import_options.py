@@ -34,6 +34,6 @@ NullTokens = Annotated[
 ]
 
 
-def set_options(**options: str | list[str]) -> dict[str, str | list[str]]:
+def given_options(**options: str | list[str]) -> dict[str, str | list[str]]:
     """Returns the options for the service that are set."""
     return {name: value for name, value in options.items() if value}

@@ -280,7 +280,7 @@ def _check_is_text(comparison: Comparison) -> None:
 
 
 def _name(comparison: Comparison) -> str:
-    """Returns the name of a field for a message, which must not become longer than details can."""
+    """Returns the name of a field for a message, unless it would make the message too long."""
     return comparison.field if len(comparison.field) <= _MAX_NAME else "the field"
 
 

@@ -50,7 +50,7 @@ class FilterExpressions:
         return self._segments.filter_of(account_id, checked_id(segment, SegmentNotFound), tx)
 
     async def expression(self, texts: Sequence[str], segment: str) -> FilterExpression:
-        """Returns the conditions of filters that must all match; the last is of a segment, if any.
+        """Returns the conditions of filters that must all match; the last is that of the segment.
 
         Raises ValidationError for `filter`, or for `segment` if its filter is no longer valid.
         """

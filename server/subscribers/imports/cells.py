@@ -32,12 +32,11 @@ _FLAG_WORDS = {
 }
 _FLAGS = BOOLEANS | {word: flag for flag, words in _FLAG_WORDS.items() for word in words.split()}
 _MAILABLE = (Status.CONFIRMED, Status.UNCONFIRMED)
-# The words of a list, such as HARD_BOUNCE.
+# The words of a list of reasons, such as HARD_BOUNCE.
 _REASONS = re.compile(r"[\w ]+")
-# Cells of the column of an opt-out date that state no opt-out, by column key.
-_NO_DATES = frozenset(
-    ("0", "false", "no", "never", "none", "null", "nil", "n/a", "na", "nan", "", "\\n", "undefined")
-)
+# Cells in place of the date of an opt-out that state none, by column key, in addition to those that
+# `parse_date` knows.
+_NO_DATES = frozenset(("", "false", "no", "never", "none", "nil", "n/a", "na", "nan", "undefined"))
 REVERSED_NAME = "lastName+firstName"
 # Targets of columnMap for flags of other services.
 OPTED_IN, OPTED_OUT_FLAG = "optedIn", "optedOut"
@@ -93,7 +92,7 @@ def parse_status(words: Mapping[str, Status], row: CsvRow, cell: str) -> None:
 
 
 def parse_opted_in(row: CsvRow, cell: str) -> None:
-    flag = _flag(cell)
+    flag = flag_of(cell)
     if flag is None:
         raise CellError
     if flag:
@@ -103,28 +102,18 @@ def parse_opted_in(row: CsvRow, cell: str) -> None:
 
 
 def parse_opted_out(row: CsvRow, cell: str) -> None:
-    """Parses a flag, or the reasons of an opt-out. Any text but a word for no is one."""
+    """Parses a flag, or the reasons of an opt-out. Any text except a negative word is one."""
     key = column_key(cell)
     if key in ("allow", "allowed") or COMMON_WORDS.get(key) in _MAILABLE:
         return
     words = [OPT_OUT_WORDS.get(column_key(word)) for word in _REASONS.findall(cell)]
     status = reduce(strictest, words, None)
-    if status is not None or _flag(cell) is not False:
+    if status is not None or flag_of(cell) is not False:
         row.opt_out = strictest(row.opt_out, status or Status.UNSUBSCRIBED)
 
 
-def is_mark(cell: str) -> bool:
-    """Whether a cell has a value, and not a word for no."""
-    return not cell.isspace() and cell != "" and _flag(cell) is not False
-
-
-def is_clear_flag(cell: str) -> bool:
-    """Whether a cell is a flag, and not another text."""
-    return _flag(cell) is not None
-
-
-def _flag(cell: str) -> bool | None:
-    """Returns the value of a flag, or None if it is not known. A date means true.
+def flag_of(cell: str) -> bool | None:
+    """Returns the value of a flag, or None if the text is not one. A date means true.
 
     A list of channels is true if it contains mail.
     """
@@ -182,7 +171,7 @@ def parse_time_cell(
 
 
 def parse_opt_out_time(now: int, date_format: DateFormat | None, row: CsvRow, cell: str) -> None:
-    """Parses the time of an opt-out. Any text but a word for none states an opt-out.
+    """Parses the time of an opt-out. Any text states an opt-out, unless it means no date.
 
     The latest time of several columns counts.
     """

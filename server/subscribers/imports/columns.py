@@ -7,12 +7,13 @@ a label.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from ...custom_fields.store import ColumnField
-from ...errors import Detail, ValidationError, invalid
+from ...errors import Detail, ValidationError
 from ...file_columns import column_name, columns_named, mapped_columns
 from ...file_dates import DateFormat
 from ...texts import column_key
@@ -24,7 +25,7 @@ from .presets import Preset, detect
 # The maximum length of the list of unknown columns in an error. The size of gRPC metadata is
 # limited.
 MAX_LISTED = 2_000
-# The bound of the label of a new custom field.
+# The maximum length of the label of a new custom field.
 MAX_LABEL_LENGTH = 80
 # Fields that clients do not set are ignored, so that an export can be imported.
 _READ_ONLY = ("id", "updatedAt", "confirmUrl", "unsubscribeUrl")
@@ -43,21 +44,19 @@ _FULL_NAMES = {
 # Fields that several columns can set.
 _COMBINED = ("tags", OPTED_IN, OPTED_OUT_FLAG)
 _FLAGS = {column_key(name): name for name in (OPTED_IN, OPTED_OUT_FLAG)}
-# Fields that keep what a column states about consent.
+# Fields that store consent.
 _CONSENT = frozenset(
     {"status", OPTED_IN, OPTED_OUT_FLAG, "createdAt", "statusChangedAt", "confirmedAt"}
     | {"unsubscribedAt", "consentSource", "consentIp", "consentAt"}
 )
 # The last columns of a file of failed rows, which are ignored, so that it can be imported.
 _FAILURE = ["line", "reason", "field"]
-# Before the label of a new custom field as a target of columnMap.
+# The prefix of a target of columnMap that is the label of a new custom field.
 _NEW = "new:"
 _DUPLICATE = (
     "sets the same field as another column; map it by position, such as columnMap=#{0}=FIELD, or"
     " ignore it with columnMap=#{0}="
 )
-
-
 _CONSENT_TEXT = (
     "looks like consent; map it to status, optedIn or optedOut with columnMap, or list it in"
     " ignoreColumns"
@@ -101,7 +100,7 @@ class Column(NamedTuple):
 
 
 class UnknownColumn(NamedTuple):
-    """A column that sets no field, and the label of the custom field that it can become."""
+    """A column that sets no field, and the label of a custom field for it."""
 
     position: int
     label: str
@@ -117,7 +116,7 @@ class Columns:
         options: ColumnOptions,
         created: Mapping[int, str],
     ) -> None:
-        """`created` are the custom fields that unknown columns became, by position.
+        """`created` are the keys of the custom fields for unknown columns, by position.
 
         Raises ValidationError if a column is a duplicate or missing, or the map is invalid.
         """
@@ -141,7 +140,11 @@ class Columns:
             options.column_map,
             lambda text: _fields_of(text, targets_by_name, creates=creates),
         )
-        ignored = _ignored(cells, options.ignored)
+        ignored = {
+            index
+            for number, column in enumerate(options.ignored)
+            for index in columns_named(cells, column, f"ignoreColumns[{number}]")
+        }
         mapped |= {position: (CUSTOM_FIELDS + key,) for position, key in created.items()}
         claimed = {field for targets in mapped.values() for field in targets}
         from_preset = list(self.preset.columns) if self.preset else []
@@ -244,26 +247,14 @@ class Columns:
 
     def _duplicates(self, mapped: Mapping[int, tuple[str, ...]]) -> list[int]:
         """Returns the indexes of columns that set the same field as another one."""
-        by_field: dict[str, list[int]] = {}
-        for column in self.known:
-            for field in column.fields:
-                if field not in _COMBINED or column.position not in mapped:
-                    by_field.setdefault(field, []).append(column.position)
-        return sorted(
-            {index for indexes in by_field.values() if len(indexes) > 1 for index in indexes}
-        )
-
-
-def _ignored(cells: Sequence[str], columns: Iterable[str]) -> set[int]:
-    """Returns the indexes of the columns of ignoreColumns. Raises ValidationError."""
-    ignored: set[int] = set()
-    for number, column in enumerate(columns):
-        indexes = columns_named(cells, column)
-        if not indexes:
-            text = f"names a column that is missing: {column}"
-            raise invalid(f"ignoreColumns[{number}]", "INVALID_VALUE", text)
-        ignored.update(indexes)
-    return ignored
+        fields = [
+            (column.position, field)
+            for column in self.known
+            for field in column.fields
+            if field not in _COMBINED or column.position not in mapped
+        ]
+        counts = Counter(field for _, field in fields)
+        return sorted({position for position, field in fields if counts[field] > 1})
 
 
 def label_of(name: str) -> str:

@@ -1,8 +1,7 @@
 """Recognizes columns that state consent by their names.
 
-A column of another service that says who opted out must not be ignored, or stored as a custom
-field that nothing reads. The names are those that shops, CRMs and mail services document, and the
-words that such names contain.
+A column of another service that contains opt-outs must not be ignored, or stored as a custom field.
+The names are those that shops, CRMs and mail services document, and the words in such names.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _WORDS = re.compile(
     r"|iscritt|disiscri|afgemeld|uitgeschreven|descadastr|inscrit|bloquead|afmeld|abbestell"
     r"|widerruf|werbesperre|sperrvermerk|sperrliste|marketingerlaubt|fechadebaja|odhl[aá][sš]|wypis"
 )
-# Words that also occur in questions and other long names.
+# Words that also occur in questions and other long names, so that only short names count.
 _SHORT_NAME = 40
 _WORDS_OF_SHORT_NAMES = re.compile(
     r"newsletter(?!name|source|id|title)|mailinglist|blocked|cleaned|mailable|contactable"

@@ -1,7 +1,7 @@
 """Runs an import without storing anything.
 
 Each transaction of the import is run and rolled back, so that its results are those of the
-import. What earlier rows did to the addresses of a transaction is repeated at its start.
+import. At its start, a transaction repeats the changes of earlier rows with the same addresses.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class DryRun:
         rows: Sequence[Validated],
         results: Sequence[Result],
     ) -> None:
-        """Keeps one row for each address that has the effect of all rows up to now."""
+        """Stores one row for each address, with the effect of all rows so far."""
         kept = {row.email.key: row for row in earlier}
         changed = {}
         for row, result in zip(rows, results, strict=True):
@@ -100,7 +100,7 @@ def _stored_part(row: NewSubscriber, dropped: Collection[str]) -> NewSubscriber:
 
 
 def _with_update(before: NewSubscriber | None, row: NewSubscriber, result: Result) -> NewSubscriber:
-    """Returns a row with the effect of a row and of one that updated the same subscriber."""
+    """Returns one row with the effect of two: `row` updated the subscriber of `before`."""
     takes_status = row.has_status and not result.status_kept
     if before is None:
         return row._replace(has_status=takes_status)

@@ -1,8 +1,8 @@
 """Decides the status that a row of an import states.
 
-Rows of CSV, NDJSON and gRPC state consent with a status, flags and dates, which can contradict
-each other. Evidence of an opt-out wins: a person who opted out must not get mail because another
-column of the file was not updated.
+A row can state consent by a status, flags, marks and dates, which can contradict each other.
+Evidence of an opt-out wins: a person who opted out must not get mail because another column of the
+file was not updated.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def stated_status(
 ) -> Status | None:
     """Returns the status of a row, or None if it states nothing.
 
-    `opt_out` is the strictest status of its flags. The date of an opt-out counts unless the row
-    dates a later confirmation. A row that `dates_status` has the time of the change to its status,
-    so a later change to a status that is no opt-out counts too. The time of the creation never
-    does. In an export of Roster a status already follows from the dates.
+    `opt_out` is the strictest status of its flags and marks. The date of an opt-out counts unless
+    the row has a later time of confirmation. With `dates_status`, statusChangedAt is the time of
+    the change to the status of the row: if that is no opt-out, a later one outweighs the date too.
+    In an export of Roster, the status counts, and the dates do not.
     """
     if is_own_export and status is not None:
         return status

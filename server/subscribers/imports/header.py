@@ -21,8 +21,7 @@ from .cells import (
     CellError,
     Parse,
     field_parsers,
-    is_clear_flag,
-    is_mark,
+    flag_of,
     value_parser,
 )
 from .columns import Column, ColumnOptions, Columns
@@ -35,7 +34,7 @@ from .status_words import COMMON_WORDS, OPT_OUT_WORDS, STATUSES, parse_status_ma
 _DEFAULTS = ColumnOptions()
 _FLAGS = frozenset({OPTED_IN, OPTED_OUT_FLAG})
 _CONSENT = _FLAGS | {"status"}
-# What is stored of an opt-out in a line with too many or too few cells.
+# The fields that are read from a line with too many or too few cells.
 _OF_OPT_OUTS = _CONSENT | {"email", "unsubscribedAt"}
 
 
@@ -58,7 +57,7 @@ class Header:
         now: int | None = None,
         created: Mapping[int, str] | None = None,
     ) -> None:
-        """`created` are the custom fields that unknown columns became, by position.
+        """`created` are the keys of the custom fields for unknown columns, by position.
 
         Raises ValidationError if a column is unknown, a duplicate, or missing.
         """
@@ -180,7 +179,7 @@ class Header:
     def _derive_status(self, row: CsvRow, cells: Sequence[str]) -> None:
         """Sets the status that the columns of another service imply."""
         flags = self._marks.flags
-        if row.status is None and (not flags or any(cells[index].strip() for index in flags)):
+        if row.status is None and (not flags or any(self._has_value(cells[i]) for i in flags)):
             row.status = self._marks.default
             # Contacts who never subscribed are exported with the same columns.
             if (
@@ -191,15 +190,21 @@ class Header:
                 row.status = Status.UNCONFIRMED
         for index, status in self._marks.columns:
             cell = cells[index]
-            if is_mark(cell) and null_key(cell) not in self._null_keys:
+            if self._has_value(cell) and flag_of(cell) is not False:
                 row.opt_out = strictest(row.opt_out, status)
         if row.status is None and not row.is_confirmed:
             row.status = Status.UNCONFIRMED
 
+    def _has_value(self, cell: str) -> bool:
+        return bool(cell.strip()) and null_key(cell) not in self._null_keys
+
 
 def _clear_opt_out(row: CsvRow, field: str, parse: Parse, cell: str) -> Status | None:
-    """Returns the opt-out in a cell that can be of another column, or sets the address."""
-    if field == OPTED_OUT_FLAG and not is_clear_flag(cell):
+    """Returns the opt-out in a cell of a line whose cells may be in wrong columns.
+
+    Sets the address of the row if the cell is one.
+    """
+    if field == OPTED_OUT_FLAG and flag_of(cell) is None:
         return None
     read = CsvRow()
     try:

@@ -36,7 +36,7 @@ class Options:
     """The options of an import, from its first message."""
 
     def __init__(self, request: pb.ImportSubscribersRequest) -> None:
-        """Raises ValidationError for `addTags`."""
+        """Raises ValidationError for `addTags` or `statusMap`."""
         self.on_conflict = OnConflict(request.on_conflict or OnConflict.FAIL)
         self.after_line = request.after_line
         self.is_dry_run = request.dry_run
@@ -70,7 +70,7 @@ def import_row(
     options: Options,
     unrecognized: UnrecognizedCells,
 ) -> ImportRow:
-    """Returns a row. Adds a fault to the message for a status, time or consent that is invalid."""
+    """Returns a row. Adds a fault to the message for an invalid status, time or consent."""
     status = _status(row, options)
     if "<" in row.email and not (row.first_name or row.last_name):
         _copy_display_name(row)
@@ -106,7 +106,7 @@ def import_row(
 
 
 def _status(row: pb.ImportSubscriber, options: Options) -> Status | None:
-    """Returns the status of a row, whose word the gateway passes on in a fault."""
+    """Returns the status of a row. The gateway passes an unknown word on in a fault."""
     if row.status:
         try:
             return Status(row.status)
@@ -140,7 +140,7 @@ def _stated_times(
     date_format: DateFormat | None,
     unrecognized: UnrecognizedCells,
 ) -> dict[str, Any]:
-    """Returns the times that the gateway did not recognize, and removes the faults of these."""
+    """Returns the times in formats that only the server reads, and removes their faults."""
     times = {json_name(name): name for name in _TIMES}
     stated: dict[str, Any] = {}
     faults = []

@@ -52,7 +52,7 @@ class NewField(NamedTuple):
 
 
 class NewFields:
-    """The custom fields that an import creates for columns. One without a name is ignored.
+    """The custom fields that an import creates for columns. A column without a name is ignored.
 
     `by_position` are the keys of the fields for unknown columns.
     """
@@ -122,8 +122,8 @@ class UnknownFields:
     """The custom fields of JSON rows that the account does not have.
 
     They are left out of the rows, or created in the transaction of the first row with a value. A
-    field is found by its key, then by its label. Rows fail with those that look like consent, see
-    `consent_columns.py`, except the `ignored` names.
+    field is found by its key, then by its label. Rows with a field that looks like consent, see
+    `consent_columns.py`, fail unless an option ignores it.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class UnknownFields:
         self.created: dict[str, NewField] = {}
 
     def resolve(self, rows: Sequence[Validated], tx: Transaction) -> Sequence[Validated]:
-        """Returns the rows with known custom fields.
+        """Returns the rows with the keys of their custom fields.
 
         Raises EmailNotVerified and CustomFieldLimitReached. At most one statement if there is no
         unknown field.
@@ -148,7 +148,8 @@ class UnknownFields:
             return rows
         existing = column_fields(self._account_id, tx)
         keys = {field.key for field in existing}
-        # Members of a message have no order. Names that are keys keep them.
+        # Members of a message have no order. A name that is a key is created first, so that it gets
+        # this key.
         unknown = list(
             dict.fromkeys(
                 name
@@ -157,23 +158,23 @@ class UnknownFields:
                 for name in sorted(row.values.keys() - keys, key=_keys_first)
             )
         )
-        dropped = [name for name in unknown if column_key(name) in self._names_to_ignore]
-        unknown = [
-            name
-            for name in unknown
-            if name not in dropped
-            and not (self._checks_consent and states_consent(column_key(name)))
-        ]
-        if dropped:
-            self.ignored |= dict.fromkeys(dropped[: _MAX_IGNORED - len(self.ignored)])
-            rows = [_renamed(row, dict.fromkeys(dropped)) for row in rows]
-        if not unknown or self._action is UnknownColumns.FAIL:
-            return rows
-        if self._action is UnknownColumns.IGNORE:
-            self.ignored |= dict.fromkeys(unknown[: _MAX_IGNORED - len(self.ignored)])
-            return [_renamed(row, dict.fromkeys(unknown)) for row in rows]
-        new_names = self._created(unknown, rows, existing, tx)
-        return [_renamed(row, new_names) for row in rows]
+        by_action: dict[UnknownColumns, list[str]] = {action: [] for action in UnknownColumns}
+        for name in unknown:
+            by_action[self._action_for(column_key(name))].append(name)
+        if ignored := by_action[UnknownColumns.IGNORE]:
+            self.ignored |= dict.fromkeys(ignored[: _MAX_IGNORED - len(self.ignored)])
+            rows = [_renamed(row, dict.fromkeys(ignored)) for row in rows]
+        if to_create := by_action[UnknownColumns.CREATE_FIELDS]:
+            new_names = self._created(to_create, rows, existing, tx)
+            rows = [_renamed(row, new_names) for row in rows]
+        return rows
+
+    def _action_for(self, key: str) -> UnknownColumns:
+        """Returns the action for an unknown field, given by the column key of its name."""
+        if key in self._names_to_ignore:
+            return UnknownColumns.IGNORE
+        is_consent = self._checks_consent and states_consent(key)
+        return UnknownColumns.FAIL if is_consent else self._action
 
     def create(self, tx: Transaction) -> None:
         """Creates the fields of earlier transactions again, which a dry run rolled back."""

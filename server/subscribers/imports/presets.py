@@ -21,10 +21,10 @@ class Preset:
     `number` is that of the proto. The preset is detected if a header has all columns of one of
     its `signatures`. `columns` are the fields that a column sets, joined by plus signs, or "" for
     a column to ignore. Of several columns for one field, the first one with a value is used.
-    `statuses` are status words. A column of `marks` gives at least its status to each row with a
-    value. With `lists_by_mark`, a file with one of these columns has only such people. `status`
-    is that of rows without a column of statuses; if the preset has columns of flags, only that of
-    rows with a flag. If `tags_are_quoted`, tags are cells of CSV.
+    `statuses` are status words. A row with a value in a column of `marks` has at least the status
+    of the mark. With `lists_by_mark`, a file with one such column contains only these people.
+    `status` is the default in files without a column of statuses; if the preset has columns of
+    flags, only for rows with a flag. If `tags_are_quoted`, tags are cells of CSV.
     """
 
     number: int
@@ -327,7 +327,7 @@ HUBSPOT = Preset(
         "unsubscribedfromallemail": "optedOut",
         "hsemailoptout": "optedOut",
         "marketingemailconfirmationstatus": "status",
-        # What is billed, and counts.
+        # Columns about billing, and counts.
         **_ignored("marketingcontactstatus hsmarketablestatus marketingemailsbounced"),
     },
     marks={

@@ -1,4 +1,4 @@
-"""Stores the rows that a dry run would have stored, in a temporary file."""
+"""Stores the effects of the rows of a dry run, in a temporary file."""
 
 from __future__ import annotations
 

@@ -310,8 +310,10 @@ const (
 	Error_Detail_TAKEN Error_Detail_Code = 15
 	// Another resource of the account depends on this one.
 	Error_Detail_IN_USE Error_Detail_Code = 16
-	// The name contains a URL or the name of a website.
+	// The name contains a URL or a domain name.
 	Error_Detail_NAME_NOT_ALLOWED Error_Detail_Code = 17
+	// The column of a file looks like consent, but sets no consent.
+	Error_Detail_CONSENT_COLUMN Error_Detail_Code = 18
 )
 
 // Enum value maps for Error_Detail_Code.
@@ -335,6 +337,7 @@ var (
 		15: "TAKEN",
 		16: "IN_USE",
 		17: "NAME_NOT_ALLOWED",
+		18: "CONSENT_COLUMN",
 	}
 	Error_Detail_Code_value = map[string]int32{
 		"CODE_UNSPECIFIED":  0,
@@ -355,6 +358,7 @@ var (
 		"TAKEN":             15,
 		"IN_USE":            16,
 		"NAME_NOT_ALLOWED":  17,
+		"CONSENT_COLUMN":    18,
 	}
 )
 
@@ -654,17 +658,17 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\xe8\x10\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xfc\x10\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
 	"\adetails\x18\x03 \x03(\v2\x17.roster.v1.Error.DetailR\adetails\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestId\x1a\xa6\x03\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x1a\xba\x03\n" +
 	"\x06Detail\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x120\n" +
 	"\x04code\x18\x02 \x01(\x0e2\x1c.roster.v1.Error.Detail.CodeR\x04code\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\xb9\x02\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xcd\x02\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bREQUIRED\x10\x01\x12\f\n" +
@@ -685,7 +689,8 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x05TAKEN\x10\x0f\x12\n" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
-	"\x10NAME_NOT_ALLOWED\x10\x11\"\x9a\f\n" +
+	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\x9a\f\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +

@@ -265,7 +265,7 @@ type Row_Fault struct {
 	// JSON key of the part within the row. Empty for the whole row.
 	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
 	// Value of the field, if it is a number, or a string of at most 100 characters. An import
-	// reads dates in other forms and more status words from it.
+	// reads dates in other formats and more status words from it.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -658,7 +658,7 @@ var (
 	// optional bool any_case = 50012;
 	E_AnyCase = &file_roster_v1_http_proto_extTypes[19]
 	// For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
-	// other forms from the faults of the row.
+	// other formats from the faults of the row.
 	//
 	// optional bool date_like = 50013;
 	E_DateLike = &file_roster_v1_http_proto_extTypes[20]
@@ -681,9 +681,9 @@ var (
 	//
 	// optional string selects = 50017;
 	E_Selects = &file_roster_v1_http_proto_extTypes[24]
-	// For an enum of the request of a stream: it limits the records of the response. If a
-	// client of HTTP does not read the response while it sends the body, the error names the
-	// values that return fewer records: those after the default, which is the first.
+	// For an enum of the request of a stream: it limits the records of the response, each value
+	// more than the one before, and the first is the default. If an HTTP client does not read
+	// the response while it sends the body, the error names the values that return fewer.
 	//
 	// optional bool limits_records = 50018;
 	E_LimitsRecords = &file_roster_v1_http_proto_extTypes[25]

@@ -42,7 +42,7 @@ const (
 // the address now, or else suppresses the address. Links of earlier versions, whose tokens are
 // signed, unsubscribe while their subscriber exists.
 //
-// The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+// The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
 // ignored.
 type LinkServiceClient interface {
 	// Creates the links of a subscriber. Nothing is stored, so links can be created again at
@@ -50,7 +50,7 @@ type LinkServiceClient interface {
 	// server has no public URL: ROSTER_PUBLIC_URL is not set, and it serves no HTTP.
 	CreateSubscriberLinks(ctx context.Context, in *CreateSubscriberLinksRequest, opts ...grpc.CallOption) (*CreateSubscriberLinksResponse, error)
 	// Returns the subscriber of a link, for services that have their own pages. Fails with
-	// LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
+	// LINK_NOT_FOUND if the token is invalid, or if a link that confirms does not work anymore.
 	GetLink(ctx context.Context, in *GetLinkRequest, opts ...grpc.CallOption) (*GetLinkResponse, error)
 	// Confirms the subscription or unsubscribes, as the button on the page of the link does.
 	// Repeating the call has no effect. Call it only when the person acts, because mail
@@ -115,7 +115,7 @@ func (c *linkServiceClient) FollowLink(ctx context.Context, in *FollowLinkReques
 // the address now, or else suppresses the address. Links of earlier versions, whose tokens are
 // signed, unsubscribe while their subscriber exists.
 //
-// The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+// The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
 // ignored.
 type LinkServiceServer interface {
 	// Creates the links of a subscriber. Nothing is stored, so links can be created again at
@@ -123,7 +123,7 @@ type LinkServiceServer interface {
 	// server has no public URL: ROSTER_PUBLIC_URL is not set, and it serves no HTTP.
 	CreateSubscriberLinks(context.Context, *CreateSubscriberLinksRequest) (*CreateSubscriberLinksResponse, error)
 	// Returns the subscriber of a link, for services that have their own pages. Fails with
-	// LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
+	// LINK_NOT_FOUND if the token is invalid, or if a link that confirms does not work anymore.
 	GetLink(context.Context, *GetLinkRequest) (*GetLinkResponse, error)
 	// Confirms the subscription or unsubscribes, as the button on the page of the link does.
 	// Repeating the call has no effect. Call it only when the person acts, because mail
@@ -274,7 +274,7 @@ type LinkPageServiceClient interface {
 	// Returns the page on which a person unsubscribes. Changes nothing.
 	GetUnsubscribePage(ctx context.Context, in *GetUnsubscribePageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
 	// Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
-	// unless the address of the subscriber is another than that of the link.
+	// unless the subscriber has another address than the link.
 	// Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
 	SubmitUnsubscribePage(ctx context.Context, in *SubmitUnsubscribePageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
 }
@@ -343,7 +343,7 @@ type LinkPageServiceServer interface {
 	// Returns the page on which a person unsubscribes. Changes nothing.
 	GetUnsubscribePage(context.Context, *GetUnsubscribePageRequest) (*httpbody.HttpBody, error)
 	// Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
-	// unless the address of the subscriber is another than that of the link.
+	// unless the subscriber has another address than the link.
 	// Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
 	SubmitUnsubscribePage(context.Context, *SubmitUnsubscribePageRequest) (*httpbody.HttpBody, error)
 	mustEmbedUnimplementedLinkPageServiceServer()

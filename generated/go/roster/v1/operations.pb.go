@@ -39,14 +39,14 @@ const (
 	Operation_SUCCEEDED Operation_State = 2
 	// The operation was canceled.
 	Operation_CANCELLED Operation_State = 3
-	// The filter would select other subscribers than at the start: a tag, custom field or
-	// segment that it names was deleted, or a tag was renamed so that it matches a name or
-	// prefix of the filter, or no longer matches a prefix. A filter also names the tags that
-	// a prefix or tags:* matches. Also FAILED if the filter is no longer
-	// valid, then failed contains the remaining subscribers, if any of the account's tags, custom fields or
-	// segments was renamed, changed or deleted while the operation was being created, or if
-	// the request names the address of a person whose data was erased. Changes that were
-	// made are kept.
+	// The operation ended early; changes that were made are kept. The filter would select other
+	// subscribers than at the start: a tag, custom field or segment that it names was deleted,
+	// or a tag was renamed so that it matches a name or prefix of the filter, or no longer
+	// matches a prefix. A filter also names the tags that a prefix or tags:* matches. Other
+	// reasons are that the filter is no longer valid, where failed contains the remaining
+	// subscribers; that a tag, custom field or segment of the account was renamed, changed or
+	// deleted while the operation was being created; and that the request contains the address
+	// of a person whose data was erased.
 	Operation_FAILED Operation_State = 4
 )
 

@@ -42,9 +42,9 @@ const (
 //
 // The operation selects the subscribers that match when they are read, of those that were
 // stored at its start. A subscriber that is imported later is not selected, also if the import
-// states an earlier time of creation. The filter is that of the segment at the start. It
-// follows the new names of tags that it names. If what it names is deleted, the operation ends
-// as FAILED. Operations of an account run one after another. They are retained for 30 days
+// states an earlier time of creation. The filter is that of the segment at the start. It gets
+// the new names of tags that it names. If a tag, custom field or segment that it names is
+// deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
 // after they end.
 type OperationServiceClient interface {
 	// Starts an operation and returns it with the number of selected subscribers. Exactly one
@@ -146,9 +146,9 @@ type OperationService_WatchOperationClient = grpc.ServerStreamingClient[WatchOpe
 //
 // The operation selects the subscribers that match when they are read, of those that were
 // stored at its start. A subscriber that is imported later is not selected, also if the import
-// states an earlier time of creation. The filter is that of the segment at the start. It
-// follows the new names of tags that it names. If what it names is deleted, the operation ends
-// as FAILED. Operations of an account run one after another. They are retained for 30 days
+// states an earlier time of creation. The filter is that of the segment at the start. It gets
+// the new names of tags that it names. If a tag, custom field or segment that it names is
+// deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
 // after they end.
 type OperationServiceServer interface {
 	// Starts an operation and returns it with the number of selected subscribers. Exactly one

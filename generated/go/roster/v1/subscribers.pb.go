@@ -3071,16 +3071,16 @@ func (x *GetSubscriberPersonalDataResponse) GetNextPageToken() string {
 // one fails with a reason and does not fail the import.
 //
 // The status and the times are those of the previous service, and apply to a new
-// subscriber. Of the rows of an import with one address, the strictest status is stored:
-// COMPLAINED is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and
-// CONFIRMED. An opt-out, which is one of the first three, is stored without the fields that
-// cannot be, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE
+// subscriber. Of the rows of an import with one address, the strictest status is stored. From
+// the strictest, the statuses are COMPLAINED, UNSUBSCRIBED and BOUNCED, which are opt-outs, and
+// then UNCONFIRMED and CONFIRMED. If a field of an opt-out cannot be stored, the opt-out is
+// stored without it, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE
 // changes the status only to a stricter one. The time of the change and of the opt-out are
 // then those of the row. For UNSUBSCRIBED, each of statusChangedAt and unsubscribedAt is the
 // default of the other. All other times and the consent of an existing subscriber stay.
 //
-// In JSON, a time can also have the other forms that lines accept, such as "Jan 2, 2026 3:04 PM"
-// or 1767323045, and numeric dates in the order of date_format.
+// In JSON, a time can also have the other formats that lines accept, such as
+// "Jan 2, 2026 3:04 PM" or 1767323045, and numeric dates in the order of date_format.
 type ImportSubscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Email address.
@@ -3097,9 +3097,9 @@ type ImportSubscriber struct {
 	// Custom field values by key.
 	CustomFields *structpb.Struct `protobuf:"bytes,6,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	// Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED. Over
-	// HTTP, also one of the words that status_map describes. The row is at least UNSUBSCRIBED
-	// if it has unsubscribedAt and no later confirmedAt, and no later statusChangedAt with a
-	// status that is no opt-out.
+	// HTTP, also one of the words that status_map describes. A row with unsubscribedAt is at
+	// least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is later and the
+	// status is no opt-out.
 	Status Subscriber_Status `protobuf:"varint,7,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
 	// Time of creation, with millisecond precision: since 1970, and at most a
 	// day in the future. Default: the time of the import.
@@ -3358,10 +3358,10 @@ type ImportSubscribersRequest struct {
 	// "customFields.". The columns id and updatedAt are ignored, and so are line, reason and
 	// field if they are the last three: a file of failed rows has them. Tags are separated by commas,
 	// semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
-	// 2026-01-02T03:04:05.000Z or 2026-01-02, in another form with a year of four digits first
+	// 2026-01-02T03:04:05.000Z or 2026-01-02, in another format with a year of four digits first
 	// or the English name of the month, such as "Fri, 2 Jan 2026 03:04:05 +0000" or "Jan 2, 2026
-	// 3:04 PM", or seconds or milliseconds since 1970. For others, set date_format. Without an
-	// offset, they are in UTC. 0000-00-00, 0001-01-01, 0, NULL and \N are no time.
+	// 3:04 PM", or seconds or milliseconds since 1970. For other numeric dates, set date_format.
+	// Without an offset, times are in UTC. 0000-00-00, 0001-01-01, 0, NULL and \N mean no time.
 	//
 	// An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
 	// stored verbatim, including surrounding whitespace. An apostrophe is removed before a
@@ -3390,8 +3390,8 @@ type ImportSubscribersRequest struct {
 	// Rows, at most 2,000.
 	Subscribers []*ImportSubscriber `protobuf:"bytes,6,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
 	// The service that exported the CSV file. Default: detected from the header. Like
-	// column_map, ignored if the rows are not lines of CSV, except ROSTER: the status of a row
-	// counts, and its dates do not.
+	// column_map, ignored if the rows are not lines of CSV, except ROSTER: then the status of a
+	// row counts, also if its dates state an opt-out.
 	Preset ImportSubscribersRequest_Preset `protobuf:"varint,7,opt,name=preset,proto3,enum=roster.v1.ImportSubscribersRequest_Preset" json:"preset,omitempty"`
 	// Fields of columns of the CSV file, each as COLUMN=FIELD. They take precedence over those
 	// of the preset. COLUMN is the name of a column, or its position: "#3" is the third column.
@@ -3623,8 +3623,8 @@ type ImportResult struct {
 	// True if the existing subscriber kept its status, because the status of the row is
 	// different but not stricter. Otherwise absent.
 	StatusKept *bool `protobuf:"varint,7,opt,name=status_kept,json=statusKept,proto3,oneof" json:"status_kept,omitempty"`
-	// Fields of the row that could not be stored. Only in the result of an opt-out, which is
-	// stored without them: UNSUBSCRIBED, BOUNCED or COMPLAINED. Otherwise absent.
+	// Fields of the row that could not be stored. Only in the result of an opt-out, that is
+	// UNSUBSCRIBED, BOUNCED or COMPLAINED, which is stored without them. Otherwise absent.
 	DroppedCells  []string `protobuf:"bytes,8,rep,name=dropped_cells,json=droppedCells,proto3" json:"dropped_cells,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3740,7 +3740,7 @@ type ImportSummary struct {
 	IgnoredColumns []string `protobuf:"bytes,9,rep,name=ignored_columns,json=ignoredColumns,proto3" json:"ignored_columns,omitempty"`
 	// Keys of the custom fields that were created.
 	CreatedFields []string `protobuf:"bytes,10,rep,name=created_fields,json=createdFields,proto3" json:"created_fields,omitempty"`
-	// Cells with a value that the preset does not define, and dates in an unknown form. With a
+	// Cells with a value that the preset does not define, and dates in an unknown format. With a
 	// preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
 	// with such a status or flag.
 	UnrecognizedCells []*ImportSummary_UnrecognizedCells `protobuf:"bytes,11,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
@@ -4447,7 +4447,7 @@ type ImportSummary_UnrecognizedCells struct {
 	Rows int32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
 	// The first such cell, truncated to 100 characters.
 	Example string `protobuf:"bytes,3,opt,name=example,proto3" json:"example,omitempty"`
-	// What to do, for dates in an unknown form. Otherwise absent.
+	// What to do, for dates in an unknown format. Otherwise absent.
 	Hint          *string `protobuf:"bytes,4,opt,name=hint,proto3,oneof" json:"hint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

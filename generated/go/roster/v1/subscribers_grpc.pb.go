@@ -84,8 +84,8 @@ type SubscriberServiceClient interface {
 	//
 	// Accepts an idempotency key, like a creation.
 	UpdateSubscriber(ctx context.Context, in *UpdateSubscriberRequest, opts ...grpc.CallOption) (*UpdateSubscriberResponse, error)
-	// Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
-	// is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+	// Changes the status of a subscriber. Every status can become a stricter one. From the
+	// strictest, they are COMPLAINED, UNSUBSCRIBED, BOUNCED, and then UNCONFIRMED and CONFIRMED.
 	// UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
 	// opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
 	// confirm again with a link, so that a reset of the bounce does not end the opt-out.
@@ -125,8 +125,8 @@ type SubscriberServiceClient interface {
 	// most 256 MiB with one such file, which unpacks to at most 2 GiB and 100 times the size of
 	// the archive. The response is NDJSON: one ImportResult per line, then a
 	// line with the summary, {"summary": {...}}. The client must read it while it sends the
-	// rows, or limit it with results. On gRPC each request message holds many rows. Each response message holds many
-	// results, at most 1 MiB. The response begins when the first rows, or the header of the
+	// rows, or limit it with results. On gRPC each request message holds many rows. Each response
+	// message holds many results, at most 1 MiB. The response begins when the first rows, or the header of the
 	// CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
 	// SKIP.
 	//
@@ -360,8 +360,8 @@ type SubscriberServiceServer interface {
 	//
 	// Accepts an idempotency key, like a creation.
 	UpdateSubscriber(context.Context, *UpdateSubscriberRequest) (*UpdateSubscriberResponse, error)
-	// Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
-	// is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+	// Changes the status of a subscriber. Every status can become a stricter one. From the
+	// strictest, they are COMPLAINED, UNSUBSCRIBED, BOUNCED, and then UNCONFIRMED and CONFIRMED.
 	// UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
 	// opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
 	// confirm again with a link, so that a reset of the bounce does not end the opt-out.
@@ -401,8 +401,8 @@ type SubscriberServiceServer interface {
 	// most 256 MiB with one such file, which unpacks to at most 2 GiB and 100 times the size of
 	// the archive. The response is NDJSON: one ImportResult per line, then a
 	// line with the summary, {"summary": {...}}. The client must read it while it sends the
-	// rows, or limit it with results. On gRPC each request message holds many rows. Each response message holds many
-	// results, at most 1 MiB. The response begins when the first rows, or the header of the
+	// rows, or limit it with results. On gRPC each request message holds many rows. Each response
+	// message holds many results, at most 1 MiB. The response begins when the first rows, or the header of the
 	// CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
 	// SKIP.
 	//

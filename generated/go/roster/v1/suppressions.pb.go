@@ -638,12 +638,12 @@ func (x *AddSuppressionsResponse) GetOptedOut() int32 {
 // One row of a suppression list.
 type ImportSuppression struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Email address, compared as on creation of a subscriber. What an import of subscribers
-	// removes around an address is removed.
+	// Email address, compared as on creation of a subscriber. The characters around it that an
+	// import of subscribers removes are removed.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
 	// Why the address is suppressed. Default: the reason of the request.
 	Reason Suppression_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
-	// Time at which the owner opted out, in JSON in the forms that an import of subscribers
+	// Time at which the owner opted out, in JSON in the formats that an import of subscribers
 	// accepts. Default: the time of the import, which also replaces a time in the future.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Parts of the row that could not be parsed from JSON. Set by the gateway.
@@ -719,7 +719,7 @@ type ImportSuppressionsRequest struct {
 	Suppressions []*ImportSuppression `protobuf:"bytes,2,rep,name=suppressions,proto3" json:"suppressions,omitempty"`
 	// Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
 	// The first line is the header. If its first cell is an address, the file has no header, and
-	// the address is in that column. Times and addresses are in the forms that an import of
+	// the address is in that column. Times and addresses are in the formats that an import of
 	// subscribers accepts.
 	Lines []*CsvLine `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
 	// Character encoding of the body over HTTP, such as windows-1252. Default: that of the

@@ -43,9 +43,9 @@ const (
 // UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
 type SuppressionServiceClient interface {
 	// Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-	// of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
-	// is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
-	// suppression stays, and its reason too unless the new one is stricter.
+	// of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
+	// strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
+	// existing suppression keeps its time, and its reason unless the new one is stricter.
 	AddSuppressions(ctx context.Context, in *AddSuppressionsRequest, opts ...grpc.CallOption) (*AddSuppressionsResponse, error)
 	// Suppresses the addresses of a suppression list. Each row has the effect of
 	// AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most
@@ -167,9 +167,9 @@ func (c *suppressionServiceClient) DeleteSuppression(ctx context.Context, in *De
 // UNCONFIRMED and CONFIRMED fail with SUBSCRIBER_SUPPRESSED, until the suppression is deleted.
 type SuppressionServiceServer interface {
 	// Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-	// of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
-	// is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
-	// suppression stays, and its reason too unless the new one is stricter.
+	// of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
+	// strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
+	// existing suppression keeps its time, and its reason unless the new one is stricter.
 	AddSuppressions(context.Context, *AddSuppressionsRequest) (*AddSuppressionsResponse, error)
 	// Suppresses the addresses of a suppression list. Each row has the effect of
 	// AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most

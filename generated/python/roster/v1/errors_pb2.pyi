@@ -360,7 +360,9 @@ class Error(_message.Message):
             IN_USE: Error.Detail._Code.ValueType  # 16
             """Another resource of the account depends on this one."""
             NAME_NOT_ALLOWED: Error.Detail._Code.ValueType  # 17
-            """The name contains a URL or the name of a website."""
+            """The name contains a URL or a domain name."""
+            CONSENT_COLUMN: Error.Detail._Code.ValueType  # 18
+            """The column of a file looks like consent, but sets no consent."""
 
         class Code(_Code, metaclass=_CodeEnumTypeWrapper):
             """Why the part is invalid."""
@@ -400,7 +402,9 @@ class Error(_message.Message):
         IN_USE: Error.Detail.Code.ValueType  # 16
         """Another resource of the account depends on this one."""
         NAME_NOT_ALLOWED: Error.Detail.Code.ValueType  # 17
-        """The name contains a URL or the name of a website."""
+        """The name contains a URL or a domain name."""
+        CONSENT_COLUMN: Error.Detail.Code.ValueType  # 18
+        """The column of a file looks like consent, but sets no consent."""
 
         FIELD_FIELD_NUMBER: _builtins.int
         CODE_FIELD_NUMBER: _builtins.int

@@ -150,7 +150,7 @@ class Row(_message.Message):
         """JSON key of the part within the row. Empty for the whole row."""
         text: _builtins.str
         """Value of the field, if it is a number, or a string of at most 100 characters. An import
-        reads dates in other forms and more status words from it.
+        reads dates in other formats and more status words from it.
         """
         def __init__(
             self,
@@ -279,7 +279,7 @@ any_case: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions
 """For an enum: JSON and query parameters ignore the letter case of its names."""
 date_like: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
-other forms from the faults of the row.
+other formats from the faults of the row.
 """
 in_query: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a field of a request: HTTP reads it from the query, also if the body is the whole
@@ -296,9 +296,9 @@ selects: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions,
 mask is set, JSON contains only the fields of the mask in it.
 """
 limits_records: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
-"""For an enum of the request of a stream: it limits the records of the response. If a
-client of HTTP does not read the response while it sends the body, the error names the
-values that return fewer records: those after the default, which is the first.
+"""For an enum of the request of a stream: it limits the records of the response, each value
+more than the one before, and the first is the default. If an HTTP client does not read
+the response while it sends the body, the error names the values that return fewer.
 """
 form_page: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a google.api.HttpBody of a response: the page that is shown after a form was

@@ -38,7 +38,7 @@ class LinkServiceStub:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
     ignored.
     """
 
@@ -77,7 +77,7 @@ class LinkServiceServicer:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
     ignored.
     """
 
@@ -92,7 +92,7 @@ class LinkServiceServicer:
 
     def GetLink(self, request, context):
         """Returns the subscriber of a link, for services that have their own pages. Fails with
-        LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
+        LINK_NOT_FOUND if the token is invalid, or if a link that confirms does not work anymore.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -149,7 +149,7 @@ class LinkService:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
     ignored.
     """
 
@@ -300,7 +300,7 @@ class LinkPageServiceServicer:
 
     def SubmitUnsubscribePage(self, request, context):
         """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
-        unless the address of the subscriber is another than that of the link.
+        unless the subscriber has another address than the link.
         Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

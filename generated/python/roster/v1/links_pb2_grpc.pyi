@@ -39,7 +39,7 @@ class LinkServiceStub:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
     ignored.
     """
 
@@ -54,7 +54,7 @@ class LinkServiceStub:
     """
     GetLink: _grpc.UnaryUnaryMultiCallable[_links_pb2.GetLinkRequest, _links_pb2.GetLinkResponse]
     """Returns the subscriber of a link, for services that have their own pages. Fails with
-    LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
+    LINK_NOT_FOUND if the token is invalid, or if a link that confirms does not work anymore.
     """
     FollowLink: _grpc.UnaryUnaryMultiCallable[_links_pb2.FollowLinkRequest, _links_pb2.FollowLinkResponse]
     """Confirms the subscription or unsubscribes, as the button on the page of the link does.
@@ -79,7 +79,7 @@ class LinkServiceAsyncStub(LinkServiceStub):
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
     ignored.
     """
 
@@ -91,7 +91,7 @@ class LinkServiceAsyncStub(LinkServiceStub):
     """
     GetLink: _aio.UnaryUnaryMultiCallable[_links_pb2.GetLinkRequest, _links_pb2.GetLinkResponse]  # type: ignore[assignment]
     """Returns the subscriber of a link, for services that have their own pages. Fails with
-    LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
+    LINK_NOT_FOUND if the token is invalid, or if a link that confirms does not work anymore.
     """
     FollowLink: _aio.UnaryUnaryMultiCallable[_links_pb2.FollowLinkRequest, _links_pb2.FollowLinkResponse]  # type: ignore[assignment]
     """Confirms the subscription or unsubscribes, as the button on the page of the link does.
@@ -115,7 +115,7 @@ class LinkServiceServicer(metaclass=_abc_1.ABCMeta):
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
     ignored.
     """
 
@@ -137,7 +137,7 @@ class LinkServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_links_pb2.GetLinkResponse, _abc.Awaitable[_links_pb2.GetLinkResponse]]:
         """Returns the subscriber of a link, for services that have their own pages. Fails with
-        LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
+        LINK_NOT_FOUND if the token is invalid, or if a link that confirms does not work anymore.
         """
 
     @_abc_1.abstractmethod
@@ -176,7 +176,7 @@ class LinkPageServiceStub:
     """Returns the page on which a person unsubscribes. Changes nothing."""
     SubmitUnsubscribePage: _grpc.UnaryUnaryMultiCallable[_links_pb2.SubmitUnsubscribePageRequest, _httpbody_pb2.HttpBody]
     """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
-    unless the address of the subscriber is another than that of the link.
+    unless the subscriber has another address than the link.
     Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
     """
 
@@ -197,7 +197,7 @@ class LinkPageServiceAsyncStub(LinkPageServiceStub):
     """Returns the page on which a person unsubscribes. Changes nothing."""
     SubmitUnsubscribePage: _aio.UnaryUnaryMultiCallable[_links_pb2.SubmitUnsubscribePageRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
     """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
-    unless the address of the subscriber is another than that of the link.
+    unless the subscriber has another address than the link.
     Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
     """
 
@@ -239,7 +239,7 @@ class LinkPageServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
         """Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
-        unless the address of the subscriber is another than that of the link.
+        unless the subscriber has another address than the link.
         Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
         """
 

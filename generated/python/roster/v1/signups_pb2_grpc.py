@@ -63,9 +63,9 @@ class SignupServiceServicer:
         for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
 
         All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
-        after it, do not count, and googlemail.com is gmail.com. A person who has subscribed with
-        one spelling is an existing subscriber for all of them. Addresses of other providers are
-        compared as everywhere else.
+        after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is
+        an existing subscriber for all of them. Addresses of other providers are compared as in
+        all other requests.
 
         An HTML form can call it without script. The response is then a page in the design of
         the account, or 303 to the URL in the field redirect. Errors are a page if the Accept

@@ -50,9 +50,9 @@ class SignupServiceStub:
     for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
 
     All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
-    after it, do not count, and googlemail.com is gmail.com. A person who has subscribed with
-    one spelling is an existing subscriber for all of them. Addresses of other providers are
-    compared as everywhere else.
+    after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is
+    an existing subscriber for all of them. Addresses of other providers are compared as in
+    all other requests.
 
     An HTML form can call it without script. The response is then a page in the design of
     the account, or 303 to the URL in the field redirect. Errors are a page if the Accept
@@ -81,9 +81,9 @@ class SignupServiceAsyncStub(SignupServiceStub):
     for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
 
     All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
-    after it, do not count, and googlemail.com is gmail.com. A person who has subscribed with
-    one spelling is an existing subscriber for all of them. Addresses of other providers are
-    compared as everywhere else.
+    after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is
+    an existing subscriber for all of them. Addresses of other providers are compared as in
+    all other requests.
 
     An HTML form can call it without script. The response is then a page in the design of
     the account, or 303 to the URL in the field redirect. Errors are a page if the Accept
@@ -115,9 +115,9 @@ class SignupServiceServicer(metaclass=_abc_1.ABCMeta):
         for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
 
         All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
-        after it, do not count, and googlemail.com is gmail.com. A person who has subscribed with
-        one spelling is an existing subscriber for all of them. Addresses of other providers are
-        compared as everywhere else.
+        after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is
+        an existing subscriber for all of them. Addresses of other providers are compared as in
+        all other requests.
 
         An HTML form can call it without script. The response is then a page in the design of
         the account, or 303 to the URL in the field redirect. Errors are a page if the Accept

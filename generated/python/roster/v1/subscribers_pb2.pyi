@@ -1547,16 +1547,16 @@ class ImportSubscriber(_message.Message):
     one fails with a reason and does not fail the import.
 
     The status and the times are those of the previous service, and apply to a new
-    subscriber. Of the rows of an import with one address, the strictest status is stored:
-    COMPLAINED is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and
-    CONFIRMED. An opt-out, which is one of the first three, is stored without the fields that
-    cannot be, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE
+    subscriber. Of the rows of an import with one address, the strictest status is stored. From
+    the strictest, the statuses are COMPLAINED, UNSUBSCRIBED and BOUNCED, which are opt-outs, and
+    then UNCONFIRMED and CONFIRMED. If a field of an opt-out cannot be stored, the opt-out is
+    stored without it, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE
     changes the status only to a stricter one. The time of the change and of the opt-out are
     then those of the row. For UNSUBSCRIBED, each of statusChangedAt and unsubscribedAt is the
     default of the other. All other times and the consent of an existing subscriber stay.
 
-    In JSON, a time can also have the other forms that lines accept, such as "Jan 2, 2026 3:04 PM"
-    or 1767323045, and numeric dates in the order of date_format.
+    In JSON, a time can also have the other formats that lines accept, such as
+    "Jan 2, 2026 3:04 PM" or 1767323045, and numeric dates in the order of date_format.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1589,9 +1589,9 @@ class ImportSubscriber(_message.Message):
     """
     status: Global___Subscriber.Status.ValueType
     """Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED. Over
-    HTTP, also one of the words that status_map describes. The row is at least UNSUBSCRIBED
-    if it has unsubscribedAt and no later confirmedAt, and no later statusChangedAt with a
-    status that is no opt-out.
+    HTTP, also one of the words that status_map describes. A row with unsubscribedAt is at
+    least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is later and the
+    status is no opt-out.
     """
     consent_source: _builtins.str
     """Origin of the consent, such as the name of a form. At most 200 characters."""
@@ -1949,8 +1949,8 @@ class ImportSubscribersRequest(_message.Message):
     """
     preset: Global___ImportSubscribersRequest.Preset.ValueType
     """The service that exported the CSV file. Default: detected from the header. Like
-    column_map, ignored if the rows are not lines of CSV, except ROSTER: the status of a row
-    counts, and its dates do not.
+    column_map, ignored if the rows are not lines of CSV, except ROSTER: then the status of a
+    row counts, also if its dates state an opt-out.
     """
     unknown_columns: Global___UnknownColumns.Action.ValueType
     """Action for unknown columns of the CSV file, and for unknown custom fields of subscribers.
@@ -1993,10 +1993,10 @@ class ImportSubscribersRequest(_message.Message):
         "customFields.". The columns id and updatedAt are ignored, and so are line, reason and
         field if they are the last three: a file of failed rows has them. Tags are separated by commas,
         semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
-        2026-01-02T03:04:05.000Z or 2026-01-02, in another form with a year of four digits first
+        2026-01-02T03:04:05.000Z or 2026-01-02, in another format with a year of four digits first
         or the English name of the month, such as "Fri, 2 Jan 2026 03:04:05 +0000" or "Jan 2, 2026
-        3:04 PM", or seconds or milliseconds since 1970. For others, set date_format. Without an
-        offset, they are in UTC. 0000-00-00, 0001-01-01, 0, NULL and \\N are no time.
+        3:04 PM", or seconds or milliseconds since 1970. For other numeric dates, set date_format.
+        Without an offset, times are in UTC. 0000-00-00, 0001-01-01, 0, NULL and \\N mean no time.
 
         An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
         stored verbatim, including surrounding whitespace. An apostrophe is removed before a
@@ -2167,8 +2167,8 @@ class ImportResult(_message.Message):
     """
     @_builtins.property
     def dropped_cells(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Fields of the row that could not be stored. Only in the result of an opt-out, which is
-        stored without them: UNSUBSCRIBED, BOUNCED or COMPLAINED. Otherwise absent.
+        """Fields of the row that could not be stored. Only in the result of an opt-out, that is
+        UNSUBSCRIBED, BOUNCED or COMPLAINED, which is stored without them. Otherwise absent.
         """
 
     def __init__(
@@ -2225,7 +2225,7 @@ class ImportSummary(_message.Message):
         example: _builtins.str
         """The first such cell, truncated to 100 characters."""
         hint: _builtins.str
-        """What to do, for dates in an unknown form. Otherwise absent."""
+        """What to do, for dates in an unknown format. Otherwise absent."""
         def __init__(
             self,
             *,
@@ -2331,7 +2331,7 @@ class ImportSummary(_message.Message):
 
     @_builtins.property
     def unrecognized_cells(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportSummary.UnrecognizedCells]:
-        """Cells with a value that the preset does not define, and dates in an unknown form. With a
+        """Cells with a value that the preset does not define, and dates in an unknown format. With a
         preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
         with such a status or flag.
         """

@@ -81,8 +81,8 @@ class SubscriberServiceStub:
     Accepts an idempotency key, like a creation.
     """
     ChangeSubscriberStatus: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ChangeSubscriberStatusRequest, _subscribers_pb2.ChangeSubscriberStatusResponse]
-    """Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
-    is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+    """Changes the status of a subscriber. Every status can become a stricter one. From the
+    strictest, they are COMPLAINED, UNSUBSCRIBED, BOUNCED, and then UNCONFIRMED and CONFIRMED.
     UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
     opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
     confirm again with a link, so that a reset of the bounce does not end the opt-out.
@@ -127,8 +127,8 @@ class SubscriberServiceStub:
     most 256 MiB with one such file, which unpacks to at most 2 GiB and 100 times the size of
     the archive. The response is NDJSON: one ImportResult per line, then a
     line with the summary, {"summary": {...}}. The client must read it while it sends the
-    rows, or limit it with results. On gRPC each request message holds many rows. Each response message holds many
-    results, at most 1 MiB. The response begins when the first rows, or the header of the
+    rows, or limit it with results. On gRPC each request message holds many rows. Each response
+    message holds many results, at most 1 MiB. The response begins when the first rows, or the header of the
     CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
     SKIP.
 
@@ -209,8 +209,8 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     Accepts an idempotency key, like a creation.
     """
     ChangeSubscriberStatus: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ChangeSubscriberStatusRequest, _subscribers_pb2.ChangeSubscriberStatusResponse]  # type: ignore[assignment]
-    """Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
-    is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+    """Changes the status of a subscriber. Every status can become a stricter one. From the
+    strictest, they are COMPLAINED, UNSUBSCRIBED, BOUNCED, and then UNCONFIRMED and CONFIRMED.
     UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
     opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
     confirm again with a link, so that a reset of the bounce does not end the opt-out.
@@ -255,8 +255,8 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     most 256 MiB with one such file, which unpacks to at most 2 GiB and 100 times the size of
     the archive. The response is NDJSON: one ImportResult per line, then a
     line with the summary, {"summary": {...}}. The client must read it while it sends the
-    rows, or limit it with results. On gRPC each request message holds many rows. Each response message holds many
-    results, at most 1 MiB. The response begins when the first rows, or the header of the
+    rows, or limit it with results. On gRPC each request message holds many rows. Each response
+    message holds many results, at most 1 MiB. The response begins when the first rows, or the header of the
     CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
     SKIP.
 
@@ -376,8 +376,8 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _subscribers_pb2.ChangeSubscriberStatusRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_subscribers_pb2.ChangeSubscriberStatusResponse, _abc.Awaitable[_subscribers_pb2.ChangeSubscriberStatusResponse]]:
-        """Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
-        is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+        """Changes the status of a subscriber. Every status can become a stricter one. From the
+        strictest, they are COMPLAINED, UNSUBSCRIBED, BOUNCED, and then UNCONFIRMED and CONFIRMED.
         UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
         opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
         confirm again with a link, so that a reset of the bounce does not end the opt-out.
@@ -452,8 +452,8 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         most 256 MiB with one such file, which unpacks to at most 2 GiB and 100 times the size of
         the archive. The response is NDJSON: one ImportResult per line, then a
         line with the summary, {"summary": {...}}. The client must read it while it sends the
-        rows, or limit it with results. On gRPC each request message holds many rows. Each response message holds many
-        results, at most 1 MiB. The response begins when the first rows, or the header of the
+        rows, or limit it with results. On gRPC each request message holds many rows. Each response
+        message holds many results, at most 1 MiB. The response begins when the first rows, or the header of the
         CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
         SKIP.
 

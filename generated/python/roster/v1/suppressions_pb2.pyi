@@ -311,14 +311,14 @@ class ImportSuppression(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     FAULTS_FIELD_NUMBER: _builtins.int
     email: _builtins.str
-    """Email address, compared as on creation of a subscriber. What an import of subscribers
-    removes around an address is removed.
+    """Email address, compared as on creation of a subscriber. The characters around it that an
+    import of subscribers removes are removed.
     """
     reason: Global___Suppression.Reason.ValueType
     """Why the address is suppressed. Default: the reason of the request."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
-        """Time at which the owner opted out, in JSON in the forms that an import of subscribers
+        """Time at which the owner opted out, in JSON in the formats that an import of subscribers
         accepts. Default: the time of the import, which also replaces a time in the future.
         """
 
@@ -376,7 +376,7 @@ class ImportSuppressionsRequest(_message.Message):
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
         """Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
         The first line is the header. If its first cell is an address, the file has no header, and
-        the address is in that column. Times and addresses are in the forms that an import of
+        the address is in that column. Times and addresses are in the formats that an import of
         subscribers accepts.
         """
 

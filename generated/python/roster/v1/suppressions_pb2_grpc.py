@@ -85,9 +85,9 @@ class SuppressionServiceServicer:
 
     def AddSuppressions(self, request, context):
         """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-        of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
-        is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
-        suppression stays, and its reason too unless the new one is stricter.
+        of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
+        strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
+        existing suppression keeps its time, and its reason unless the new one is stricter.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -44,9 +44,9 @@ class SuppressionServiceStub:
     def __new__(cls, channel: _aio.Channel) -> SuppressionServiceAsyncStub: ...
     AddSuppressions: _grpc.UnaryUnaryMultiCallable[_suppressions_pb2.AddSuppressionsRequest, _suppressions_pb2.AddSuppressionsResponse]
     """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-    of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
-    is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
-    suppression stays, and its reason too unless the new one is stricter.
+    of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
+    strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
+    existing suppression keeps its time, and its reason unless the new one is stricter.
     """
     ImportSuppressions: _grpc.StreamStreamMultiCallable[_suppressions_pb2.ImportSuppressionsRequest, _suppressions_pb2.ImportSuppressionsResponse]
     """Suppresses the addresses of a suppression list. Each row has the effect of
@@ -91,9 +91,9 @@ class SuppressionServiceAsyncStub(SuppressionServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     AddSuppressions: _aio.UnaryUnaryMultiCallable[_suppressions_pb2.AddSuppressionsRequest, _suppressions_pb2.AddSuppressionsResponse]  # type: ignore[assignment]
     """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-    of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
-    is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
-    suppression stays, and its reason too unless the new one is stricter.
+    of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
+    strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
+    existing suppression keeps its time, and its reason unless the new one is stricter.
     """
     ImportSuppressions: _aio.StreamStreamMultiCallable[_suppressions_pb2.ImportSuppressionsRequest, _suppressions_pb2.ImportSuppressionsResponse]  # type: ignore[assignment]
     """Suppresses the addresses of a suppression list. Each row has the effect of
@@ -141,9 +141,9 @@ class SuppressionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_suppressions_pb2.AddSuppressionsResponse, _abc.Awaitable[_suppressions_pb2.AddSuppressionsResponse]]:
         """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-        of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
-        is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
-        suppression stays, and its reason too unless the new one is stricter.
+        of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
+        strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
+        existing suppression keeps its time, and its reason unless the new one is stricter.
         """
 
     @_abc_1.abstractmethod

@@ -247,11 +247,18 @@ export enum Error_Detail_Code {
   IN_USE = 16,
 
   /**
-   * The name contains a URL or the name of a website.
+   * The name contains a URL or a domain name.
    *
    * @generated from enum value: NAME_NOT_ALLOWED = 17;
    */
   NAME_NOT_ALLOWED = 17,
+
+  /**
+   * The column of a file looks like consent, but sets no consent.
+   *
+   * @generated from enum value: CONSENT_COLUMN = 18;
+   */
+  CONSENT_COLUMN = 18,
 }
 
 /**

@@ -153,7 +153,7 @@ export declare type Row_Fault = Message<"roster.v1.Row.Fault"> & {
 
   /**
    * Value of the field, if it is a number, or a string of at most 100 characters. An import
-   * reads dates in other forms and more status words from it.
+   * reads dates in other formats and more status words from it.
    *
    * @generated from field: string text = 2;
    */
@@ -329,7 +329,7 @@ export declare const any_case: GenExtension<FieldOptions, boolean>;
 
 /**
  * For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
- * other forms from the faults of the row.
+ * other formats from the faults of the row.
  *
  * @generated from extension: bool date_like = 50013;
  */
@@ -367,9 +367,9 @@ export declare const omit_empty: GenExtension<FieldOptions, boolean>;
 export declare const selects: GenExtension<FieldOptions, string>;
 
 /**
- * For an enum of the request of a stream: it limits the records of the response. If a
- * client of HTTP does not read the response while it sends the body, the error names the
- * values that return fewer records: those after the default, which is the first.
+ * For an enum of the request of a stream: it limits the records of the response, each value
+ * more than the one before, and the first is the default. If an HTTP client does not read
+ * the response while it sends the body, the error names the values that return fewer.
  *
  * @generated from extension: bool limits_records = 50018;
  */

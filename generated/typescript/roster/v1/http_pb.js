@@ -233,7 +233,7 @@ export const any_case = /*@__PURE__*/
 
 /**
  * For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
- * other forms from the faults of the row.
+ * other formats from the faults of the row.
  *
  * @generated from extension: bool date_like = 50013;
  */
@@ -276,9 +276,9 @@ export const selects = /*@__PURE__*/
   extDesc(file_roster_v1_http, 24);
 
 /**
- * For an enum of the request of a stream: it limits the records of the response. If a
- * client of HTTP does not read the response while it sends the body, the error names the
- * values that return fewer records: those after the default, which is the first.
+ * For an enum of the request of a stream: it limits the records of the response, each value
+ * more than the one before, and the first is the default. If an HTTP client does not read
+ * the response while it sends the body, the error names the values that return fewer.
  *
  * @generated from extension: bool limits_records = 50018;
  */

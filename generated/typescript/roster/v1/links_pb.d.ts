@@ -369,7 +369,7 @@ export declare const SubmitUnsubscribePageRequestSchema: GenMessage<SubmitUnsubs
  * the address now, or else suppresses the address. Links of earlier versions, whose tokens are
  * signed, unsubscribe while their subscriber exists.
  *
- * The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+ * The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
  * ignored.
  *
  * @generated from service roster.v1.LinkService
@@ -389,7 +389,7 @@ export declare const LinkService: GenService<{
   },
   /**
    * Returns the subscriber of a link, for services that have their own pages. Fails with
-   * LINK_NOT_FOUND if the token is invalid, or confirms and does not work anymore.
+   * LINK_NOT_FOUND if the token is invalid, or if a link that confirms does not work anymore.
    *
    * @generated from rpc roster.v1.LinkService.GetLink
    */
@@ -457,7 +457,7 @@ export declare const LinkPageService: GenService<{
   },
   /**
    * Unsubscribes, and returns a page with the result. For 10 minutes, the page can undo that,
-   * unless the address of the subscriber is another than that of the link.
+   * unless the subscriber has another address than the link.
    * Mailbox providers call it with the body List-Unsubscribe=One-Click (RFC 8058).
    *
    * @generated from rpc roster.v1.LinkPageService.SubmitUnsubscribePage

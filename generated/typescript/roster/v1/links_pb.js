@@ -121,7 +121,7 @@ export const SubmitUnsubscribePageRequestSchema = /*@__PURE__*/
  * the address now, or else suppresses the address. Links of earlier versions, whose tokens are
  * signed, unsubscribe while their subscriber exists.
  *
- * The characters ".", ")", ">", "," and blanks after a token, which mail programs add, are
+ * The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
  * ignored.
  *
  * @generated from service roster.v1.LinkService

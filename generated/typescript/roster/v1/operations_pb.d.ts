@@ -279,14 +279,14 @@ export enum Operation_State {
   CANCELLED = 3,
 
   /**
-   * The filter would select other subscribers than at the start: a tag, custom field or
-   * segment that it names was deleted, or a tag was renamed so that it matches a name or
-   * prefix of the filter, or no longer matches a prefix. A filter also names the tags that
-   * a prefix or tags:* matches. Also FAILED if the filter is no longer
-   * valid, then failed contains the remaining subscribers, if any of the account's tags, custom fields or
-   * segments was renamed, changed or deleted while the operation was being created, or if
-   * the request names the address of a person whose data was erased. Changes that were
-   * made are kept.
+   * The operation ended early; changes that were made are kept. The filter would select other
+   * subscribers than at the start: a tag, custom field or segment that it names was deleted,
+   * or a tag was renamed so that it matches a name or prefix of the filter, or no longer
+   * matches a prefix. A filter also names the tags that a prefix or tags:* matches. Other
+   * reasons are that the filter is no longer valid, where failed contains the remaining
+   * subscribers; that a tag, custom field or segment of the account was renamed, changed or
+   * deleted while the operation was being created; and that the request contains the address
+   * of a person whose data was erased.
    *
    * @generated from enum value: FAILED = 4;
    */
@@ -567,9 +567,9 @@ export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResp
  *
  * The operation selects the subscribers that match when they are read, of those that were
  * stored at its start. A subscriber that is imported later is not selected, also if the import
- * states an earlier time of creation. The filter is that of the segment at the start. It
- * follows the new names of tags that it names. If what it names is deleted, the operation ends
- * as FAILED. Operations of an account run one after another. They are retained for 30 days
+ * states an earlier time of creation. The filter is that of the segment at the start. It gets
+ * the new names of tags that it names. If a tag, custom field or segment that it names is
+ * deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
  * after they end.
  *
  * @generated from service roster.v1.OperationService

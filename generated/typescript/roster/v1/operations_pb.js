@@ -140,9 +140,9 @@ export const WatchOperationResponseSchema = /*@__PURE__*/
  *
  * The operation selects the subscribers that match when they are read, of those that were
  * stored at its start. A subscriber that is imported later is not selected, also if the import
- * states an earlier time of creation. The filter is that of the segment at the start. It
- * follows the new names of tags that it names. If what it names is deleted, the operation ends
- * as FAILED. Operations of an account run one after another. They are retained for 30 days
+ * states an earlier time of creation. The filter is that of the segment at the start. It gets
+ * the new names of tags that it names. If a tag, custom field or segment that it names is
+ * deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
  * after they end.
  *
  * @generated from service roster.v1.OperationService

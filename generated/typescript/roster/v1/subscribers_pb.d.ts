@@ -1679,16 +1679,16 @@ export declare const GetSubscriberPersonalDataResponseSchema: GenMessage<GetSubs
  * one fails with a reason and does not fail the import.
  *
  * The status and the times are those of the previous service, and apply to a new
- * subscriber. Of the rows of an import with one address, the strictest status is stored:
- * COMPLAINED is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and
- * CONFIRMED. An opt-out, which is one of the first three, is stored without the fields that
- * cannot be, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE
+ * subscriber. Of the rows of an import with one address, the strictest status is stored. From
+ * the strictest, the statuses are COMPLAINED, UNSUBSCRIBED and BOUNCED, which are opt-outs, and
+ * then UNCONFIRMED and CONFIRMED. If a field of an opt-out cannot be stored, the opt-out is
+ * stored without it, see ImportResult.dropped_cells. For an existing subscriber, onConflict UPDATE
  * changes the status only to a stricter one. The time of the change and of the opt-out are
  * then those of the row. For UNSUBSCRIBED, each of statusChangedAt and unsubscribedAt is the
  * default of the other. All other times and the consent of an existing subscriber stay.
  *
- * In JSON, a time can also have the other forms that lines accept, such as "Jan 2, 2026 3:04 PM"
- * or 1767323045, and numeric dates in the order of date_format.
+ * In JSON, a time can also have the other formats that lines accept, such as
+ * "Jan 2, 2026 3:04 PM" or 1767323045, and numeric dates in the order of date_format.
  *
  * @generated from message roster.v1.ImportSubscriber
  */
@@ -1738,9 +1738,9 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
 
   /**
    * Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED. Over
-   * HTTP, also one of the words that status_map describes. The row is at least UNSUBSCRIBED
-   * if it has unsubscribedAt and no later confirmedAt, and no later statusChangedAt with a
-   * status that is no opt-out.
+   * HTTP, also one of the words that status_map describes. A row with unsubscribedAt is at
+   * least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is later and the
+   * status is no opt-out.
    *
    * @generated from field: roster.v1.Subscriber.Status status = 7;
    */
@@ -1963,10 +1963,10 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * "customFields.". The columns id and updatedAt are ignored, and so are line, reason and
    * field if they are the last three: a file of failed rows has them. Tags are separated by commas,
    * semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
-   * 2026-01-02T03:04:05.000Z or 2026-01-02, in another form with a year of four digits first
+   * 2026-01-02T03:04:05.000Z or 2026-01-02, in another format with a year of four digits first
    * or the English name of the month, such as "Fri, 2 Jan 2026 03:04:05 +0000" or "Jan 2, 2026
-   * 3:04 PM", or seconds or milliseconds since 1970. For others, set date_format. Without an
-   * offset, they are in UTC. 0000-00-00, 0001-01-01, 0, NULL and \N are no time.
+   * 3:04 PM", or seconds or milliseconds since 1970. For other numeric dates, set date_format.
+   * Without an offset, times are in UTC. 0000-00-00, 0001-01-01, 0, NULL and \N mean no time.
    *
    * An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
    * stored verbatim, including surrounding whitespace. An apostrophe is removed before a
@@ -2015,8 +2015,8 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 
   /**
    * The service that exported the CSV file. Default: detected from the header. Like
-   * column_map, ignored if the rows are not lines of CSV, except ROSTER: the status of a row
-   * counts, and its dates do not.
+   * column_map, ignored if the rows are not lines of CSV, except ROSTER: then the status of a
+   * row counts, also if its dates state an opt-out.
    *
    * @generated from field: roster.v1.ImportSubscribersRequest.Preset preset = 7;
    */
@@ -2394,8 +2394,8 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   statusKept?: boolean | undefined;
 
   /**
-   * Fields of the row that could not be stored. Only in the result of an opt-out, which is
-   * stored without them: UNSUBSCRIBED, BOUNCED or COMPLAINED. Otherwise absent.
+   * Fields of the row that could not be stored. Only in the result of an opt-out, that is
+   * UNSUBSCRIBED, BOUNCED or COMPLAINED, which is stored without them. Otherwise absent.
    *
    * @generated from field: repeated string dropped_cells = 8;
    */
@@ -2535,7 +2535,7 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
   createdFields: string[];
 
   /**
-   * Cells with a value that the preset does not define, and dates in an unknown form. With a
+   * Cells with a value that the preset does not define, and dates in an unknown format. With a
    * preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
    * with such a status or flag.
    *
@@ -2592,7 +2592,7 @@ export declare type ImportSummary_UnrecognizedCells = Message<"roster.v1.ImportS
   example: string;
 
   /**
-   * What to do, for dates in an unknown form. Otherwise absent.
+   * What to do, for dates in an unknown format. Otherwise absent.
    *
    * @generated from field: optional string hint = 4;
    */
@@ -2995,8 +2995,8 @@ export declare const SubscriberService: GenService<{
     output: typeof UpdateSubscriberResponseSchema;
   },
   /**
-   * Changes the status of a subscriber. Every status can become a stricter one: COMPLAINED
-   * is stricter than UNSUBSCRIBED, that than BOUNCED, and that than UNCONFIRMED and CONFIRMED.
+   * Changes the status of a subscriber. Every status can become a stricter one. From the
+   * strictest, they are COMPLAINED, UNSUBSCRIBED, BOUNCED, and then UNCONFIRMED and CONFIRMED.
    * UNCONFIRMED can become CONFIRMED. UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a new
    * opt-in) or CONFIRMED; but a person who unsubscribed when the status was BOUNCED can only
    * confirm again with a link, so that a reset of the bounce does not end the opt-out.
@@ -3076,8 +3076,8 @@ export declare const SubscriberService: GenService<{
    * most 256 MiB with one such file, which unpacks to at most 2 GiB and 100 times the size of
    * the archive. The response is NDJSON: one ImportResult per line, then a
    * line with the summary, {"summary": {...}}. The client must read it while it sends the
-   * rows, or limit it with results. On gRPC each request message holds many rows. Each response message holds many
-   * results, at most 1 MiB. The response begins when the first rows, or the header of the
+   * rows, or limit it with results. On gRPC each request message holds many rows. Each response
+   * message holds many results, at most 1 MiB. The response begins when the first rows, or the header of the
    * CSV, have been accepted. To resume an interrupted import, send it again with on_conflict
    * SKIP.
    *

@@ -311,8 +311,8 @@ export declare const AddSuppressionsResponseSchema: GenMessage<AddSuppressionsRe
  */
 export declare type ImportSuppression = Message<"roster.v1.ImportSuppression"> & {
   /**
-   * Email address, compared as on creation of a subscriber. What an import of subscribers
-   * removes around an address is removed.
+   * Email address, compared as on creation of a subscriber. The characters around it that an
+   * import of subscribers removes are removed.
    *
    * @generated from field: string email = 1;
    */
@@ -326,7 +326,7 @@ export declare type ImportSuppression = Message<"roster.v1.ImportSuppression"> &
   reason: Suppression_Reason;
 
   /**
-   * Time at which the owner opted out, in JSON in the forms that an import of subscribers
+   * Time at which the owner opted out, in JSON in the formats that an import of subscribers
    * accepts. Default: the time of the import, which also replaces a time in the future.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
@@ -370,7 +370,7 @@ export declare type ImportSuppressionsRequest = Message<"roster.v1.ImportSuppres
   /**
    * Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
    * The first line is the header. If its first cell is an address, the file has no header, and
-   * the address is in that column. Times and addresses are in the forms that an import of
+   * the address is in that column. Times and addresses are in the formats that an import of
    * subscribers accepts.
    *
    * @generated from field: repeated roster.v1.CsvLine lines = 3;
@@ -667,9 +667,9 @@ export declare const ExportSuppressionsResponseSchema: GenMessage<ExportSuppress
 export declare const SuppressionService: GenService<{
   /**
    * Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
-   * of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. COMPLAINED
-   * is stricter than UNSUBSCRIBED and MANUAL, these than BOUNCED. The time of an existing
-   * suppression stays, and its reason too unless the new one is stricter.
+   * of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
+   * strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
+   * existing suppression keeps its time, and its reason unless the new one is stricter.
    *
    * @generated from rpc roster.v1.SuppressionService.AddSuppressions
    */
