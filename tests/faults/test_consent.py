@@ -13,7 +13,9 @@ pytestmark = pytest.mark.verify
 
 _BROKEN = """
 from server.cli import main
+from server.self_service import store as links
 from server.subscribers import rules, store
+from server.subscribers.imports import cells
 {statement}
 main()
 """
@@ -28,6 +30,11 @@ BROKEN = {
     "imports weaken a status": ("rules.is_stricter = lambda *_: True", consent.UNEXPLAINED),
     "deletions suppress nothing": (_NO_SUPPRESSION, consent.MORE_MAILABLE),
     "batch operations undo complaints": (_NO_TRANSITIONS, consent.DIFFERENT),
+    "files have no dates of opt-outs": (
+        "cells.parse_opt_out_time = lambda *_: None",
+        consent.MORE_MAILABLE,
+    ),
+    "links confirm for ever": ("links._has_ended = lambda *_: False", consent.MORE_MAILABLE),
 }
 
 
@@ -42,7 +49,7 @@ def test_only_explicit_changes_make_a_person_mailable(tmp_path: Path) -> None:
 def test_broken_consent_is_detected(tmp_path: Path, statement: str, result: str) -> None:
     code = _BROKEN.format(statement=statement)
 
-    results = consent.run_sequences(consent.SEQUENCES_PER_KILL, tmp_path, code=code)
+    results = consent.run_sequences(2 * consent.SEQUENCES_PER_KILL, tmp_path, code=code)
 
     assert results[consent.DIFFERENT] > 0
     assert results[result] > 0

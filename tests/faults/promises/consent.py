@@ -60,7 +60,7 @@ STATISTICS = "statistics unlike a count"
 AT_MOST: Results = dict.fromkeys((MORE_MAILABLE, DIFFERENT, UNEXPLAINED, UNEXPECTED, STATISTICS), 0)
 AT_LEAST: Results = {"kills": 1, "operations": 1}
 
-WORKERS, STEPS = 6, 12
+WORKERS, STEPS = 6, 16
 # The share of steps with two operations at the same time.
 CONCURRENT = 0.15
 # The service is killed each time that so many sequences have ended, within so many seconds.
@@ -256,7 +256,7 @@ class ConsentSequence:
             if not self._matches():
                 print(f"{self._name}:", *self._log, sep="\n  ")
                 break
-            if self._operations.ids and self._rng.random() < 0.3:
+            if self._operations.ids and self._rng.random() < 0.5:
                 self._keep_links()
         self._check_histories()
 

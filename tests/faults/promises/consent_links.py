@@ -57,7 +57,8 @@ class Links:
 
     def click(self, ids: Mapping[str, str]) -> Click:
         """Follows a link at random. `ids` are those of the subscribers by address."""
-        link = self._rng.choice(self.links)
+        # The old ones are those that changes have followed.
+        link = min(self._rng.choices(self.links, k=2), key=self.links.index)
         name = link.purpose.title()
         if self._rng.random() < 0.2:
             rpc = self._rng.choice(["GetLink", f"Get{name}Page"])

@@ -106,9 +106,9 @@ class Operations:
             self._suppress,
         ]
         if self.ids:
-            kinds += [self._reset] * 2
+            kinds += [self._reset] * 3
         if self._links.links:
-            kinds += [self._click] * 3
+            kinds += [self._click] * 10
         if self._acknowledged:
             kinds.append(self._repeat)
         self._count += 1
@@ -203,7 +203,7 @@ class Operations:
     def _batch(self) -> Operation:
         text, addresses, statuses = self._filter()
         by_admin = self._rng.random() < 0.5
-        status = self._rng.choice([*STATUSES, *OPT_OUTS])
+        status = self._rng.choice([*STATUSES, CONFIRMED, UNCONFIRMED])
         changes: dict[str, tuple[Any, Callable[[str], Change]]] = {
             "addTags": (["vip"], lambda _: unchanged),
             "setCustomFields": ({PLAN: self._rng.choice("ab")}, lambda _: unchanged),
