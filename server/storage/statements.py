@@ -7,11 +7,15 @@ parameters. Each run passes values by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol
 
 from peewee import Database, Expression, Field, ModelInsert, ModelSelect, Node, Value
 
+Parameters = ParamSpec("Parameters")
 # Converts a list to the form that the driver accepts.
 Bind = Callable[[Sequence[Any]], Any]
 
@@ -142,3 +146,46 @@ class Statement:
             binds = {value.name: value.bind for value in values if value.bind is not None}
             known = self._prepared[type(dialect)] = Prepared(sql, names, binds)
         return known
+
+
+def cached_by_account(
+    size: int,
+) -> Callable[[Callable[Parameters, Statement]], Callable[Concatenate[str, Parameters], Statement]]:
+    """Caches the statements that a function returns; its callers pass their account first.
+
+    All accounts use a statement, and the first one owns it. A full cache drops the oldest statement
+    of the account with the most, so that one with many filters does not replace those of others.
+    """
+
+    def decorated(
+        make: Callable[Parameters, Statement],
+    ) -> Callable[Concatenate[str, Parameters], Statement]:
+        statements: dict[Hashable, Statement] = {}
+        owned: dict[str, OrderedDict[Hashable, None]] = {}
+        owners: dict[Hashable, str] = {}
+        changing = threading.Lock()
+
+        @wraps(make)
+        def cached(
+            account_id: str, /, *args: Parameters.args, **kwargs: Parameters.kwargs
+        ) -> Statement:
+            key = (args, tuple(kwargs.values()))
+            with changing:
+                known = statements.get(key)
+                if known is not None:
+                    owned[owners[key]].move_to_end(key)
+                    return known
+                if len(statements) >= size:
+                    owner = max(owned, key=lambda each: len(owned[each]))
+                    oldest, _ = owned[owner].popitem(last=False)
+                    del statements[oldest], owners[oldest]
+                    if not owned[owner]:
+                        del owned[owner]
+                made = statements[key] = make(*args, **kwargs)
+                owners[key] = account_id
+                owned.setdefault(account_id, OrderedDict())[key] = None
+                return made
+
+        return cached
+
+    return decorated

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 from peewee import (
@@ -18,7 +18,7 @@ from peewee import (
     fn,
 )
 
-from ..storage.statements import Dialect, Statement, param
+from ..storage.statements import Dialect, Statement, cached_by_account, param
 from ..tags.models import SubscriberTag, Tag
 from .counters.store_pages import select_total
 from .counters.store_statistics import select_with_status, select_with_tag
@@ -29,6 +29,9 @@ from .filters.tree import And, joined
 from .models import Subscriber
 from .store_reading import select_rows
 from .store_search import is_search
+
+# A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
+CACHED_STATEMENTS = 200
 
 
 class Order(Enum):
@@ -92,8 +95,7 @@ _CONDITIONS = {
 _OF_SETS = _CONDITIONS.keys() | _BOUNDS[Order.CREATED]
 
 
-# A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
-@lru_cache(200)
+@cached_by_account(CACHED_STATEMENTS)
 def select_page(
     filters: Shape,
     total_filters: Shape | None,
@@ -163,14 +165,14 @@ def _bound(filters: Shape, query: ModelSelect[Any], id_: Field) -> ModelSelect[A
     return query
 
 
-@lru_cache(200)
+@cached_by_account(CACHED_STATEMENTS)
 def select_count(filters: Shape) -> Statement:
     """Returns the statement that counts the matches of these filters."""
 
     return Statement(lambda dialect: _total(filters, dialect))
 
 
-@lru_cache(200)
+@cached_by_account(CACHED_STATEMENTS)
 def select_ids(filters: Shape) -> Statement:
     """Returns the statement that selects the IDs of the next matches."""
 
@@ -183,7 +185,7 @@ def select_ids(filters: Shape) -> Statement:
     return Statement(build)
 
 
-@lru_cache(200)
+@cached_by_account(CACHED_STATEMENTS)
 def select_among(tree: Any) -> Statement:
     """Returns the statement that selects the matches among subscribers with given IDs."""
 

@@ -91,7 +91,10 @@ def page_and_parts(
 
 def count_part(account_id: str, part: Filter, tx: Transaction) -> int:
     """Returns the number of subscribers that match the filters of a part. One statement."""
-    return int(tx.scalar(select_count(_shape(part)), account_id=account_id, **_values(part)) or 0)
+    return int(
+        tx.scalar(select_count(account_id, _shape(part)), account_id=account_id, **_values(part))
+        or 0
+    )
 
 
 def _halves(account_id: str, filters: Filter, tx: Transaction) -> list[Filter]:
@@ -200,6 +203,7 @@ def _rows(
     """Returns rows of `select_rows`; `with_total` adds the number of matches to each."""
     values = _values_after(filters, position)
     statement = select_page(
+        account_id,
         _shape(filters, values),
         _shape(filters) if with_total else None,
         descending=position.descending,
@@ -215,7 +219,7 @@ def ids_after(
 ) -> list[str]:
     """Returns the IDs of the next matches in order. One statement."""
     values = _values_after(filters, PagePosition(limit, after=after))
-    statement = select_ids(_shape(filters, values))
+    statement = select_ids(account_id, _shape(filters, values))
     rows = tx.all(statement, account_id=account_id, limit=limit, **values)
     return [subscriber_id for (subscriber_id,) in rows]
 
@@ -224,7 +228,7 @@ def find_matches(
     account_id: str, ids: Sequence[str], expression: FilterExpression, tx: Transaction
 ) -> list[SubscriberRow]:
     """Returns the subscribers with these IDs that match, in order of ID. One statement."""
-    statement = select_among(expression.tree)
+    statement = select_among(account_id, expression.tree)
     rows = tx.all(statement, account_id=account_id, ids=ids, **expression.values)
     return sorted(map(complete, rows), key=attrgetter("id"))
 
@@ -245,7 +249,7 @@ def _planned(account_id: str, filters: Filter, tx: Transaction) -> Filter:
         value = getattr(filters, name)
         if value is not None:
             selected = tx.scalar(
-                select_count(Shape((name,))), account_id=account_id, **{name: value}
+                select_count(account_id, Shape((name,))), account_id=account_id, **{name: value}
             )
             if selected <= MAX_LOOKED_UP:
                 return filters._replace(expression=filters.expression._replace(is_looked_up=True))

@@ -17,7 +17,7 @@ from server.events.store import has_webhooks
 from server.paging import Page
 from server.storage.dialects import SqliteDialect
 from server.storage.postgres.transaction import WriteTransaction
-from server.storage.statements import Statement, param
+from server.storage.statements import Statement, cached_by_account, param
 from server.storage.transaction import Transaction
 from server.subscribers.counters import store_counting
 from server.subscribers.fields import Status
@@ -347,3 +347,21 @@ def test_statement_with_a_literal_value_is_rejected(query: Any) -> None:
 def test_missing_argument_is_an_error(tx: Transaction) -> None:
     with pytest.raises(KeyError):
         tx.all(Statement(lambda _: Tag.select(Tag.id).where(Tag.id == param("id"))))
+
+
+def test_account_with_many_statements_replaces_its_own() -> None:
+    made: list[int] = []
+
+    @cached_by_account(4)
+    def statement(number: int) -> Statement:
+        made.append(number)
+        return Statement(lambda _: SQL("SELECT 1"))
+
+    for number in (1, 2):
+        statement("ours", number)
+    for number in range(10, 20):
+        statement("theirs", number)
+    for number in (1, 2, 19):
+        statement("ours", number)
+
+    assert made == [1, 2, *range(10, 20)]

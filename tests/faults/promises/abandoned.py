@@ -61,7 +61,7 @@ def _run(repetitions: int, folder: Path, **settings: str) -> Results:
     ]
     service = start(folder, ROSTER_BOOTSTRAP_API_KEY=key, ROSTER_LOG_LEVEL="error", **settings)
     try:
-        _fill(service, key, rows)
+        fill(service, key, rows)
         alone = [[_milliseconds(service, key, query) or 0 for _ in range(3)] for query in queries]
         after = []
         for _ in range(repetitions):
@@ -80,7 +80,7 @@ def _run(repetitions: int, folder: Path, **settings: str) -> Results:
     }
 
 
-def _fill(service: Service, key: str, rows: int) -> None:
+def fill(service: Service, key: str, rows: int) -> None:
     for first in range(0, rows, ROWS_PER_IMPORT):
         numbers = range(first, first + ROWS_PER_IMPORT)
         lines = "".join(f"p{number}@example.com,Ada {number}\n" for number in numbers)
