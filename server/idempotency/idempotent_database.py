@@ -118,6 +118,10 @@ class IdempotentDatabase:
             return await self._database.write(once)
         return await self._database.write(lambda tx: self._run_once(request, work, tx))
 
+    async def write_apart(self, work: Work[Result]) -> Result:
+        """Runs a write that prepares that of the request, and that can be repeated."""
+        return await self._database.write(work)
+
     async def begin(self, work: Work[Result]) -> Result | Any:
         """Returns the stored response, or runs the work and returns its result.
 

@@ -56,7 +56,7 @@ from .pages import read_page
 from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalData
 from .store import Changes, SubscriberStore
-from .store_history import person_of
+from .store_history import Person, person_of
 from .store_paging import (
     PagePosition,
     page_without_total,
@@ -353,14 +353,17 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
 
     async def _erase(self, account: str, reference: Reference) -> None:
         # An account can have many stored responses. Writers do not wait for the search.
-        responses = await self._database.read(
-            lambda tx: self._personal_data.responses(account, person_of(account, reference, tx), tx)
-        )
+        def search(tx: Transaction) -> tuple[Person, set[str]]:
+            person = person_of(account, reference, tx)
+            return person, self._personal_data.responses(account, person, tx)
+
+        person, responses = await self._database.read(search)
+        first = await self._personal_data.remove_early(account, person)
 
         def erase(tx: Transaction) -> None:
             person = person_of(account, reference, tx)
             self._store.delete(account, reference, tx)
-            self._personal_data.remove(account, person, responses, tx)
+            self._personal_data.remove(account, person, responses, first, tx)
 
         await self._database.write(erase)
 

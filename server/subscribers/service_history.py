@@ -35,8 +35,10 @@ class PersonalData(Protocol):
 
     def responses(self, account_id: str, person: Person, tx: Transaction) -> set[str]: ...
 
+    async def remove_early(self, account_id: str, person: Person) -> int: ...
+
     def remove(
-        self, account_id: str, person: Person, responses: set[str], tx: Transaction
+        self, account_id: str, person: Person, responses: set[str], first: int, tx: Transaction
     ) -> None: ...
 
 

@@ -7,6 +7,7 @@ import pytest
 from server.custom_fields import store as custom_fields
 from server.errors import CustomFieldBeingDeleted
 from server.maintenance.deleted import remove_deleted
+from server.paging import Page
 from server.storage.database import Database
 from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
@@ -61,7 +62,7 @@ def test_deleted_tag_is_not_read_while_transactions_of_limited_size_remove_it(
     tags.delete(OURS, tag_id, tx)
 
     assert rows(tx)[0] == MANY + 1 - AT_ONCE
-    assert [tag.name for tag in tags.page(OURS, tags.Page(1, 10), tx)[0]] == ["news"]
+    assert [tag.name for tag in tags.page(OURS, Page(1, 10), tx)[0]] == ["news"]
     assert tags.count(OURS, tx) == with_any_tag(tx) == 1
     shown = list_subscribers(OURS, tx).rows
     assert {row.tags for row in shown} == {("news",), ()}

@@ -49,6 +49,10 @@ type CustomFieldServiceClient interface {
 	UpdateCustomField(ctx context.Context, in *UpdateCustomFieldRequest, opts ...grpc.CallOption) (*UpdateCustomFieldResponse, error)
 	// Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
 	// USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
+	//
+	// No response contains the field or its values afterwards. If there are thousands of values, they
+	// are removed from the database in the background. Until then, creating a field with the same key
+	// fails with CUSTOM_FIELD_ALREADY_EXISTS.
 	DeleteCustomField(ctx context.Context, in *DeleteCustomFieldRequest, opts ...grpc.CallOption) (*DeleteCustomFieldResponse, error)
 }
 
@@ -131,6 +135,10 @@ type CustomFieldServiceServer interface {
 	UpdateCustomField(context.Context, *UpdateCustomFieldRequest) (*UpdateCustomFieldResponse, error)
 	// Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
 	// USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
+	//
+	// No response contains the field or its values afterwards. If there are thousands of values, they
+	// are removed from the database in the background. Until then, creating a field with the same key
+	// fails with CUSTOM_FIELD_ALREADY_EXISTS.
 	DeleteCustomField(context.Context, *DeleteCustomFieldRequest) (*DeleteCustomFieldResponse, error)
 	mustEmbedUnimplementedCustomFieldServiceServer()
 }

@@ -52,6 +52,10 @@ class CustomFieldServiceStub:
     DeleteCustomField: _grpc.UnaryUnaryMultiCallable[_custom_fields_pb2.DeleteCustomFieldRequest, _custom_fields_pb2.DeleteCustomFieldResponse]
     """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
     USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
+
+    No response contains the field or its values afterwards. If there are thousands of values, they
+    are removed from the database in the background. Until then, creating a field with the same key
+    fails with CUSTOM_FIELD_ALREADY_EXISTS.
     """
 
 @_typing.type_check_only
@@ -78,6 +82,10 @@ class CustomFieldServiceAsyncStub(CustomFieldServiceStub):
     DeleteCustomField: _aio.UnaryUnaryMultiCallable[_custom_fields_pb2.DeleteCustomFieldRequest, _custom_fields_pb2.DeleteCustomFieldResponse]  # type: ignore[assignment]
     """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
     USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
+
+    No response contains the field or its values afterwards. If there are thousands of values, they
+    are removed from the database in the background. Until then, creating a field with the same key
+    fails with CUSTOM_FIELD_ALREADY_EXISTS.
     """
 
 class CustomFieldServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -131,6 +139,10 @@ class CustomFieldServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_custom_fields_pb2.DeleteCustomFieldResponse, _abc.Awaitable[_custom_fields_pb2.DeleteCustomFieldResponse]]:
         """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
         USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
+
+        No response contains the field or its values afterwards. If there are thousands of values, they
+        are removed from the database in the background. Until then, creating a field with the same key
+        fails with CUSTOM_FIELD_ALREADY_EXISTS.
         """
 
 def add_CustomFieldServiceServicer_to_server(servicer: CustomFieldServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
