@@ -62,8 +62,7 @@ def condition_of(
         case Kind.RARE_DOMAIN if is_required:
             return _within(id_, select_with_domain(condition, dialect)[1])
         case Kind.DOMAIN | Kind.RARE_DOMAIN:
-            compared = _compared(dialect.domain_in_scan(getattr(one, condition.column)), condition)
-            return compared if is_required else _in_scan(compared)
+            return _in_scan(with_domain(condition, one, dialect))
         case Kind.COLUMN | Kind.ADDRESS:
             return _column(condition, one, id_, is_required=is_required)
         case Kind.NAME:
@@ -129,6 +128,11 @@ def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
         for key in (other.email_key, other.email_unicode_key)
     ]
     return _within(id_, keys + unicode_keys)
+
+
+def with_domain(condition: Condition, one: Any, dialect: Dialect) -> Any:
+    """Returns a condition on the domain that many subscribers can have."""
+    return _compared(dialect.domain_in_scan(getattr(one, condition.column)), condition)
 
 
 def select_with_domain(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:

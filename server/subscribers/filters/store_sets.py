@@ -28,6 +28,7 @@ from .store_conditions import (
     select_with_domain,
     selected_ids,
     selects_few,
+    with_domain,
     without_index,
 )
 from .tree import And, Not, Or, comparisons
@@ -90,6 +91,10 @@ def count_matching(tree: Any, bound: Bound, dialect: Dialect, total: Node | None
     if is_address_prefix(tree):
         # Alone, it is counted in the index of addresses, however many have the prefix.
         tree = tree._replace(kind=Kind.ADDRESS)
+    if is_domain(tree):
+        one = Subscriber.alias()
+        matching = (one.account_id == param("account_id")) & with_domain(tree, one, dialect)
+        return _count(bound(one.select(one.id).where(matching), one.id))
     found = _converted(tree, bound, dialect)
     count = _count(found.query if found.is_simple else found.query.order_by(SQL("1")))
     if not found.is_complement:
