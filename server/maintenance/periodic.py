@@ -1,8 +1,8 @@
 """Runs tasks periodically in the background.
 
 A task waits for its interval, with jitter so that processes that start together do not run it
-at the same time. A run that fails is logged and counted, and the next one follows as usual. Cancellation
-takes effect between two transactions.
+at the same time. A run that fails is logged and counted, and the next one follows as usual.
+Cancellation takes effect between two transactions.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ class Supervisor:
             # asyncio waits for a process in a thread, which can also be one too many.
             except (OSError, RuntimeError) as error:
                 delay = _next_delay(delay)
-                log.error(  # noqa: TRY400 - the traceback does not help
+                log.error(
                     "a worker process cannot be started: %s; next attempt in %g seconds",
                     error,
                     delay,

@@ -15,7 +15,15 @@ from .distribution import DistributedTable
 from .postgres import connection, schema
 from .postgres.database import PostgresDatabase
 from .sqlite.database import SqliteDatabase
-from .sqlite.file import connect, file_lock, make_folder, open_existing, prepare, reports_damage, transaction
+from .sqlite.file import (
+    connect,
+    file_lock,
+    make_folder,
+    open_existing,
+    prepare,
+    reports_damage,
+    transaction,
+)
 from .transaction import Transaction
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from server.segments import store
-from server.subscribers.filters.expression import parsed
+from server.subscribers.filters.syntax import parse
 
 from ..cases import each
 from ..conftest import Account
@@ -221,7 +221,7 @@ def test_segment_whose_filter_is_no_longer_valid_matches_nobody_and_says_why(
     create_subscriber(account, "ada@example.com", customFields={"age": "9"})
     text = "customFields.age > 30"
     with account.service.unit_of_work() as tx:
-        segment = store.create(account.id, "old", text, parsed(text), "", tx).id
+        segment = store.create(account.id, "old", text, parse(text), "", tx).id
 
     for rpc, request in (
         ("ListSubscribers", {"segment": segment, "filter": "email:*"}),

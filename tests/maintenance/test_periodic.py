@@ -65,7 +65,9 @@ def test_intervals_have_jitter() -> None:
     assert all(75 <= wait <= 125 for wait in waits)
 
 
-def test_failed_run_is_logged_and_counted_and_the_next_one_follows(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_run_is_logged_and_counted_and_the_next_one_follows(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     runs: list[int] = []
 
     async def first_fails() -> int:

@@ -303,7 +303,6 @@ def test_statements_of_every_feature_are_recorded() -> None:
         "statistics",
         "idempotency",
         "events",
-        "signups",
         "webhooks",
     }
 

@@ -23,8 +23,10 @@ from .files import CHUNK_BYTES, FileFormat, format_by_suffix
 
 STANDARD_INPUT = 0
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# A longer line is sent in chunks, and the service rejects it.
-_MAX_LINE_BYTES = 1 << 20
+# The service rejects longer rows. A line can have four times as many bytes in another encoding. A
+# longer one, such as the content of a compression bomb, is not sent.
+_MAX_ROW_BYTES = 1 << 20
+_MAX_LINE_BYTES = 4 * _MAX_ROW_BYTES
 
 
 class Source:
@@ -44,6 +46,7 @@ class Source:
         self._pipe: asyncio.StreamReader | None = None
         self._content = self._decompressed()
         self._first = b""
+        self._lines = 0
         self.ended = False
         self.error: CommandError | None = None
 
@@ -70,24 +73,37 @@ class Source:
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yields the content in chunks of complete lines.
 
-        On a read error, sets `error` and ends before the incomplete line, so that the service
-        imports the rows before it and reports their results.
+        On a read error or at a line that is too long, sets `error` and ends before that line, so
+        that the service imports the rows before it and reports their results.
         """
         line = b""
+        # An array can be one line.
+        is_array = self._first.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"[")
         try:
             async for chunk in self._all():
                 # A CR at the end can be a part of CRLF.
                 cut = max(chunk.rfind(b"\n"), chunk.rfind(b"\r", 0, -1)) + 1
-                if cut or len(line) > _MAX_LINE_BYTES:
-                    yield line + chunk[:cut]
+                if cut or (is_array and line):
+                    yield self._counted(line + chunk[:cut])
                     line = chunk[cut:]
                 else:
                     line += chunk
+                if len(line) > _MAX_LINE_BYTES:
+                    self.error = CommandError(
+                        f"{self.name} cannot be imported: line {self._lines + 1:,} has more than"
+                        f" {_MAX_LINE_BYTES:,} bytes. A row can have at most {_MAX_ROW_BYTES:,}.",
+                        ExitCode.USAGE,
+                    )
+                    return
         except CommandError:
             return
         if line:
             yield line
         self.ended = True
+
+    def _counted(self, data: bytes) -> bytes:
+        self._lines += data.count(b"\n")
+        return data
 
     def total_lines(self, sent: int) -> int | None:
         """Returns the number of lines after `sent` lines.

@@ -56,9 +56,9 @@ def is_due(timestamps: Iterable[datetime], now: datetime) -> bool:
 
 def expired(timestamps: Iterable[datetime], now: datetime) -> set[datetime]:
     """Returns the timestamps of backups to delete; never the newest."""
-    present, future = [], []
-    for timestamp in sorted(timestamps, reverse=True):
-        (future if timestamp > now else present).append(timestamp)
+    newest_first = sorted(timestamps, reverse=True)
+    present = [timestamp for timestamp in newest_first if timestamp <= now]
+    future = [timestamp for timestamp in newest_first if timestamp > now]
     return _beyond_retention(present) | _beyond_retention(future)
 
 

@@ -117,9 +117,10 @@ def flag_of(cell: str) -> bool | None:
 
     A list of channels is true if it contains mail.
     """
+    channels = set(map(column_key, _REASONS.findall(cell)))
+    if channels & {"emailmarketing", "smsmarketing"}:
+        return "emailmarketing" in channels
     key = column_key(cell)
-    if "emailmarketing" in key or "smsmarketing" in key:
-        return "emailmarketing" in key
     if key in _NO_DATES:
         return False
     if key in _FLAGS:

@@ -26,7 +26,7 @@ from server.storage.databases import reading, unit_of_work
 from server.storage.installation import save_key_fingerprint
 from server.storage.transaction import Transaction
 from server.subscribers.fields import Status
-from server.subscribers.filters.expression import parsed
+from server.subscribers.filters.syntax import parse
 from server.subscribers.store_changes import change_status
 from server.suppressions.rules import NewSuppression, Reason
 from server.tags import store as tags
@@ -110,7 +110,7 @@ def create_everything(
     SUBSCRIBERS.delete(other, gone.id, tx)
     tags.create(account_id, "by an older version", "\x01\x7f", tx)
     SUPPRESSIONS.add(account_id, [NewSuppression("gone@example.com", Reason.BOUNCED)], tx)
-    tree = parsed("tags:vip")
+    tree = parse("tags:vip")
     segments.create(account_id, "VIPs", "tags:vip", tree, "", tx)
     message = {"action": {"delete": True}, "filter": "tags:vip", "dryRun": True}
     request = BatchRequest(message, ["tags:vip"], key_id="", by_admin=True)
