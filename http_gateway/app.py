@@ -45,7 +45,6 @@ from .routing.requests import message_of
 from .routing.routes import Match, Routes
 from .streams.exchange import Exchange, check_call
 from .streams.response import StreamResponse
-from .turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +71,6 @@ class Gateway:
         self._channel = channel
         self._methods: dict[str, Any] = {}
         self.load = LoadShedder(self._options)
-        self._turns = Turns()
         self._pages = pages_of(channel, services, self.load, documentation or Documentation())
         self._routes.check_reserved(self._pages.keys() - REDIRECTS.keys())
         self.load.exempt_paths = self._pages.keys()
@@ -93,11 +91,6 @@ class Gateway:
             # If the body is incomplete, the rest of it must still be read.
             transport = request.transport if request.content.is_eof() else None
             return self.load.reject(request, path, transport)
-        if path not in self.load.exempt_paths:
-            turn = self._turns.take(request.headers.get("Authorization", ""))
-            if turn is not None:
-                with self.load.running():
-                    await turn
         request_id = request_id_of(request)
         trace = traces.trace_of(request.headers) if traces.PARENT in request.headers else ()
         observer = self._observer.start(request.method, request_id, trace)
@@ -178,11 +171,13 @@ class Gateway:
         except RequestError as error:
             return await self._check_call(match, error, metadata, timeout, request, request_id)
         call = method(message, metadata=metadata, timeout=_at_most(timeout))
+        self.load.calls += 1
         try:
-            with self.load.running():
-                reply = await call
+            reply = await call
         except AioRpcError as failed:
             raise classify_failure(failed, binding.method, metadata) from failed
+        finally:
+            self.load.calls -= 1
         trailing = call.trailing if isinstance(call, Call) else await call.trailing_metadata()
         more = response_headers(trailing)
         if binding.success_status == 204:

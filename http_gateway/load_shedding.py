@@ -14,8 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 
 from aiohttp import web
 from aiohttp.http import RawRequestMessage
@@ -59,15 +58,6 @@ class LoadShedder:
     @property
     def is_full(self) -> bool:
         return self.calls >= self._max_calls
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Counts a call that runs, or that waits for its turn."""
-        self.calls += 1
-        try:
-            yield
-        finally:
-            self.calls -= 1
 
     def has_room(self, path: str) -> bool:
         """Whether a request for a path is accepted."""

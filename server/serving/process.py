@@ -35,9 +35,6 @@ log = logging.getLogger(__name__)
 STOP_SECONDS = 29.0
 # Seconds after which the log lists the pending tasks.
 LOG_PENDING_SECONDS = 5.0
-# Seconds after which a database thread passes the GIL to the event loop. With Python's default of
-# 5 ms, each call waits that long while a thread builds the statement of a new filter.
-SWITCH_SECONDS = 0.0005
 
 
 class Lifecycle:
@@ -93,7 +90,6 @@ def run(
 ) -> None:
     """Runs a service until the process is stopped. SIGHUP reloads the TLS `identities`."""
     life = Lifecycle(report if role.shares_ports else report_ready)
-    sys.setswitchinterval(SWITCH_SECONDS)
     uvloop.run(_run(service, role, life, tuple(identities)))
     ignore_signals()
 
