@@ -1,8 +1,7 @@
 """Limits the share of the database's writer that sign-ups with a public key take.
 
 Anyone can send sign-ups with such a key, and SQLite has one writer for all accounts. Each sign-up
-takes the average time of recent ones, whatever it did, so that the limit does not reveal whether
-an address exists.
+takes the average time of recent ones, so that the limit does not reveal whether an address exists.
 """
 
 from __future__ import annotations

@@ -176,7 +176,8 @@ def cached_by_account(
                     owned[owners[key]].move_to_end(key)
                     return known
                 if len(statements) >= size:
-                    owner = max(owned, key=lambda each: len(owned[each]))
+                    # Of accounts with equally many, the one that adds a statement.
+                    owner = max(owned, key=lambda each: (len(owned[each]), each == account_id))
                     oldest, _ = owned[owner].popitem(last=False)
                     del statements[oldest], owners[oldest]
                     if not owned[owner]:

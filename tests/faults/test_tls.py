@@ -122,7 +122,7 @@ def test_gateway_and_server_with_mutual_tls_serve_https(
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/api/tags", "/docs", "/missing"])
-def test_browsers_are_told_to_use_https_only(
+def test_responses_over_tls_require_https_from_browsers(
     gateway: Component, certificates: Certificates, path: str
 ) -> None:
     connection = http.client.HTTPSConnection(

@@ -1,4 +1,4 @@
-"""A row that states an opt-out is never mailable, whatever its other cells are."""
+"""A row that states an opt-out is never mailable, for any other cells."""
 
 from __future__ import annotations
 

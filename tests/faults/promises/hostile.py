@@ -93,7 +93,7 @@ def _measured(service: Service, hostile: Account, other: Account, seconds: int) 
         "quiet median in ms": round(1000 * statistics.median(map(statistics.median, quiet)), 2),
         SLOWEST: round(min(slowest), 1),
         MEMORY: round(most - before, 1),
-        FAILED: sum(each == float("inf") for of_client in slow for each in of_client),
+        FAILED: sum(each == float("inf") for turn in slow for each in turn),
         "hostile responses": responses,
     }
 

@@ -54,8 +54,8 @@ class CustomFieldServiceStub:
     USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
 
     No response contains the field or its values afterwards. If there are thousands of values, they
-    are removed from the database in the background. Until then, creating a field with the same key
-    fails with CUSTOM_FIELD_ALREADY_EXISTS.
+    are removed from the database in the background. Until then, no field with the same key can be
+    created.
     """
 
 @_typing.type_check_only
@@ -84,8 +84,8 @@ class CustomFieldServiceAsyncStub(CustomFieldServiceStub):
     USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
 
     No response contains the field or its values afterwards. If there are thousands of values, they
-    are removed from the database in the background. Until then, creating a field with the same key
-    fails with CUSTOM_FIELD_ALREADY_EXISTS.
+    are removed from the database in the background. Until then, no field with the same key can be
+    created.
     """
 
 class CustomFieldServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -141,8 +141,8 @@ class CustomFieldServiceServicer(metaclass=_abc_1.ABCMeta):
         USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
 
         No response contains the field or its values afterwards. If there are thousands of values, they
-        are removed from the database in the background. Until then, creating a field with the same key
-        fails with CUSTOM_FIELD_ALREADY_EXISTS.
+        are removed from the database in the background. Until then, no field with the same key can be
+        created.
         """
 
 def add_CustomFieldServiceServicer_to_server(servicer: CustomFieldServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -462,8 +462,8 @@ export declare const CustomFieldService: GenService<{
    * USED_BY_SEGMENTS if segments name it. Running operations that filter by it end as FAILED.
    *
    * No response contains the field or its values afterwards. If there are thousands of values, they
-   * are removed from the database in the background. Until then, creating a field with the same key
-   * fails with CUSTOM_FIELD_ALREADY_EXISTS.
+   * are removed from the database in the background. Until then, no field with the same key can be
+   * created.
    *
    * @generated from rpc roster.v1.CustomFieldService.DeleteCustomField
    */
