@@ -1,4 +1,4 @@
-"""Creates, checks and hashes API keys, compares their scopes, and recognizes types of images."""
+"""Creates, checks and hashes API keys, and compares their scopes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,6 @@ _INCLUDED = {
     WRITE: {SIGNUP, READ, WRITE},
     ADMIN: {SIGNUP, READ, WRITE, ADMIN},
 }
-
-# The first bytes of the types of images that browsers show and that contain no scripts.
-_IMAGE = re.compile(
-    rb"(?P<png>\x89PNG\r\n\x1a\n)|(?P<jpeg>\xff\xd8\xff)|(?P<gif>GIF8[79]a)"
-    rb"|(?P<webp>RIFF.{4}WEBP)",
-    re.DOTALL,
-)
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_LENGTH = 40
@@ -65,9 +58,3 @@ def hash_secret(secret: str) -> str:
 def allows(scope: str, needed: str) -> bool:
     """Whether a key of a scope can make a call that needs another."""
     return needed in _INCLUDED[scope]
-
-
-def image_type(data: bytes) -> str | None:
-    """Returns the media type of a PNG, JPEG, GIF or WebP image by its first bytes, or None."""
-    match = _IMAGE.match(data)
-    return f"image/{match.lastgroup}" if match else None

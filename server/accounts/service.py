@@ -17,6 +17,7 @@ from ..paging import page_of
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from . import rules, store
+from .images import MAX_SIDE, read_image
 
 
 class AccountService(AccountServiceServicer):
@@ -40,16 +41,14 @@ class AccountService(AccountServiceServicer):
         self, request: accounts_pb2.UpdateAccountRequest, _context: Context
     ) -> accounts_pb2.UpdateAccountResponse:
         account, fields = account_id(), changed_fields(request, ("display_name", "color", "logo"))
-        logo_type = rules.image_type(request.logo)
-        if "logo" in fields and request.logo and logo_type is None:
-            raise invalid("logo", "INVALID_FORMAT", "must be a PNG, JPEG, GIF or WebP image")
+        logo_type = _logo_type(request.logo) if "logo" in fields and request.logo else ""
         new = {"display_name": request.display_name, "color": request.color.lower()}
         changes = {field: value for field, value in new.items() if field in fields}
 
         def update(tx: Transaction) -> accounts_pb2.UpdateAccountResponse:
             row = store.update_account(account, changes, tx)
             if "logo" in fields:
-                store.set_logo(account, logo_type or "", request.logo, tx)
+                store.set_logo(account, logo_type, request.logo, tx)
             return accounts_pb2.UpdateAccountResponse(account=_account(row, tx))
 
         return await self._database.write(update)
@@ -121,6 +120,17 @@ class ApiKeyService(ApiKeyServiceServicer):
         await self._database.write(revoke)
         self._invalidate(key_id)
         return pb.RevokeApiKeyResponse()
+
+
+def _logo_type(data: bytes) -> str:
+    """Returns the media type of a logo. Raises ValidationError."""
+    image = read_image(data)
+    if image is None:
+        raise invalid("logo", "INVALID_FORMAT", "must be a whole PNG, JPEG, GIF or WebP image")
+    if image.is_too_large:
+        message = f"must be at most {MAX_SIDE:,} pixels wide and high"
+        raise invalid("logo", "OUT_OF_RANGE", message)
+    return image.media_type
 
 
 def _account(row: store.AccountRow | None, tx: Transaction) -> accounts_pb2.Account:

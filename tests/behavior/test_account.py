@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import struct
+import zlib
 from typing import Any
+from zlib import crc32
 
 import grpc
 import pytest
@@ -12,12 +15,40 @@ from roster.v1.accounts_pb2 import UpdateAccountRequest
 from ..conftest import Account
 from ..fronts import GrpcFront, error_response, to_json
 
+
+def png(width: int = 3, height: int = 2, rows: bytes = b"", more: bytes = b"") -> bytes:
+    """Returns an image with eight bits for each color. `more` is the content of a text chunk."""
+    rows = rows or (b"\0" + b"\x1a\x5f\xb4" * width) * height
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"tEXt", more), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content)) + name + content + struct.pack(">I", crc32(name + content))
+        for name, content in chunks
+    )
+
+
+def gif(version: bytes = b"GIF89a", side: int = 1) -> bytes:
+    screen = struct.pack("<HHBBB", side, side, 0, 0, 0)
+    return version + screen + b"\x2c\0\0\0\0\1\0\1\0\0\2\2\x44\1\0\x3b"
+
+
+def webp(width: int = 5, canvas: int = 5) -> bytes:
+    extended = b"VP8X" + struct.pack("<II", 10, 0) + struct.pack("<HBHB", canvas - 1, 0, 3, 0)
+    pixels = b"VP8L" + struct.pack("<IBIB", 6, 0x2F, width - 1 | 3 << 14, 0)
+    content = b"WEBP" + extended + pixels
+    return b"RIFF" + struct.pack("<I", len(content)) + content
+
+
+JPEG = (
+    b"\xff\xd8\xff\xe0\0\4JF\xff\xc0\0\x0b\x08\0\2\0\3\1\1\x11\0"
+    b"\xff\xda\0\x08\1\1\0\0\x3f\0\x55\xff\xd9"
+)
 IMAGES = {
-    "PNG": b"\x89PNG\r\n\x1a\n\x00",
-    "JPEG": b"\xff\xd8\xff\xe0",
-    "GIF87a": b"GIF87a\x01",
-    "GIF89a": b"GIF89a\x01",
-    "WebP": b"RIFF\n\x00\x00\x00WEBPVP8 ",
+    "PNG": png(),
+    "JPEG": JPEG,
+    "GIF87a": gif(b"GIF87a"),
+    "GIF89a": gif(),
+    "WebP": webp(),
 }
 LOGO = base64.b64encode(IMAGES["PNG"]).decode()
 BRANDING = {"displayName": "Analytical Letters", "color": "#1a5fb4", "logo": LOGO}
@@ -167,11 +198,12 @@ def test_logo_is_replaced(account: Account) -> None:
 
 
 def test_logo_has_at_most_65536_bytes(account: Account) -> None:
-    largest = text(IMAGES["PNG"].ljust(65_536, b"\xff"))
+    free = 65_536 - len(png())
+    largest = text(png(more=b"x" * free))
 
     account.ok("UpdateAccount", logo=largest)
     error = account.fails(
-        "ValidationError", "UpdateAccount", logo=text(IMAGES["PNG"].ljust(65_537, b"\xff"))
+        "ValidationError", "UpdateAccount", logo=text(png(more=b"x" * (free + 1)))
     )
 
     assert error.violations == [("logo", "TOO_LONG")]
@@ -180,14 +212,37 @@ def test_logo_has_at_most_65536_bytes(account: Account) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"BM6\x00", b" " + IMAGES["PNG"], b"\x89PNG"],
-    ids=["SVG", "BMP", "space before PNG", "start of PNG"],
+    [
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        b"BM6\x00",
+        b" " + png(),
+        png() + b"<script>",
+        png().replace(b"IDAT", b"IDOT"),
+        png(rows=bytes(1 << 24)),
+        png(rows=b"\0"),
+        gif() + b"<script>",
+        gif(side=0),
+        JPEG.replace(b"\xff\xc0", b"\xff\xe1"),
+        webp(canvas=6),
+        b"\x89PNG\r\n\x1a\n" + JPEG,
+        *(image[:length] for image in IMAGES.values() for length in (8, 12, len(image) - 2)),
+    ],
 )
-def test_logo_of_another_format_is_rejected(account: Account, data: bytes) -> None:
+def test_file_that_is_not_a_whole_image_is_rejected(account: Account, data: bytes) -> None:
     error = account.fails("ValidationError", "UpdateAccount", displayName="New", logo=text(data))
 
     assert error.violations == [("logo", "INVALID_FORMAT")]
     assert {key: get(account)[key] for key in EMPTY} == EMPTY
+
+
+@pytest.mark.one_front_per_case
+@pytest.mark.parametrize(
+    "data", [png(2_049, 1), png(1, 60_000), gif(side=5_000), webp(2_049, 2_049)]
+)
+def test_logo_is_at_most_2048_pixels_wide_and_high(account: Account, data: bytes) -> None:
+    error = account.fails("ValidationError", "UpdateAccount", logo=text(data))
+
+    assert error.violations == [("logo", "OUT_OF_RANGE")]
 
 
 @pytest.mark.parametrize("scope", ["read", "write"])

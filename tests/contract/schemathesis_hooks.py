@@ -122,7 +122,7 @@ def make_acceptable(case: Case) -> None:
             del body[name]
         body.update((name, "Ada") for name in ("firstName", "lastName") if name in body)  # no link
     if isinstance(body.get("logo"), str):
-        body["logo"] = "R0lGODlh"  # the first bytes of a GIF
+        body["logo"] = "R0lGODlhAQABAAAAACH5BAEAAAAALAAAAAABAAEAAAIBAAA="  # a GIF
     if isinstance(body.get("ip"), str):
         body["ip"] = "192.0.2.1"
     if case.method in ("PUT", "PATCH"):

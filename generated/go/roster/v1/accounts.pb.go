@@ -219,7 +219,8 @@ type UpdateAccountRequest struct {
 	// New color as #rrggbb. An empty string selects the default. Text on buttons is black or
 	// white, the one with the greater contrast.
 	Color string `protobuf:"bytes,2,opt,name=color,proto3" json:"color,omitempty"`
-	// New logo: a PNG, JPEG, GIF or WebP image of at most 65,536 bytes, in base64 over HTTP.
+	// New logo: a PNG, JPEG, GIF or WebP image of at most 65,536 bytes, and at most 2,048
+	// pixels wide and high, in base64 over HTTP. A damaged image is rejected.
 	// Pages contain it, so browsers load nothing from other hosts. An empty value removes it.
 	Logo []byte `protobuf:"bytes,3,opt,name=logo,proto3" json:"logo,omitempty"`
 	// Fields to update: display_name, color, logo. Default: all non-empty fields (AIP-134).

@@ -126,7 +126,8 @@ class UpdateAccountRequest(_message.Message):
     white, the one with the greater contrast.
     """
     logo: _builtins.bytes
-    """New logo: a PNG, JPEG, GIF or WebP image of at most 65,536 bytes, in base64 over HTTP.
+    """New logo: a PNG, JPEG, GIF or WebP image of at most 65,536 bytes, and at most 2,048
+    pixels wide and high, in base64 over HTTP. A damaged image is rejected.
     Pages contain it, so browsers load nothing from other hosts. An empty value removes it.
     """
     @_builtins.property

@@ -132,7 +132,8 @@ export declare type UpdateAccountRequest = Message<"roster.v1.UpdateAccountReque
   color: string;
 
   /**
-   * New logo: a PNG, JPEG, GIF or WebP image of at most 65,536 bytes, in base64 over HTTP.
+   * New logo: a PNG, JPEG, GIF or WebP image of at most 65,536 bytes, and at most 2,048
+   * pixels wide and high, in base64 over HTTP. A damaged image is rejected.
    * Pages contain it, so browsers load nothing from other hosts. An empty value removes it.
    *
    * @generated from field: bytes logo = 3;
