@@ -15,7 +15,6 @@ from . import (
     connection_breaks,
     consent,
     deliveries,
-    hostile,
     io_errors,
     isolation,
     kills,
@@ -117,7 +116,5 @@ PROMISES = (
         operations.AT_LEAST,
     ),
     # Repetitions are the seconds of each turn.
-    Promise("P12 hostile clients", hostile.run, 4, 30, hostile.AT_MOST, hostile.AT_LEAST),
-    Promise("P12 on PostgreSQL", hostile.on_postgres, 4, 30, hostile.AT_MOST, hostile.AT_LEAST),
     Promise("P7 property-based requests", property_based.run, 5, 2000, property_based.AT_MOST),
 )
