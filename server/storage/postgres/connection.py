@@ -9,6 +9,9 @@ Citus cluster, all processes therefore connect to the coordinator.
 
 Every connection holds the service lock in shared mode until it is closed. The distribution of
 a database takes it in exclusive mode, so that no service runs at the same time.
+
+A connection is one session of the server. A pooler that gives sessions to other connections between
+transactions is rejected: locks, prepared statements and LISTEN belong to sessions.
 """
 
 from __future__ import annotations
@@ -68,6 +71,10 @@ SELECT current_setting('server_version_num')::int / 10000, current_setting('serv
     current_setting('synchronous_commit'), pg_is_in_recovery(),
     to_regclass('pg_dist_local_group') IS NOT NULL, pg_try_advisory_lock_shared({_SERVICE_LOCK})
 """
+_SESSION = "SELECT pg_backend_pid()"
+_USE_SESSIONS = (
+    "Connect to PostgreSQL itself: each process pools its connections (ROSTER_DATABASE_POOL)."
+)
 # The group of the coordinator is 0.
 _GROUP = "SELECT groupid FROM pg_dist_local_group"
 
@@ -115,6 +122,7 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
         connection = psycopg.connect(**parameters(self._url), autocommit=True, prepare_threshold=0)
         try:
             connection.prepared_max = PREPARED_STATEMENTS
+            _check_session(connection, self._url)
             self.has_citus = _check(connection)
             if self.has_citus:
                 # Citus finds the shard of a statement by its values.
@@ -149,6 +157,30 @@ def parameters(url: str) -> dict[str, Any]:
         "client_encoding": "UTF8",
         "options": f"{options} {url_parameters.get('options', '')}".rstrip(),
     }
+
+
+def _check_session(connection: psycopg.Connection[Any], url: str) -> None:
+    """Raises StorageError if a pooler gives the session to other connections.
+
+    A pooler is recognized by another process number than that of the connection.
+    """
+    session = _session(connection)
+    if session == connection.info.backend_pid:
+        return
+    # The pooler reuses the session that was used last, or takes the next one of several.
+    with psycopg.connect(**parameters(url), autocommit=True) as other:
+        is_shared = _session(other) == session
+    if is_shared or _session(connection) != session:
+        raise StorageError(
+            "The database URL is that of a pooler in transaction mode, such as PgBouncer. It keeps"
+            f" no locks, prepared statements and LISTEN. {_USE_SESSIONS}"
+        )
+
+
+def _session(connection: psycopg.Connection[Any]) -> int:
+    row = connection.execute(_SESSION, prepare=False).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _check(connection: psycopg.Connection[Any]) -> bool:
@@ -187,7 +219,10 @@ def _check(connection: psycopg.Connection[Any]) -> bool:
 def unusable(error: BaseException) -> StorageError:
     """Returns the error for a database that cannot be used, in one line."""
     cause = driver_error(error) or error
-    return StorageError(f"The database cannot be used: {' '.join(str(cause).split())}")
+    text = " ".join(str(cause).split())
+    # PgBouncer rejects the settings of sessions in `parameters`.
+    remedy = f". {_USE_SESSIONS}" if "unsupported startup parameter" in text else ""
+    return StorageError(f"The database cannot be used: {text}{remedy}")
 
 
 @contextmanager
