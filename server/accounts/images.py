@@ -1,6 +1,6 @@
 """Reads the type and the dimensions of PNG, JPEG, GIF and WebP images from their structure.
 
-Pages show logos to everybody, so a file that only begins like an image, is cut off, contradicts
+Public pages show logos, so a file that only begins like an image, is cut off, contradicts
 itself or unpacks to more than its dimensions is not one. SVG is not accepted: it can contain
 scripts.
 """
