@@ -94,8 +94,8 @@ def _form(request: Descriptor, form: FormReader, excluded: frozenset[str]) -> Sc
             members[f"^{field.json_name}\\..+$"] = {"type": "string", **described}
         elif field.name not in excluded:
             schema = parameters.schema_of(field)
-            if field.is_repeated:  # Empty items are treated as absent.
-                schema["items"] = {"anyOf": [schema["items"], {"const": ""}]}
+            if field.is_repeated:
+                schema["items"] = _or_empty(schema["items"])
             properties[field.json_name] = {**schema, **described}
     if form.key:
         properties[form.key] = {"type": "string", "description": _KEY}
@@ -109,6 +109,15 @@ def _form(request: Descriptor, form: FormReader, excluded: frozenset[str]) -> Sc
         "required": [field.json_name for field in request.fields if bounds.is_required(field)],
         "additionalProperties": False,
     }
+
+
+def _or_empty(item: Schema) -> Schema:
+    """Returns the schema of a text extended by the empty one, which is treated as absent.
+
+    It has no `anyOf`, which the Go generator turns into pointers, even in other schemas.
+    """
+    patterns = {"pattern": f"^({item['pattern'][1:-1]})?$"} if "pattern" in item else {}
+    return {k: v for k, v in item.items() if k != "minLength"} | patterns
 
 
 def success_content(binding: Binding, schemas: Schemas) -> Content:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..cases import each
 from ..conftest import Account
+from ..fronts import HttpFront
 from .helpers import create_field, create_subscriber
 from .streams import Row, StreamResult, export, import_rows, send_rows
 from .test_import import by_address, outcomes, rejections
@@ -66,13 +67,16 @@ def test_export_is_imported_into_an_empty_account_without_loss(
     create_subscriber(account, "none@b.io")
     rows = export(account, view="FULL")
 
-    imported(other_account, rows)
+    # Keys that are ignored in JSON are no fields of the message.
+    imported(other_account, rows if isinstance(account.front, HttpFront) else _kept(rows))
 
-    copied = export(other_account, view="FULL")
+    assert _kept(export(other_account, view="FULL")) == _kept(rows)
+
+
+def _kept(rows: list[Row]) -> list[Row]:
+    """Returns exported rows without the keys that imports ignore."""
     ignored = ("id", "updatedAt")
-    assert [{k: v for k, v in row.items() if k not in ignored} for row in copied] == [
-        {k: v for k, v in row.items() if k not in ignored} for row in rows
-    ]
+    return [{k: v for k, v in row.items() if k not in ignored} for row in rows]
 
 
 def test_unknown_fields_are_ignored_and_reported(account: Account) -> None:

@@ -109,6 +109,8 @@ def make_acceptable(case: Case) -> None:
         case.query.pop("segment", None)  # must exist
         case.query.pop("from", None)  # must be at most 366 days before to
         case.query.pop("type", None)
+        case.query.pop("email", None)  # must be an address
+        case.query.pop("bom", None)  # requires a table
         case.query.pop("eventType", None)
         case.query.pop("allowMissing", None)  # requires an address in the path
     body = case.body

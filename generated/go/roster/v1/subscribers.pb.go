@@ -3361,7 +3361,7 @@ type ImportSubscribersRequest struct {
 	// 2026-01-02T03:04:05.000Z or 2026-01-02, in another format with a year of four digits first
 	// or the English name of the month, such as "Fri, 2 Jan 2026 03:04:05 +0000" or "Jan 2, 2026
 	// 3:04 PM", or seconds or milliseconds since 1970. For other numeric dates, set date_format.
-	// Without an offset, times are in UTC. 0000-00-00, 0001-01-01, 0, NULL and \N mean no time.
+	// Without an offset, times are in UTC. 0000-00-00, 0001-01-01, 0 and NULL mean no time.
 	//
 	// An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
 	// stored verbatim, including surrounding whitespace. An apostrophe is removed before a
