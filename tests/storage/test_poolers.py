@@ -69,7 +69,7 @@ def pooler(postgres: Postgres, *settings: str) -> Iterator[str]:
             yield url
         finally:
             process.terminate()
-            process.wait()
+            process.wait(timeout=30)
 
 
 @pytest.mark.parametrize(
