@@ -64,7 +64,11 @@ def content(file: IO[bytes]) -> Iterator[bytes]:
                 while chunk:
                     yield chunk
                     chunk = unpacked.read(CHUNK_BYTES)
-    except (*_DAMAGE, NotImplementedError) as error:
+    except NotImplementedError as error:  # `zipfile` does not read every feature of the format.
+        raise ArchiveError(
+            f"is a ZIP archive that cannot be read: {error}. Unpack it first."
+        ) from None
+    except _DAMAGE as error:
         raise ArchiveError(f"is a ZIP archive that is damaged: {error}.") from None
 
 

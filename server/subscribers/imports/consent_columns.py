@@ -35,7 +35,7 @@ _OTHER_CHANNELS = re.compile(r"sms|whatsapp|push|phone|directmail|post(?:al)?mai
 _NAMES = re.compile(
     r"(?:is|was)?(?:active|inactive|enabled|disabled|removed|deleted|archived|cancell?ed|banned)"
     r"|(?:deleted|removed|archived|cancell?ed|left|inactive)(?:at|on|date)|date(?:removed|left)"
-    r"|marketing|stopstatus|stoptime|sub(?:scriber)?status|baja"
+    r"|marketing|stop|stopstatus|stoptime|statut|sub(?:scriber)?status|baja"
     r"|e?mailinvalid|invalide?mail|e?mailvalid|mailingok|dnc|dnm"
 )
 

@@ -30,11 +30,11 @@ def unpacked(data: bytes) -> bytes:
     return b"".join(content(io.BytesIO(data)))
 
 
-def encrypted(data: bytes) -> bytes:
-    """Sets the flag of encryption in the list of an archive with one file."""
-    changed = bytearray(data)
-    changed[changed.rindex(b"PK\x01\x02") + 8] |= 1
-    return bytes(changed)
+def changed(data: bytes, offset: int, value: int) -> bytes:
+    """Sets a byte of the only entry in the list of an archive."""
+    array = bytearray(data)
+    array[array.rindex(b"PK\x01\x02") + offset] = value
+    return bytes(array)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,8 @@ def test_one_data_file_is_read(files: dict[str, bytes], method: int) -> None:
         (archive({"[Content_Types].xml": b"", "xl/workbook.xml": b""}), ["Excel", "as CSV"]),
         (archive({}), ["no file"]),
         (archive({"a\n.pdf": b"", "b.pdf": b""}), ["a?.pdf, b.pdf"]),
-        (encrypted(archive({"a.csv": CSV})), ["encrypted: a.csv"]),
+        (changed(archive({"a.csv": CSV}), 8, 0b1), ["encrypted: a.csv"]),
+        (changed(archive({"a.csv": CSV}), 8, 0b100000), ["cannot be read", "Unpack it first"]),
         (archive({"a.csv": CSV}, zipfile.ZIP_BZIP2), ["deflate: a.csv"]),
         (archive({"a.csv": b"a" * 1_000_000}), ["100 times its size", "a.csv"]),
         (archive({"a.csv": CSV})[:-30], ["damaged"]),

@@ -73,7 +73,7 @@ TABLES = {
         'a, "b" ,\t"c"\n "1, ""2"", " ,x , y\n"" , " \n" , \t"z"\n',
         [(1, ["a", "b", "c"]), (2, ['1, "2", ', "x ", " y"]), (4, ["", " \n", "z"])],
     ),
-    "blanks around quotes beside tabs": (
+    "spaces around quotes between tabs": (
         'a\t "b"\n\t""\t\n "1" \t2\n',
         [(1, ["a", "b"]), (2, ["", "", ""]), (3, ["1", "2"])],
     ),
