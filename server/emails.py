@@ -10,9 +10,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import email_validator
+import orjson
+
+from .texts import with_texts
 
 # Addresses at .test, .example, .local and .invalid are what people try a service with.
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
@@ -145,6 +149,13 @@ def without_address(text: str, address: str) -> str:
         return found[0]
 
     return _IN_TEXT.sub(replacement, text)
+
+
+def json_without_address(text: str, address: str) -> str:
+    """Returns JSON with `without_address` applied to each text in it, except names of members."""
+    value = orjson.loads(text)
+    changed = with_texts(value, partial(without_address, address=address))
+    return text if changed == value else orjson.dumps(changed).decode()
 
 
 def _candidates(text: str) -> Iterator[tuple[str, str]]:

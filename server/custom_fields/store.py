@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from peewee import SQL, ModelDelete, fn
+from peewee import SQL, fn
 
 from ..clock import iso8601
 from ..errors import (
@@ -17,7 +17,7 @@ from ..errors import (
 from ..events.rules import Change, EventType, created, deleted
 from ..events.store import record
 from ..paging import Page
-from ..storage.statements import Dialect, Statement, param
+from ..storage.statements import Statement, delete_first, param
 from ..storage.transaction import Transaction
 from ..texts import DELETED_KEY, caseless_key
 from .models import IS_DELETED_FIELD, IS_FIELD, CustomField, CustomValue
@@ -112,24 +112,10 @@ _DELETED_WITH_KEY = Statement(
     ),
     has_one_plan=True,
 )
-
-
-def _remove_values(dialect: Dialect) -> ModelDelete:
-    value = CustomValue.alias()
-    first = (
-        value.select(value.subscriber_id)
-        .where((value.account_id == param("account_id")) & (value.key == param("key")))
-        .order_by(value.account_id, value.key, value.subscriber_id)
-        .limit(param("limit"))
-    )
-    return CustomValue.delete().where(
-        (CustomValue.account_id == param("account_id"))
-        & dialect.within(CustomValue.subscriber_id, first)
-        & (CustomValue.key == param("key"))
-    )
-
-
-_REMOVE_VALUES = Statement(_remove_values, has_one_plan=True)
+_REMOVE_VALUES = Statement(
+    lambda dialect: delete_first(dialect, CustomValue.key, CustomValue.subscriber_id),
+    has_one_plan=True,
+)
 # A search across accounts.
 _WITH_DELETED = Statement(
     lambda _: (

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from functools import partial
 
-import orjson
 from peewee import Expression, Node
 
-from ..emails import pattern_of, without_address
+from ..emails import json_without_address, pattern_of
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
-from ..texts import with_texts
 from .envelope import without_person
 from .models import Event
 from .rules import EventType
@@ -128,9 +125,7 @@ def remove_from_operation_events(
     for address in addresses:
         values = {"kind": EventType.OPERATION_COMPLETED, "pattern": pattern_of(address)}
         for event in _in_batches(_WITH_ADDRESS, 0, tx, account_id=account_id, **values):
-            stored = orjson.loads(event.envelope)
-            message = with_texts(stored, partial(without_address, address=address))
-            if message != stored:
-                envelope = orjson.dumps(message).decode()
+            envelope = json_without_address(event.envelope, address)
+            if envelope != event.envelope:
                 tx.run(_REPLACE, account_id=account_id, sequence=event.sequence, envelope=envelope)
                 yield event

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
 
-import orjson
 from peewee import Expression
 
-from ..emails import pattern_of, without_address
+from ..emails import json_without_address, pattern_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
-from ..texts import with_texts
 from . import store
 from .models import Operation
 from .rules import State
@@ -32,12 +29,10 @@ def remove_from_operations(account_id: str, addresses: Collection[str], tx: Tran
     for address in addresses:
         pattern = pattern_of(address)
         for operation_id, text in tx.all(_WITH_ADDRESS, account_id=account_id, pattern=pattern):
-            stored = orjson.loads(text)
-            request = with_texts(stored, partial(without_address, address=address))
-            if request == stored:
+            request = json_without_address(text, address)
+            if request == text:
                 continue
-            changed = orjson.dumps(request).decode()
-            tx.run(PUT_REQUEST, account_id=account_id, id=operation_id, request=changed)
+            tx.run(PUT_REQUEST, account_id=account_id, id=operation_id, request=request)
             row = store.find(account_id, operation_id, tx)
             if row.state == State.RUNNING:
                 store.end(account_id, row, State.FAILED, tx)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol
 
-from peewee import Database, Expression, Field, ModelInsert, ModelSelect, Node, Value
+from peewee import Database, Expression, Field, ModelDelete, ModelInsert, ModelSelect, Node, Value
 
 Parameters = ParamSpec("Parameters")
 # Converts a list to the form that the driver accepts.
@@ -146,6 +146,30 @@ class Statement:
             binds = {value.name: value.bind for value in values if value.bind is not None}
             known = self._prepared[type(dialect)] = Prepared(sql, names, binds)
         return known
+
+
+def delete_first(dialect: Dialect, key: Field, member: Field) -> ModelDelete:
+    """Returns a deletion of the first rows of an account with a value of `key`, by `member`.
+
+    Its parameters are account_id, the name of the key, and limit.
+    """
+    model = key.model
+    rows = model.alias()
+    account_id, of_key, of_member = (
+        getattr(rows, name) for name in ("account_id", key.name, member.name)
+    )
+    first = (
+        rows.select(of_member)
+        .where((account_id == param("account_id")) & (of_key == param(key.name)))
+        .order_by(account_id, of_key, of_member)
+        .limit(param("limit"))
+    )
+    query: ModelDelete = model.delete().where(
+        (model.account_id == param("account_id"))
+        & dialect.within(member, first)
+        & (key == param(key.name))
+    )
+    return query
 
 
 def cached_by_account(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from peewee import SQL, ModelDelete, fn
+from peewee import SQL, fn
 
 from ..clock import iso8601
 from ..errors import TagAlreadyExists, TagNotFound
@@ -13,7 +13,7 @@ from ..events.rules import Change, EventType, created, deleted
 from ..events.store import record
 from ..paging import Page
 from ..statistics.store import remove_tag
-from ..storage.statements import Dialect, Statement, param
+from ..storage.statements import Statement, delete_first, param
 from ..storage.transaction import Transaction
 from ..texts import DELETED_KEY, caseless_key
 from .models import IS_DELETED_TAG, IS_TAG, SubscriberTag, Tag
@@ -123,24 +123,10 @@ _DELETED = Statement(
     ),
     has_one_plan=True,
 )
-
-
-def _remove_links(dialect: Dialect) -> ModelDelete:
-    link = SubscriberTag.alias()
-    first = (
-        link.select(link.subscriber_id)
-        .where((link.account_id == param("account_id")) & (link.tag_id == param("id")))
-        .order_by(link.account_id, link.tag_id, link.subscriber_id)
-        .limit(param("limit"))
-    )
-    return SubscriberTag.delete().where(
-        (SubscriberTag.account_id == param("account_id"))
-        & dialect.within(SubscriberTag.subscriber_id, first)
-        & (SubscriberTag.tag_id == param("id"))
-    )
-
-
-_REMOVE_LINKS = Statement(_remove_links, has_one_plan=True)
+_REMOVE_LINKS = Statement(
+    lambda dialect: delete_first(dialect, SubscriberTag.tag_id, SubscriberTag.subscriber_id),
+    has_one_plan=True,
+)
 # A search across accounts.
 _WITH_DELETED = Statement(
     lambda _: Tag.select(Tag.account_id).where(IS_DELETED_TAG).limit(param("limit"))
@@ -226,10 +212,9 @@ def remove_deleted(account_id: str, tx: Transaction) -> int:
 
 
 def _remove(account_id: str, tag_id: str, tx: Transaction) -> int:
-    values = {"account_id": account_id, "id": tag_id}
-    removed = tx.run(_REMOVE_LINKS, **values, limit=REMOVED_AT_ONCE)
+    removed = tx.run(_REMOVE_LINKS, account_id=account_id, tag_id=tag_id, limit=REMOVED_AT_ONCE)
     if removed < REMOVED_AT_ONCE:
-        removed += tx.run(_DELETE, **values)
+        removed += tx.run(_DELETE, account_id=account_id, id=tag_id)
         # Changes of subscribers with such a link are still counted.
         remove_tag(account_id, tag_id, tx)
     return removed

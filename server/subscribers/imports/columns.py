@@ -144,7 +144,7 @@ class Columns:
             index
             for number, column in enumerate(options.ignored)
             for index in columns_named(cells, column, f"ignoreColumns[{number}]")
-        }
+        } | {index for index, targets in mapped.items() if not targets}
         mapped |= {position: (CUSTOM_FIELDS + key,) for position, key in created.items()}
         claimed = {field for targets in mapped.values() for field in targets}
         from_preset = list(self.preset.columns) if self.preset else []
@@ -204,8 +204,7 @@ class Columns:
             if states_consent(name)
             and index not in ignored
             and (index in mapped or name not in preset_names)
-            and _CONSENT.isdisjoint(own := fields.get(index, ()))
-            and not (index in mapped and index in fields and not own)
+            and _CONSENT.isdisjoint(fields.get(index, ()))
             and not cell.lower().startswith(CUSTOM_FIELDS.lower())
         ]
         if faults:

@@ -104,7 +104,8 @@ class Header:
         if is_malformed or len(cells) != len(self.cells):
             return self._of_wrong_length(line, cells)
         row = self._parsed(cells)
-        return ImportRow(line, row, self._status(row), _record(row))
+        record = ConsentRecord(**row.consent_record) if row.consent_record else NO_CONSENT_RECORD
+        return ImportRow(line, row, self._status(row, record), record)
 
     def _parsed(self, cells: Sequence[str]) -> CsvRow:
         row = CsvRow()
@@ -123,13 +124,13 @@ class Header:
             self._derive_status(row, cells)
         return row
 
-    def _status(self, row: CsvRow) -> Status | None:
-        if row.opt_out is None and not row.consent_record:
+    def _status(self, row: CsvRow, record: ConsentRecord) -> Status | None:
+        if row.opt_out is None and record is NO_CONSENT_RECORD:
             return row.status
         return stated_status(
             row.status,
             row.opt_out,
-            _record(row),
+            record,
             is_own_export=self._is_own_export,
             dates_status=not self._is_lenient,
         )
@@ -216,10 +217,6 @@ def _clear_opt_out(row: CsvRow, field: str, parse: Parse, cell: str) -> Status |
     if "unsubscribed_at" in read.consent_record:
         return Status.UNSUBSCRIBED
     return read.opt_out
-
-
-def _record(row: CsvRow) -> ConsentRecord:
-    return ConsentRecord(**row.consent_record) if row.consent_record else NO_CONSENT_RECORD
 
 
 class _Marks(NamedTuple):
