@@ -69,6 +69,12 @@ def _created(ids: Iterable[str]) -> list[Result]:
     return list(map(partial(tuple.__new__, Result), values))
 
 
+def _opt_outs(
+    rows: Mapping[int, NewSubscriber], numbers: Iterable[int]
+) -> dict[int, NewSubscriber]:
+    return {number: rows[number] for number in numbers if rows[number].is_opt_out}
+
+
 SKIPPED = Result(Outcome.SKIPPED)
 CONFLICT = Result(Outcome.FAILED, row_error=_ALREADY_EXISTS)
 
@@ -159,14 +165,18 @@ class RowWriter:
         )
         if not self._reports_duplicates or self._on_conflict is not OnConflict.FAIL:
             results |= dict.fromkeys(conflicts, CONFLICT)
+        skipped = {
+            number: error.opt_out
+            for number, error in row_errors.items()
+            if error.opt_out is not None
+        }
         if self._on_conflict is OnConflict.FAIL:
-            conflicts = [number for number in conflicts if rows[number].is_opt_out]
-            return results | self._apply_opt_outs(rows, conflicts, tx)
+            return results | self._apply_opt_outs(_opt_outs(rows, conflicts) | skipped, tx)
         # A suppressed address can have a subscriber, who opted out.
         conflicts += [
             number for number, error in row_errors.items() if error.failure is Failure.SUPPRESSED
         ]
-        if not conflicts:
+        if not conflicts and not skipped:
             return results
         keys = {rows[number].email.key for number in conflicts}
         ids = ids_by_address(self._account_id, keys, tx)
@@ -179,24 +189,22 @@ class RowWriter:
             else:
                 results[number] = Result(Outcome.SKIPPED, subscriber_id)
         if self._on_conflict is OnConflict.SKIP:
-            opt_outs = [number for number in conflicts if rows[number].is_opt_out]
-            results |= self._apply_opt_outs(rows, opt_outs, tx)
-        return results
+            skipped |= _opt_outs(rows, conflicts)
+        return results | self._apply_opt_outs(skipped, tx)
 
     def _apply_opt_outs(
-        self, rows: Mapping[int, NewSubscriber], conflicts: Sequence[int], tx: Transaction
+        self, opt_outs: Mapping[int, NewSubscriber], tx: Transaction
     ) -> dict[int, Result]:
         """Applies opt-outs to subscribers that earlier rows of this import may have created.
 
         Returns the results of the rows that changed a status.
         """
         results: dict[int, Result] = {}
-        if self._by.source is not Source.IMPORT or not conflicts:
+        if self._by.source is not Source.IMPORT or not opt_outs:
             return results
-        keys = {rows[number].email.key for number in conflicts}
-        ids = ids_by_address(self._account_id, keys, tx)
-        for number in conflicts:
-            new, subscriber_id = rows[number], ids.get(rows[number].email.key)
+        ids = ids_by_address(self._account_id, {row.email.key for row in opt_outs.values()}, tx)
+        for number, new in opt_outs.items():
+            subscriber_id = ids.get(new.email.key)
             if subscriber_id is None:
                 continue
             before = find(self._account_id, subscriber_id, tx)

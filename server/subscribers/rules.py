@@ -126,6 +126,8 @@ class RowError(NamedTuple):
 
     failure: Failure
     field: str | None = None
+    # The opt-out of a row that a filter skips. It still counts for other rows of its address.
+    opt_out: NewSubscriber | None = None
 
 
 Validated = NewSubscriber | RowError

@@ -8,7 +8,7 @@ import pytest
 
 from ..conftest import Account
 from .helpers import MISSING_ID, create_field, create_subscriber
-from .streams import Row, send_rows, send_table
+from .streams import Row, import_rows, send_rows, send_table
 from .test_import import Import, by_address, each_form, list_subscribers, outcomes, rejections
 
 FILTERED = ("FILTERED", None)
@@ -66,6 +66,45 @@ def test_a_filtered_row_claims_no_address(account: Account) -> None:
     assert kept(account, rows, "firstName = Ada") == ["ada@b.io"]
 
     assert by_address(account, "ada@b.io")["firstName"] == "Ada"
+
+
+@pytest.mark.parametrize("on_conflict", ["FAIL", "SKIP", "UPDATE"])
+@pytest.mark.parametrize("is_first", [True, False], ids=["first", "last"])
+@pytest.mark.parametrize("between", [0, 3_000])
+def test_a_filtered_opt_out_counts_for_other_rows_of_its_address(
+    account: Account, between: int, is_first: bool, on_conflict: str
+) -> None:
+    rows: list[Row] = [
+        {"email": "ada@b.io", "isConfirmed": True, "firstName": "Ada"},
+        *({"email": f"{number}@c.io"} for number in range(between)),
+        {"email": "Ada@B.io", "status": "COMPLAINED", "firstName": "Eve"},
+    ]
+    if is_first:
+        rows.reverse()
+
+    options: dict[str, Any] = {"filter": "firstName = Ada", "onConflict": on_conflict}
+    dry_run = send_rows(account, rows, **options, dryRun=True)
+    result = send_rows(account, rows, **options)
+
+    ada = by_address(account, "ada@b.io")
+    assert (ada["firstName"], ada["status"]) == ("Ada", "COMPLAINED")
+    counts = {"created": 1, "updated": 0 if is_first else 1}
+    assert result.summary is not None
+    assert {name: result.summary[name] for name in counts} == counts
+    assert outcomes(dry_run.records) == outcomes(result.records)
+
+
+def test_a_resumed_import_reads_filtered_opt_outs_of_earlier_rows(account: Account) -> None:
+    rows = [
+        {"email": "ada@b.io", "status": "UNSUBSCRIBED"},
+        {"email": "eve@b.io"},
+        {"email": "ada@b.io", "isConfirmed": True},
+    ]
+
+    results = import_rows(account, rows, filter="NOT status = UNSUBSCRIBED", afterLine=2)
+
+    assert outcomes(results) == ["CREATED"]
+    assert by_address(account, "ada@b.io")["status"] == "UNSUBSCRIBED"
 
 
 def test_a_row_is_compared_as_the_subscriber_that_it_would_create(account: Account) -> None:

@@ -16,7 +16,7 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ..row_writer import Outcome, Result
 from ..rules import NewSubscriber, Validated
-from .store_seen import SeenRows
+from .store_seen import SeenRows, subscriber_of
 
 # Stores rows in a transaction.
 StoreRows = Callable[[Sequence[Validated], Transaction], list[Result]]
@@ -75,8 +75,9 @@ class DryRun:
         """Stores one row for each address, with the effect of all rows so far."""
         kept = {row.email.key: row for row in earlier}
         changed = {}
-        for row, result in zip(rows, results, strict=True):
-            if not isinstance(row, NewSubscriber):
+        for each, result in zip(rows, results, strict=True):
+            row = subscriber_of(each)
+            if row is None:
                 continue
             key, row = row.email.key, _stored_part(row, result.dropped)
             if result.outcome is Outcome.CREATED:

@@ -20,7 +20,6 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...streams import end
 from ...unrecognized import UnrecognizedCells
-from ..filters.expression import FilterExpression
 from ..filters.reading import FilterExpressions
 from ..history import Actor, Source
 from ..row_writer import Result, RowWriter
@@ -31,7 +30,8 @@ from .dry_run import DryRun, rolled_back
 from .header import Header
 from .messages import Options, import_row, reply_of, summary_message
 from .new_fields import NewFields, UnknownFields
-from .rows import ImportRow, filtered, validate_import_rows
+from .row_filter import RowFilter
+from .rows import ImportRow, validate_import_rows
 from .summary import Summary
 
 
@@ -62,7 +62,7 @@ class ImportPipeline:
         self._store = store
         self._database = database
         self._filters = filters
-        self._filter: FilterExpression | None = None
+        self._filter: RowFilter | None = None
         self._options = Options(pb.ImportSubscribersRequest())
         self._writer: RowWriter | None = None
         self._dry_run: DryRun | None = None
@@ -84,7 +84,8 @@ class ImportPipeline:
             is_first = self._writer is None
             if is_first:
                 self._start(Options(request))
-                self._filter = await self._filters.read(request.filter, request.segment)
+                expression = await self._filters.read(request.filter, request.segment)
+                self._filter = None if expression is None else RowFilter(expression)
             lines = await self._without_header(request)
             # In another thread, so that the event loop and the writer thread do not wait.
             batch = await asyncio.to_thread(self._validated, request, lines)
@@ -205,14 +206,20 @@ class ImportPipeline:
         rows = list(self._rows(request, lines))
         validated = validate_import_rows(rows, self._options.added_tags)
         if self._filter is not None:
-            validated = filtered(validated, self._filter, system_clock())
+            validated = self._filter.apply(validated, system_clock())
+            first = sum(row.line <= self._options.after_line for row in rows)
+            rows, validated = rows[first:], validated[first:]
         return Batch(rows, validated)
 
     def _rows(
         self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]
     ) -> Iterator[ImportRow]:
-        """Yields the rows of a message after the line from which the import resumes."""
-        after_line, now = self._options.after_line, system_clock()
+        """Yields the rows of a message after the line from which the import resumes.
+
+        With a filter, also the earlier ones, whose opt-outs count for later rows.
+        """
+        after_line = self._options.after_line if self._filter is None else 0
+        now = system_clock()
         for line in lines:
             number = line.number
             if 0 < number <= self._last_line:

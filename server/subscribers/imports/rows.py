@@ -7,21 +7,15 @@ from typing import NamedTuple
 
 from ...file_addresses import parse_file_email
 from ..fields import PROFILE, Status
-from ..filters.evaluation import matches
-from ..filters.expression import FilterExpression
 from ..rules import (
     NO_CONSENT_RECORD,
     ConsentRecord,
-    Failure,
     Row,
-    RowError,
     TagSets,
     Validated,
     on_one_line,
     validate_row,
 )
-
-_FILTERED = RowError(Failure.FILTERED)
 
 
 class ImportRow(NamedTuple):
@@ -46,14 +40,4 @@ def validate_import_rows(
     return [
         validate_row(row, tag_sets, status, consent_record, parse_file_email)
         for _, row, status, consent_record in rows
-    ]
-
-
-def filtered(
-    validated: Sequence[Validated], expression: FilterExpression, now: int
-) -> list[Validated]:
-    """Returns the rows, and FILTERED for valid ones that do not match the filter."""
-    return [
-        row if isinstance(row, RowError) or matches(expression, row, now) else _FILTERED
-        for row in validated
     ]

@@ -1,4 +1,4 @@
-"""Stores the effects of the rows of a dry run, in a temporary file."""
+"""Stores rows of one import by their address, in a temporary file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 
 from ...emails import Email
 from ..fields import PROFILE, Status
-from ..rules import NewSubscriber, Validated
+from ..rules import ConsentRecord, NewSubscriber, Validated
 
 _CREATE = "CREATE TABLE seen (email_key TEXT PRIMARY KEY, row BLOB) WITHOUT ROWID"
 _FIND = "SELECT row FROM seen WHERE email_key = ?"
@@ -30,16 +30,24 @@ class SeenRows:
 
     def rows_of(self, rows: Iterable[Validated]) -> list[NewSubscriber]:
         """Returns the stored rows with the addresses of these rows."""
-        addresses = {row.email.key: row.email for row in rows if isinstance(row, NewSubscriber)}
-        return [found for email in addresses.values() if (found := self._row(email)) is not None]
+        addresses = {
+            row.email.key: row.email for each in rows if (row := subscriber_of(each)) is not None
+        }
+        return [found for email in addresses.values() if (found := self.find(email)) is not None]
 
-    def _row(self, email: Email) -> NewSubscriber | None:
+    def find(self, email: Email) -> NewSubscriber | None:
         text = self._connection.execute(_FIND, (email.key,)).get
         if text is None:
             return None
-        status, has_status, tags, values = orjson.loads(text)
+        status, has_status, tags, values, record = orjson.loads(text)
         return NewSubscriber(
-            email, _NO_PROFILE, Status(status), tags, values, has_status=has_status
+            email,
+            _NO_PROFILE,
+            Status(status),
+            tags,
+            values,
+            ConsentRecord(*record),
+            has_status=has_status,
         )
 
     def add(self, rows: Iterable[NewSubscriber]) -> None:
@@ -48,6 +56,17 @@ class SeenRows:
             self._connection.executemany(_ADD, [(row.email.key, _text(row)) for row in rows])
 
 
+def subscriber_of(row: Validated) -> NewSubscriber | None:
+    """Returns the subscriber or the opt-out that a row states."""
+    return row if isinstance(row, NewSubscriber) else row.opt_out
+
+
 def _text(row: NewSubscriber) -> bytes:
-    state: Sequence[object] = (int(row.status), row.has_status, row.tags, dict(row.values))
+    state: Sequence[object] = (
+        int(row.status),
+        row.has_status,
+        row.tags,
+        dict(row.values),
+        tuple(row.consent_record),
+    )
     return orjson.dumps(state)
