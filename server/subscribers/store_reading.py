@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
-from peewee import SQL, ModelSelect, Node, fn
+from peewee import JOIN, SQL, ModelSelect, Node, fn
 
 from ..custom_fields.models import IS_DELETED_FIELD, CustomField, CustomValue
 from ..emails import Email, parse_email
@@ -61,10 +61,12 @@ def _tag_names(dialect: Dialect) -> Node:
         SubscriberTag.subscriber_id == Subscriber.id
     )
     is_tag = (Tag.account_id == param("account_id")) & (Tag.id == SubscriberTag.tag_id)
+    # A cross join, because SQLite otherwise reads all tags of the account by their names for each
+    # subscriber.
     return (
         SubscriberTag.select(dialect.texts_of(Tag.name_key, Tag.name))
-        .join(Tag, on=is_tag)
-        .where(of_one & IS_TAG)
+        .join(Tag, JOIN.CROSS)
+        .where(of_one & is_tag & IS_TAG)
     )
 
 

@@ -186,6 +186,13 @@ def test_every_table_is_searched_by_account_and_filter(
         assert searches(step)
 
 
+def test_tags_and_values_of_a_row_are_found_by_its_subscriber(tx: Transaction) -> None:
+    (step,) = steps(tx, Filter(), PagePosition(LIMIT))
+
+    of_one = [line for line in step.plan if line.endswith("(account_id=? AND subscriber_id=?)")]
+    assert len(of_one) == 2, step.plan
+
+
 @each_filter
 def test_statements_are_not_planned_again_for_each_execution(
     tx: Transaction, ids: list[str], names: tuple[str, ...]

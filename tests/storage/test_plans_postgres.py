@@ -170,6 +170,13 @@ def test_every_large_table_is_searched_by_account_and_filter(
             assert names == () or condition != f"(account_id = '{OURS}'::text)", step
 
 
+def test_tags_and_values_of_a_row_are_found_by_its_subscriber(tx: RecordingTransaction) -> None:
+    (step,) = steps(tx, Filter(), PagePosition(LIMIT))
+
+    of_one = [condition for condition in conditions(step) if "subscriber_id = t1.id" in condition]
+    assert len(of_one) == 2, conditions(step)
+
+
 INDEXES = {
     "status": {"subscriber_account_id_status_id"},
     "tag": {"subscribertag_account_id_tag_id_subscriber_id"},
