@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from peewee import SQL, Expression, Field, ModelInsert, ModelSelect, Node, NodeList, fn
 
-from .statements import Placeholder
+from .statements import Placeholder, Within
 
 
 class SqliteDialect:
@@ -23,10 +23,10 @@ class SqliteDialect:
 
     def any_of(self, field: Field, name: str) -> Expression:
         items = SQL("(SELECT value FROM json_each(?))", [Placeholder(name, _json)])
-        return Expression(field, "IN", items)
+        return Within(field, items)
 
     def within(self, field: Field, query: Node) -> Expression:
-        return Expression(field, "IN", query)
+        return Within(field, query)
 
     def object_of(self, key: Field, value: Field) -> Node:
         query: Node = fn.JSON_GROUP_OBJECT(key, fn.JSON(value))

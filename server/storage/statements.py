@@ -11,9 +11,21 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Protocol
 
-from peewee import Database, Expression, Field, ModelDelete, ModelInsert, ModelSelect, Node, Value
+from peewee import (
+    OP,
+    ColumnBase,
+    Context,
+    Database,
+    Expression,
+    Field,
+    ModelDelete,
+    ModelInsert,
+    ModelSelect,
+    Node,
+    Value,
+)
 
 Parameters = ParamSpec("Parameters")
 # Converts a list to the form that the driver accepts.
@@ -38,6 +50,66 @@ def param(name: str) -> Value:
 def params(*columns: Field) -> dict[Field, Value]:
     """Returns the columns of an insert or update with parameters of the same names."""
     return {column: param(column.name) for column in columns}
+
+
+class Within(Expression):
+    """`value IN query`. Peewee's own would build the query twice, to check for an empty list."""
+
+    def __init__(self, value: Node, query: Node) -> None:
+        super().__init__(value, OP.IN, query)
+
+    def _is_rhs_empty(self, *_: object) -> bool:
+        return False
+
+
+class Fragment(ColumnBase):
+    """A part of a query whose SQL is built once for each key, with other parameters each time.
+
+    A filter can have many conditions of few kinds. Peewee takes 0.2 ms to build each of them.
+    `build` receives names of parameters to use instead of `names`, and returns a query or an
+    expression. Its tables have aliases with a name, apart from those that surround it.
+    """
+
+    _built: ClassVar[dict[Hashable, tuple[str, Sequence[Placeholder]]]] = {}
+
+    def __init__(
+        self, key: Hashable, names: Sequence[str], build: Callable[[Sequence[str]], Node]
+    ) -> None:
+        self._key = key
+        self._names = names
+        self._build = build
+
+    def build(self) -> Node:
+        """Returns the query or expression."""
+        return self._build(self._names)
+
+    def __sql__(self, ctx: Context) -> Context:
+        key = self._key, ctx.subquery, ctx.state.param
+        built = self._built.get(key)
+        if built is None:
+            positions = tuple(map(str, range(len(self._names))))
+            built = self._built[key] = self._sql(ctx, self._build(positions))
+        text, placeholders = built
+        ctx.literal(text)
+        for each in placeholders:
+            if each.name.isdecimal():
+                each = Placeholder(self._names[int(each.name)], each.bind)
+            ctx.value(each, False, add_param=False)
+        return ctx
+
+    @staticmethod
+    def _sql(ctx: Context, node: Node) -> tuple[str, Sequence[Placeholder]]:
+        # An expression, or an operand of a set operation, which has no parentheses.
+        with ctx.as_new()(
+            in_expr=True,
+            in_function=False,
+            in_projection=False,
+            bare_subquery=False,
+            subquery=ctx.subquery,
+            converter=None,
+        ) as new:
+            text, placeholders = new.sql(node).query()
+        return text, placeholders
 
 
 class Dialect(Protocol):

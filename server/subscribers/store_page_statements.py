@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from functools import partial
 from typing import Any, NamedTuple
 
 from peewee import (
@@ -23,13 +22,14 @@ from ..tags.models import SubscriberTag, Tag
 from .counters.store_pages import select_total
 from .counters.store_statistics import select_with_status, select_with_tag
 from .filters.expression import Condition, Kind
-from .filters.store_conditions import condition_of, without_index
-from .filters.store_sets import count_matching, select_matching
+from .filters.store_conditions import ROWS, ROWS_WITHOUT_INDEX, Rows, condition_of
+from .filters.store_sets import Bounds, count_matching, select_matching
 from .filters.tree import And, joined
 from .models import Subscriber
 from .store_reading import select_rows
 from .store_search import is_search
 
+_TAGGED = SubscriberTag.alias("tagged")
 # A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
 CACHED_STATEMENTS = 200
 
@@ -65,6 +65,10 @@ class Shape(NamedTuple):
     @property
     def is_bounded(self) -> bool:
         return not _BOUNDS[Order.CREATED].isdisjoint(self.names)
+
+    @property
+    def bounds(self) -> Bounds:
+        return Bounds("first_id" in self.names, "end_id" in self.names)
 
     @property
     def is_search(self) -> bool:
@@ -121,9 +125,8 @@ def select_page(
         if total_filters is not None:
             query = select_rows(dialect, _total(total_filters, dialect))
         if filters.is_within(_BOUNDS[order_by]):
-            query = _where(
-                query, filters, Subscriber, Subscriber.id, dialect, descending=descending
-            )
+            rows = Rows("", Subscriber, Subscriber.id)
+            query = _where(query, filters, rows, dialect, descending=descending)
             return limited(query, Subscriber, Subscriber.id)
         if filters.set_of_tree is not None and order_by is Order.CREATED:
             ids = _select_set(filters, dialect, descending=descending)
@@ -146,23 +149,13 @@ def _total(filters: Shape, dialect: Dialect) -> Node:
         return select_with_tag()
     if filters.set_of_tree is not None:
         stored = None if filters.is_bounded else select_total()
-        return count_matching(filters.set_of_tree, partial(_bound, filters), dialect, stored)
+        return count_matching(filters.set_of_tree, filters.bounds, dialect, stored)
     ids, _, _ = _matching(filters, dialect)
     return ids.select(fn.COUNT(SQL("*")))
 
 
 def _select_set(filters: Shape, dialect: Dialect, *, descending: bool = False) -> Any:
-    bound = partial(_bound, filters)
-    return select_matching(filters.set_of_tree, bound, dialect, descending=descending)
-
-
-def _bound(filters: Shape, query: ModelSelect[Any], id_: Field) -> ModelSelect[Any]:
-    """Adds the bounds of IDs to a query."""
-    if "first_id" in filters.names:
-        query = query.where(id_ >= param("first_id"))
-    if "end_id" in filters.names:
-        query = query.where(id_ < param("end_id"))
-    return query
+    return select_matching(filters.set_of_tree, filters.bounds, dialect, descending=descending)
 
 
 @cached_by_account(CACHED_STATEMENTS)
@@ -191,8 +184,8 @@ def select_among(tree: Any) -> Statement:
 
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
         query = select_rows(dialect).where(dialect.any_of(Subscriber.id, "ids"))
-        condition = condition_of(tree, Subscriber, Subscriber.id, dialect, is_required=False)
-        return query.where(condition)
+        rows = Rows("", Subscriber, Subscriber.id)
+        return query.where(condition_of(tree, rows, dialect, is_required=False))
 
     return Statement(build)
 
@@ -210,13 +203,13 @@ def _matching(
     within a range of time are sorted: the index of IDs would be scanned up to the first match,
     which can be the newest subscriber.
     """
-    one, link = Subscriber.alias(), SubscriberTag.alias()
+    one, link = ROWS.table, _TAGGED
     if "tag_key" not in filters.names:
-        id_ = one.id
+        rows = ROWS
         if order_by is Order.CREATED and not filters.is_within(_BOUNDS[order_by]):
-            id_ = without_index(id_) if filters.is_within(_ALL_BOUNDS) else id_
+            rows = ROWS_WITHOUT_INDEX if filters.is_within(_ALL_BOUNDS) else ROWS
         query = one.select(one.id).where(one.account_id == param("account_id"))
-        return _where(query, filters, one, id_, dialect, descending=descending), one, id_
+        return _where(query, filters, rows, dialect, descending=descending), one, rows.id
     tag = Tag.select(Tag.id).where(
         (Tag.account_id == param("account_id")) & (Tag.name_key == param("tag_key"))
     )
@@ -228,20 +221,20 @@ def _matching(
     if order_by is Order.UPDATED or has_columns:
         on = (one.account_id == param("account_id")) & (one.id == link.subscriber_id)
         tagged = tagged.join(one, on=on)
-    query = _where(tagged, filters, one, link.subscriber_id, dialect, descending=descending)
-    return query, one, link.subscriber_id
+    rows = Rows("tagged", one, link.subscriber_id)
+    return _where(tagged, filters, rows, dialect, descending=descending), one, rows.id
 
 
 def _where(
     query: ModelSelect[Any],
     filters: Shape,
-    one: Any,
-    id_: Field,
+    rows: Rows,
     dialect: Dialect,
     *,
     descending: bool,
 ) -> ModelSelect[Any]:
     """Adds the conditions on the columns and the ID of a subscriber."""
+    _, one, id_ = rows
     last = Tuple(param("after_revision"), param("after_id"))
     key = Tuple(one.revision, id_)
     conditions = {
@@ -262,8 +255,7 @@ def _where(
         query = query.where(
             condition_of(
                 filters.tree,
-                one,
-                id_,
+                rows,
                 dialect,
                 is_required=not is_looked_up,
                 is_looked_up=is_looked_up,

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import add, and_, or_
-from typing import Any
+from typing import Any, NamedTuple
 
-from peewee import OP, SQL, Expression, Field, ModelSelect, Node, fn
+from peewee import OP, SQL, Expression, Field, ModelSelect, fn
 
 from ...custom_fields.models import CustomValue
-from ...storage.statements import Dialect, param
+from ...storage.statements import Dialect, Fragment, Within, param
 from ...tags.models import SubscriberTag, Tag
 from ..models import Subscriber
 from .expression import Condition, Kind
 from .tree import And, Not, Or
 
 
+class Rows(NamedTuple):
+    """The subscribers that a condition is on: their table, and the column of their IDs.
+
+    `name` is that of the alias and column. Without it, the table has none.
+    """
+
+    name: str
+    table: Any
+    id: Any
+
+
+# Aliases with a name, see `Fragment`.
+ONE = Subscriber.alias("one")
+_OTHER = Subscriber.alias("other")
+_LINK, _TAG, _VALUE = SubscriberTag.alias("link"), Tag.alias("tag"), CustomValue.alias("value")
+ROWS = Rows("one", ONE, ONE.id)
+ROWS_WITHOUT_INDEX = Rows("one without index", ONE, Expression(ONE.id, OP.CONCAT, SQL("''")))
+
+
 def condition_of(
     tree: Any,
-    one: Any,
-    id_: Field,
+    rows: Rows,
     dialect: Dialect,
     *,
     is_required: bool = True,
     is_looked_up: bool = False,
 ) -> Any:
-    """Returns a tree as a condition on the table `one` of subscribers with the column `id_`.
+    """Returns a tree as a condition on subscribers.
 
     No part of the condition is null, because NOT of null would be null. `is_required` is whether
     every match fulfills it, so that its subquery can select the candidates. Any other part is
@@ -35,7 +54,7 @@ def condition_of(
     """
     if isinstance(tree, Not):
         return ~condition_of(
-            tree.condition, one, id_, dialect, is_required=False, is_looked_up=is_looked_up
+            tree.condition, rows, dialect, is_required=False, is_looked_up=is_looked_up
         )
     if isinstance(tree, (And, Or)):
         is_required = is_required and isinstance(tree, And)
@@ -46,8 +65,7 @@ def condition_of(
             selects = is_required and (selects_few(part) if has_few else not is_status(part))
             return condition_of(
                 part,
-                one,
-                id_,
+                rows,
                 dialect,
                 is_required=selects,
                 is_looked_up=has_few or is_looked_up,
@@ -55,12 +73,27 @@ def condition_of(
 
         parts = [part_of(part) for part in tree.conditions]
         return reduce(and_ if isinstance(tree, And) else or_, parts)
-    condition: Condition = tree
+    shape = tree._replace(parameters=())
+    key = (_comparison, rows.name, shape, is_required, is_looked_up)
+
+    def build(names: Sequence[str]) -> Any:
+        condition = tree._replace(parameters=tuple(names))
+        return _comparison(
+            condition, rows, dialect, is_required=is_required, is_looked_up=is_looked_up
+        )
+
+    return Fragment(key, tree.parameters, build) if rows.name else build(tree.parameters)
+
+
+def _comparison(
+    condition: Condition, rows: Rows, dialect: Dialect, *, is_required: bool, is_looked_up: bool
+) -> Any:
+    _, one, id_ = rows
     match condition.kind:
         case Kind.EMAIL:
             return _email(condition, one, id_, is_required=is_required)
         case Kind.RARE_DOMAIN if is_required:
-            return _within(id_, select_with_domain(condition, dialect)[1])
+            return Within(id_, select_with_domain(condition, dialect)[1])
         case Kind.DOMAIN | Kind.RARE_DOMAIN:
             return _in_scan(with_domain(condition, one, dialect))
         case Kind.COLUMN | Kind.ADDRESS:
@@ -72,7 +105,7 @@ def condition_of(
             is_required = is_required and condition.operator != "="
     column, query = selected_ids(condition, dialect)
     if is_required:
-        return _within(id_, query)
+        return Within(id_, query)
     query = query.where(column == id_)
     # PostgreSQL does not convert a subquery with OFFSET to a join, which would read all its rows.
     return fn.EXISTS(query.limit(SQL("1")).offset(SQL("0")) if is_looked_up else query)
@@ -97,11 +130,6 @@ def is_address(tree: Any) -> bool:
     )
 
 
-def without_index(id_: Field) -> Any:
-    """Returns the ID as an expression that no index contains."""
-    return Expression(id_, OP.CONCAT, SQL("''"))
-
-
 def is_domain(tree: Any) -> bool:
     """Whether a condition is a whole domain, whose index has the subscribers in order of ID."""
     return isinstance(tree, Condition) and (tree.kind, tree.operator) == (Kind.DOMAIN, "=")
@@ -120,14 +148,14 @@ def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
         in_unicode &= _compared(one.email_unicode_key, condition)
         return _compared(one.email_key, condition) | in_unicode
     # Joined by OR, no index of the two columns would be used.
-    other = Subscriber.alias()
+    other = _OTHER
     keys, unicode_keys = [
         other.select(other.id).where(
             (other.account_id == param("account_id")) & _compared(key, condition)
         )
         for key in (other.email_key, other.email_unicode_key)
     ]
-    return _within(id_, keys + unicode_keys)
+    return Within(id_, keys + unicode_keys)
 
 
 def with_domain(condition: Condition, one: Any, dialect: Dialect) -> Any:
@@ -140,7 +168,7 @@ def select_with_domain(condition: Condition, dialect: Dialect) -> tuple[Field, M
 
     A prefix in Unicode is compared with all addresses that have an international domain.
     """
-    other = Subscriber.alias()
+    other = _OTHER
     key = getattr(other, condition.column)
     return other.id, other.select(other.id).where(
         (other.account_id == param("account_id"))
@@ -178,12 +206,12 @@ def _named(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
     )
     if not is_required:
         return compared
-    return _within(id_, select_candidates(condition.column, key, key_end)) & compared
+    return Within(id_, select_candidates(condition.column, key, key_end)) & compared
 
 
 def select_candidates(column: str, key: str, key_end: str) -> Any:
     """Selects the IDs of subscribers by a range of addresses, or of search keys of names."""
-    other = Subscriber.alias()
+    other = _OTHER
     keys = {
         "email_key": [other.email_key],
         "first_name": [other.name_key],
@@ -210,7 +238,7 @@ def selected_ids(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSe
 
 def _tagged(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
     """Returns the column of IDs, and the query that selects it."""
-    link, tag = SubscriberTag.alias(), Tag.alias()
+    link, tag = _LINK, _TAG
     column = link.subscriber_id
     tagged = link.select(column).where(link.account_id == param("account_id"))
     if condition.operator == "present":
@@ -223,14 +251,14 @@ def _tagged(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[
     )
     if condition.operator == "=":
         return column, tagged.where(Expression(link.tag_id, "=", tags))
-    return column, tagged.where(_within(link.tag_id, tags)).distinct()
+    return column, tagged.where(Within(link.tag_id, tags)).distinct()
 
 
 def _with_value(
     kind: Kind, condition: Condition, dialect: Dialect
 ) -> tuple[Field, ModelSelect[Any]]:
     """Returns the column of IDs, and the query that selects it."""
-    value = CustomValue.alias()
+    value = _VALUE
     key, *parameters = condition.parameters
     query = value.select(value.subscriber_id).where(
         (value.account_id == param("account_id")) & (value.key == param(key))
@@ -255,7 +283,3 @@ def _compared(value: Any, condition: Condition) -> Any:
         start, end = parameters
         return Expression(value, ">=", start) & Expression(value, "<", end)
     return Expression(value, condition.operator, parameters[0])
-
-
-def _within(field: Field, query: Node) -> Any:
-    return Expression(field, "IN", query)

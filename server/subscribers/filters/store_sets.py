@@ -10,16 +10,18 @@ except those of `a OR b`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
 from peewee import SQL, CompoundSelectQuery, Expression, Field, Node, Select, fn
 
-from ...storage.statements import Dialect, param
-from ..models import Subscriber
+from ...storage.statements import Dialect, Fragment, param
 from .expression import Condition, Kind
 from .store_conditions import (
+    ONE,
+    ROWS,
+    ROWS_WITHOUT_INDEX,
     condition_of,
     is_address,
     is_address_prefix,
@@ -29,12 +31,25 @@ from .store_conditions import (
     selected_ids,
     selects_few,
     with_domain,
-    without_index,
 )
 from .tree import And, Not, Or, comparisons
 
-# Adds the bounds of IDs to a query, given the column of IDs.
-Bound = Callable[[Any, Field], Any]
+
+class Bounds(NamedTuple):
+    """Whether the IDs are from `first_id`, and whether they are before `end_id`."""
+
+    has_first: bool
+    has_end: bool
+
+    def add_to(self, query: Any, id_: Field) -> Any:
+        """Adds the bounds to a query, given the column of IDs."""
+        if self.has_first:
+            query = query.where(id_ >= param("first_id"))
+        if self.has_end:
+            query = query.where(id_ < param("end_id"))
+        return query
+
+
 # All except `a OR b` are all except `a`, except `b`. All except `a AND NOT b` are these or `b`.
 _OF_OTHERS = {"UNION": "EXCEPT", "EXCEPT": "UNION"}
 # The kinds of conditions on columns of a subscriber.
@@ -46,6 +61,9 @@ class _SetOperation(CompoundSelectQuery):
 
     SQLite would sort the rows of a subquery.
     """
+
+    def _self_wraps(self, _operand: Any) -> bool:
+        return False
 
     def _needs_group(self, _operand: Any, lhs: bool = False) -> bool:
         return not lhs
@@ -65,25 +83,27 @@ class _IdSet(NamedTuple):
         return self._replace(is_complement=not self.is_complement)
 
 
-def select_matching(tree: Any, bound: Bound, dialect: Dialect, *, descending: bool = False) -> Any:
+def select_matching(
+    tree: Any, bounds: Bounds, dialect: Dialect, *, descending: bool = False
+) -> Any:
     """Selects the IDs of the subscribers within bounds that match a tree, in order."""
     if is_domain(tree):
         # Its index is in order. To count many, a scan takes less time on SQLite.
         id_, query = select_with_domain(tree, dialect)
-        return bound(query, id_).order_by(id_.desc() if descending else id_)
-    found = _converted(tree, bound, dialect)
-    query = _others(found.query, bound) if found.is_complement else found.query
+        return bounds.add_to(query, id_).order_by(id_.desc() if descending else id_)
+    found = _converted(tree, bounds, dialect)
+    query = _others(found.query, bounds) if found.is_complement else _built(found.query)
     return query.order_by(SQL("1 DESC" if descending else "1"))
 
 
-def _others(query: Any, bound: Bound) -> Any:
+def _others(query: Any, bounds: Bounds) -> Any:
     """Selects all other IDs. The first operands stay the first ones, see `_SetOperation`."""
     if isinstance(query, _SetOperation) and query.op in _OF_OTHERS:
-        return _SetOperation(_others(query.lhs, bound), _OF_OTHERS[query.op], query.rhs)
-    return _SetOperation(_select_all(bound), "EXCEPT", query)
+        return _SetOperation(_others(query.lhs, bounds), _OF_OTHERS[query.op], query.rhs)
+    return _SetOperation(_select_all(bounds), "EXCEPT", query)
 
 
-def count_matching(tree: Any, bound: Bound, dialect: Dialect, total: Node | None) -> Node:
+def count_matching(tree: Any, bounds: Bounds, dialect: Dialect, total: Node | None) -> Node:
     """Selects the number of subscribers within bounds that match a tree.
 
     `total` selects the number of all subscribers within the bounds, if it is stored.
@@ -92,26 +112,27 @@ def count_matching(tree: Any, bound: Bound, dialect: Dialect, total: Node | None
         # Alone, it is counted in the index of addresses, however many have the prefix.
         tree = tree._replace(kind=Kind.ADDRESS)
     if is_domain(tree):
-        one = Subscriber.alias()
+        one = ONE
         matching = (one.account_id == param("account_id")) & with_domain(tree, one, dialect)
-        return _count(bound(one.select(one.id).where(matching), one.id))
-    found = _converted(tree, bound, dialect)
-    count = _count(found.query if found.is_simple else found.query.order_by(SQL("1")))
+        return _count(bounds.add_to(one.select(one.id).where(matching), one.id))
+    found = _converted(tree, bounds, dialect)
+    query = _built(found.query)
+    count = _count(query if found.is_simple else query.order_by(SQL("1")))
     if not found.is_complement:
         return count
-    total = _count(_select_all(bound)) if total is None else total
+    total = _count(_select_all(bounds)) if total is None else total
     difference: Node = Select(columns=[Expression(total, "-", count)])
     return difference
 
 
-def _converted(tree: Any, bound: Bound, dialect: Dialect, *, is_negated: bool = False) -> _IdSet:
+def _converted(tree: Any, bounds: Bounds, dialect: Dialect, *, is_negated: bool = False) -> _IdSet:
     if isinstance(tree, Not):
-        return _converted(tree.condition, bound, dialect, is_negated=not is_negated)
+        return _converted(tree.condition, bounds, dialect, is_negated=not is_negated)
     if _is_one_query(tree):
-        found = _IdSet(_query(tree, bound, dialect))
+        found = _IdSet(_query(tree, bounds, dialect))
         return found.complement() if is_negated else found
     parts = [
-        _converted(part, bound, dialect, is_negated=is_negated) for part in _with_one_scan(tree)
+        _converted(part, bounds, dialect, is_negated=is_negated) for part in _with_one_scan(tree)
     ]
     # The complement of a conjunction is the disjunction of the complements.
     if isinstance(tree, And) is not is_negated:
@@ -133,16 +154,24 @@ def _combined(operator: str, queries: Sequence[Any]) -> Any:
     return reduce(lambda first, second: _SetOperation(first, operator, second), queries)
 
 
-def _query(tree: Any, bound: Bound, dialect: Dialect) -> Any:
+def _query(tree: Any, bounds: Bounds, dialect: Dialect) -> Any:
     if isinstance(tree, Condition) and tree.kind not in {*_OF_COLUMNS, Kind.NAME, Kind.RARE_DOMAIN}:
-        column, query = selected_ids(tree, dialect)
-        return bound(query, column)
-    one = Subscriber.alias()
-    condition = condition_of(tree, one, one.id, dialect, is_required=_has_index(tree))
+
+        def build(names: Sequence[str]) -> Any:
+            column, query = selected_ids(tree._replace(parameters=tuple(names)), dialect)
+            return bounds.add_to(query, column)
+
+        return Fragment((_query, tree._replace(parameters=()), bounds), tree.parameters, build)
+    one = ONE
+    condition = condition_of(tree, ROWS, dialect, is_required=_has_index(tree))
     # The index of addresses selects fewer subscribers than that of IDs, which is in order.
-    id_ = without_index(one.id) if any(map(is_address, _required(tree))) else one.id
+    id_ = (ROWS_WITHOUT_INDEX if any(map(is_address, _required(tree))) else ROWS).id
     query = one.select(id_).where((one.account_id == param("account_id")) & condition)
-    return bound(query, one.id)
+    return bounds.add_to(query, one.id)
+
+
+def _built(query: Any) -> Any:
+    return query.build() if isinstance(query, Fragment) else query
 
 
 def _has_index(tree: Any) -> bool:
@@ -190,9 +219,9 @@ def _is_of_columns(tree: Any) -> bool:
     return all(condition.kind in _OF_COLUMNS for condition in comparisons(tree))
 
 
-def _select_all(bound: Bound) -> Any:
-    one = Subscriber.alias()
-    return bound(one.select(one.id).where(one.account_id == param("account_id")), one.id)
+def _select_all(bounds: Bounds) -> Any:
+    one = ONE
+    return bounds.add_to(one.select(one.id).where(one.account_id == param("account_id")), one.id)
 
 
 def _count(query: Any) -> Select:
