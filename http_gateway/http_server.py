@@ -27,8 +27,8 @@ from .request import Request
 BACKLOG = 1_024
 # Time in seconds until queued connections are accepted, and until they send a request.
 CLOSING_SECONDS = 0.05
-# File descriptors that are not used for connections.
-OTHER_DESCRIPTORS = 256
+# File descriptors that are not used for connections of HTTP; a gRPC port can have 1,000.
+OTHER_DESCRIPTORS = 1_256
 
 
 class Server(web.Server):

@@ -59,10 +59,10 @@ from .interceptors.other_packages import OtherPackages
 from .interceptors.rate_limit import RateLimit
 from .interceptors.signup_limit import SignupLimit
 from .interceptors.trace import Trace
+from .interceptors.unsent_requests import UnsentRequests
 from .interceptors.validate import Validate
 from .links import Links
 from .merge_tags.service import MergeTagService
-from .messages import MAX_MESSAGE_BYTES
 from .observability.observability import Observability, disabled_observability
 from .operations import store as operations
 from .operations.runner import OperationRunner
@@ -117,15 +117,8 @@ SERVICES: Sequence[ServiceDescriptor] = [
     )
     for service in file.DESCRIPTOR.services_by_name.values()
 ]
-MAX_METADATA_BYTES = 16 * 1024
 # Links of one client address that do not work.
 INVALID_LINKS = Rate(300, 60)
-# Minimum interval of keepalive pings on a connection without data. gRPC's default of five minutes
-# would close the connection of an import that pauses, because clients ping more often; a gateway
-# pings every ten seconds.
-MIN_PING_INTERVAL_MS = 5_000
-# Maximum number of concurrent calls of a connection. Its client delays further calls.
-MAX_CONCURRENT_STREAMS = 1_000
 
 
 def newest_id(tx: Transaction) -> str | None:
@@ -244,22 +237,10 @@ class App:
         webhooks_pb2_grpc.add_WebhookServiceServicer_to_server(self._webhooks, server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
 
-    def grpc_server(self, *, shares_port: bool = False) -> grpc.aio.Server:
-        """Returns a server with every service, health and reflection, without a port.
-
-        With `shares_port`, several processes can listen on the same port, and the kernel
-        distributes the connections.
-        """
+    def grpc_server(self, options: Sequence[tuple[str, int]] = ()) -> grpc.aio.Server:
+        """Returns a server with every service, health and reflection, without a port."""
         server = grpc.aio.server(
-            interceptors=self.interceptors,
-            options=(
-                ("grpc.so_reuseport", int(shares_port)),
-                ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-                ("grpc.max_metadata_size", MAX_METADATA_BYTES),
-                ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
-                ("grpc.http2.min_ping_interval_without_data_ms", MIN_PING_INTERVAL_MS),
-                ("grpc.max_concurrent_streams", MAX_CONCURRENT_STREAMS),
-            ),
+            interceptors=(UnsentRequests(), *self.interceptors), options=options
         )
         self.register(server)
         reflection.register(

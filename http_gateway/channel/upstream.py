@@ -5,8 +5,8 @@ report that they are not serving. A connection is closed if a ping is not answer
 
 Calls that fail with UNAVAILABLE are retried up to twice if a retry is safe: reads and updates
 always, creations if they have an idempotency key. gRPC configures retries per rpc and not per
-call. Therefore there are two channels with their own connections: one for creations with a key,
-and one for all other calls.
+call. Therefore creations with a key have a channel with its own connections. Streams have one too,
+because a server limits the calls of a connection.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ class UpstreamChannel(aio.Channel):
         services: Collection[ServiceDescriptor],
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
-        self._plain, self._with_keys = (
+        self._plain, self._with_keys, self._streams = (
             _channel(target, credentials, service_config(services, have_keys=have_keys))
-            for have_keys in (False, True)
+            for have_keys in (False, True, False)
         )
         self._take_keys = {
             f"/{service.full_name}/{method.name}"
@@ -110,17 +110,18 @@ class UpstreamChannel(aio.Channel):
         return _with_timeout(_by_key(plain, with_key), CALL_SECONDS)
 
     def unary_stream(self, *arguments: Any, **options: Any) -> Any:
-        return _with_timeout(self._plain.unary_stream(*arguments, **options), STREAM_SECONDS)
+        return _with_timeout(self._streams.unary_stream(*arguments, **options), STREAM_SECONDS)
 
     def stream_unary(self, *arguments: Any, **options: Any) -> Any:
-        return _with_timeout(self._plain.stream_unary(*arguments, **options), STREAM_SECONDS)
+        return _with_timeout(self._streams.stream_unary(*arguments, **options), STREAM_SECONDS)
 
     def stream_stream(self, *arguments: Any, **options: Any) -> Any:
-        return _with_timeout(self._plain.stream_stream(*arguments, **options), STREAM_SECONDS)
+        return _with_timeout(self._streams.stream_stream(*arguments, **options), STREAM_SECONDS)
 
     async def close(self, grace: float | None = None) -> None:
         await self._plain.close(grace)
         await self._with_keys.close(grace)
+        await self._streams.close(grace)
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
         return self._plain.get_state(try_to_connect)

@@ -20,6 +20,7 @@ from ..observability.observability import Observability
 from ..observability.sources import of_http
 from ..tls import Identity, ServerIdentity
 from .documentation import documentation
+from .grpc_options import core_options
 from .options import PortOptions
 from .reserved_ports import port_in_use
 from .role import Role
@@ -34,7 +35,7 @@ GATEWAY_OPTIONS = Options(server_name="roster", request_error_metadata=REQUEST_E
 
 async def listen_grpc(app: App, options: PortOptions, stack: AsyncExitStack, role: Role) -> Address:
     """Serves the services until the stack is closed. Raises PortInUse."""
-    server = app.grpc_server(shares_port=role.shares_ports)
+    server = app.grpc_server(core_options(shares_port=role.shares_ports))
     try:
         port = _add_port(server, options)
     except RuntimeError as error:

@@ -20,10 +20,11 @@ from http_gateway.channel.in_process import InProcessChannel
 from http_gateway.channel.upstream import UpstreamChannel
 
 from ..addresses import Address
-from ..app import MAX_METADATA_BYTES, SERVICES, App
+from ..app import SERVICES, App
 from ..health.readiness import monitor_readiness
 from .core import create_first_account, running_core
 from .drain import drain
+from .grpc_options import MAX_METADATA_BYTES
 from .observability import start_observability
 from .observability_options import ObservabilityOptions
 from .options import CoreOptions, PortOptions, UpstreamOptions

@@ -25,12 +25,13 @@ from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
-from server.app import MAX_METADATA_BYTES, SERVICES, App
+from server.app import SERVICES, App
 from server.clock import system_clock
 from server.encryption import KEY_BYTES, Encryption
 from server.health.service import HealthService
 from server.interceptors import deadlines
 from server.messages import MAX_MESSAGE_BYTES
+from server.serving.grpc_options import MAX_METADATA_BYTES, core_options
 from server.serving.ports import GATEWAY_OPTIONS
 from server.storage.sqlite.database import SqliteDatabase
 from server.tags.service import TagService
@@ -332,7 +333,7 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
         store.create_key(account.id, "test", "admin", hash_secret(secret), tx)
 
     await database.write(create)
-    server = app.grpc_server()
+    server = app.grpc_server(core_options())
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     await server.start()
     fronts: dict[str, Front] = {"grpc": GrpcFront(address)}
