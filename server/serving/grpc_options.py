@@ -25,9 +25,9 @@ _OPTIONS = {
     "grpc.server_handshake_timeout_ms": 15_000,
     # Closes connections without calls, so that they do not count forever. Clients connect again.
     "grpc.max_connection_idle_ms": 5 * 60_000,
-    # Further calls of a connection wait at its client, or are refused. As many as there are streams
-    # (`concurrency_limit.py`), because a gateway has one connection for them.
-    "grpc.max_concurrent_streams": 256,
+    # Further calls of a connection wait at its client, or are refused. As many as a process runs
+    # streams (`concurrency_limit.py`), because a gateway has one connection for them.
+    "grpc.max_concurrent_streams": 512,
     # Calls that have arrived and not started. Core rejects them above 1,000 at random, and above
     # 3,000 always. A good client's call is not rejected before the limit.
     "grpc.server.max_pending_requests": 3_000,

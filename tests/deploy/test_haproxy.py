@@ -8,10 +8,13 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
 
 import grpc
 import pytest
-from roster.v1 import subscribers_pb2, subscribers_pb2_grpc, tags_pb2, tags_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from roster.v1 import tags_pb2, tags_pb2_grpc
 
 from ..components import accepts_connections, free_port, wait_until
 from ..faults.http2_attacks import ATTACKS, attack
@@ -74,12 +77,14 @@ def proxied(tmp_path: Path) -> Iterator[Proxied]:
 def test_calls_and_streams_pass_through_the_proxy(proxied: Proxied) -> None:
     assert proxied.list_tags() == 0
 
+    requests: SimpleQueue[reflection_pb2.ServerReflectionRequest] = SimpleQueue()
     with proxied.channel() as channel:
-        rows = iter([subscribers_pb2.ImportSubscribersRequest()] * 300)
-        replies = subscribers_pb2_grpc.SubscriberServiceStub(channel).ImportSubscribers(
-            rows, metadata=proxied.metadata(), timeout=60
-        )
-        assert len(list(replies)) >= 300
+        stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
+        replies = stub.ServerReflectionInfo(iter(requests.get, None), timeout=60)
+        for _ in range(2):
+            requests.put(reflection_pb2.ServerReflectionRequest(list_services=""))
+            assert next(replies).list_services_response.service
+        replies.cancel()
 
 
 def test_address_that_fails_authentication_is_not_accepted_for_a_while(proxied: Proxied) -> None:

@@ -48,8 +48,8 @@ async def never() -> AsyncIterator[bytes]:
 
 
 async def nothing() -> AsyncIterator[bytes]:
-    return
-    yield b""
+    for message in ():
+        yield message
 
 
 def call(channel: aio.Channel, messages: AsyncIterator[bytes]) -> Any:
@@ -75,7 +75,7 @@ def test_oldest_call_without_a_message_ends_if_too_many_wait() -> None:
         assert not waiting[1].done()
         await get(channel)
 
-    interceptor = UnsentRequests(max_calls=2)
+    interceptor = UnsentRequests(max_calls=2, max_calls_in_grpc=0)
     run_with(body, interceptor)
 
 
@@ -83,14 +83,33 @@ def test_call_without_a_message_ends_after_the_deadline() -> None:
     async def body(channel: aio.Channel) -> None:
         assert await call(channel, never()).code() is StatusCode.DEADLINE_EXCEEDED
 
-    run_with(body, UnsentRequests(deadline_seconds=0.05))
+    run_with(body, UnsentRequests(deadline_seconds=0.05, max_calls_in_grpc=0))
 
 
 def test_call_that_ends_without_a_message_is_invalid() -> None:
     async def body(channel: aio.Channel) -> None:
         assert await call(channel, nothing()).code() is StatusCode.INVALID_ARGUMENT
 
-    run_with(body, UnsentRequests())
+    run_with(body, UnsentRequests(max_calls_in_grpc=0))
+
+
+def test_calls_that_wait_in_grpc_are_limited() -> None:
+    async def body(channel: aio.Channel) -> None:
+        waiting = call(channel, never())
+        while not interceptor._in_grpc:  # noqa: ASYNC110, SLF001
+            await asyncio.sleep(0.01)
+
+        assert await call(channel, never()).code() is StatusCode.DEADLINE_EXCEEDED
+        await get(channel)
+        assert not waiting.done()
+        waiting.cancel()
+        while interceptor._in_grpc:  # noqa: ASYNC110, SLF001
+            await asyncio.sleep(0.01)
+        await get(channel)
+        assert not interceptor._in_grpc  # noqa: SLF001
+
+    interceptor = UnsentRequests(deadline_seconds=0.05, max_calls_in_grpc=1)
+    run_with(body, interceptor)
 
 
 def test_streams_without_a_key_are_limited_and_checks_of_health_are_not() -> None:
