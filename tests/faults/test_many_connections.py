@@ -125,29 +125,25 @@ main()
 """
 
 
-@pytest.fixture
-def service_with_few_descriptors(tmp_path: Path) -> Iterator[Service]:
+def test_service_with_few_descriptors_rejects_further_connections(tmp_path: Path) -> None:
     service = start(tmp_path, code=FEW_DESCRIPTORS)
-    yield service
-    assert service.stop() == 0
-
-
-def test_service_with_few_descriptors_rejects_further_connections(
-    service_with_few_descriptors: Service,
-) -> None:
-    host, _, port = service_with_few_descriptors.http.rpartition(":")
-    with ExitStack() as stack:
-        clients = [
-            stack.enter_context(socket.create_connection((host, int(port)), timeout=20))
-            for _ in range(160)
-        ]
-        responses = [received(client) for client in clients[150:]]
+    try:
+        host, _, port = service.http.rpartition(":")
+        with ExitStack() as stack:
+            clients = [
+                stack.enter_context(socket.create_connection((host, int(port)), timeout=20))
+                for _ in range(160)
+            ]
+            responses = [received(client) for client in clients[150:]]
+    finally:
+        # Writes the lines of the log that are left.
+        code = service.stop()
 
     assert [response.partition(b"\r\n")[0] for response in responses] == [
         b"HTTP/1.1 503 Service Unavailable"
     ] * 10
-    log = service_with_few_descriptors.log.read_text()
-    assert (log.count("rejected without a call"), service_with_few_descriptors.traces()) == (10, [])
+    log = service.log.read_text()
+    assert (code, log.count("rejected without a call"), service.traces()) == (0, 10, [])
 
 
 def received(client: socket.socket) -> bytes:
