@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-# Responses are sent after a multiple of this time, in seconds.
-STEP = 0.05
+# Responses are sent after a multiple of this time, in seconds. Under load on PostgreSQL, storing a
+# new person took more than 50 ms in 23 % of the calls, and finding an existing one in 11 %. More
+# than 100 ms were 1 % of each.
+STEP = 0.1
 
 
 def now() -> float:
