@@ -53,6 +53,7 @@ from .interceptors.chain import InterceptorChain
 from .interceptors.client_address import AddressBuckets
 from .interceptors.concurrency_limit import ConcurrencyLimit, StreamShare
 from .interceptors.deadlines import Deadlines
+from .interceptors.fair_share import FairShare
 from .interceptors.idempotency import Idempotency
 from .interceptors.observe import Observe
 from .interceptors.other_packages import OtherPackages
@@ -171,6 +172,7 @@ class App:
                 authenticate,
                 *([SignupLimit(signup_rate_limit)] if signup_rate_limit else []),
                 *([RateLimit(rate_limit)] if rate_limit else []),
+                FairShare(),
                 StreamShare(),
                 Authorize(),
                 Validate(),

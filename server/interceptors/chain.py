@@ -18,13 +18,15 @@ from google.protobuf.message import Message
 from grpc.aio import AbortError, ServerInterceptor
 
 from .. import caller
-from ..errors import Internal, RosterError
+from ..errors import Internal, RateLimited, RosterError
 from ..messages import Context, serializer
 from .base import PACKAGE, Call, Interceptor, Method, method_of
 from .error_status import abort
 
 log = logging.getLogger(__name__)
 
+# The delay of a rejection by a limit, in seconds, and the maximum number of them at once.
+DELAY_SECONDS, MAX_DELAYED = 0.1, 100
 UnaryHandler = Callable[[Any, Context], Awaitable[Message]]
 StreamHandler = Callable[[Any, Context], AsyncGenerator[Message, None]]
 # Adds a page to the error of a call by a form.
@@ -42,6 +44,7 @@ class InterceptorChain(ServerInterceptor):
         self._interceptors = interceptors
         self._add_page = add_page
         self._wrapped: dict[str, tuple[Any, Any]] = {}
+        self._delayed = 0
 
     async def intercept_service(
         self,
@@ -92,6 +95,7 @@ class InterceptorChain(ServerInterceptor):
         except BaseException as error:  # noqa: BLE001 - others are raised again
             failure = _error_of(call, error)
             call.suspend()
+            await self._delay(failure)
             if method.takes_forms and self._add_page is not None:
                 self._add_page(failure, context)
             await abort(context, failure)
@@ -122,9 +126,19 @@ class InterceptorChain(ServerInterceptor):
         except BaseException as error:  # noqa: BLE001 - others are raised again
             failure = _error_of(call, error)
             call.suspend()
+            await self._delay(failure)
             await abort(context, failure)
         finally:
             call.finish()
+
+    async def _delay(self, error: RosterError) -> None:
+        """Delays a rejection by a limit, for clients that send the next call at once."""
+        if isinstance(error, RateLimited) and self._delayed < MAX_DELAYED:
+            self._delayed += 1
+            try:
+                await asyncio.sleep(DELAY_SECONDS)
+            finally:
+                self._delayed -= 1
 
 
 def _error_of(call: Call, error: BaseException) -> RosterError:

@@ -12,6 +12,7 @@ from grpc import StatusCode, aio
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1 import subscribers_pb2_grpc
 
+from server.interceptors.base import Interceptor
 from server.interceptors.chain import InterceptorChain
 from server.interceptors.concurrency_limit import ConcurrencyLimit
 
@@ -47,7 +48,7 @@ class Subscribers(subscribers_pb2_grpc.SubscriberServiceServicer):
 class LimitedService:
     """The service behind a limit, and a stub that calls it."""
 
-    def __init__(self, handlers: Subscribers, limit: ConcurrencyLimit, stub: Any) -> None:
+    def __init__(self, handlers: Subscribers, limit: Any, stub: Any) -> None:
         self.handlers, self.limit, self.stub = handlers, limit, stub
 
     def get(self) -> asyncio.Task[Any]:
@@ -64,7 +65,7 @@ class LimitedService:
 
 
 @asynccontextmanager
-async def limited_service(kind: str, limit: ConcurrencyLimit) -> AsyncIterator[LimitedService]:
+async def limited_service(kind: str, limit: Interceptor) -> AsyncIterator[LimitedService]:
     handlers = Subscribers()
 
     def register(server: Any) -> None:

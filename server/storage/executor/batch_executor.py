@@ -22,6 +22,7 @@ import asyncio
 import logging
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Generic
 
@@ -141,6 +142,7 @@ class BatchExecutor(Generic[Work]):
                 timer.cancel()
             if (work_time := current.get()) is not None:
                 work_time.seconds += item.seconds
+                work_time.cpu_seconds += item.cpu_seconds
 
     def _admit(self, work: Work, limits: GroupLimits) -> WorkItem[Work]:
         """Returns a work item for the queue. Raises Unavailable or Overloaded."""
@@ -235,8 +237,11 @@ class BatchExecutor(Generic[Work]):
         self._loop.call_soon_threadsafe(started.set_result, None)
         while batch := self._queue.take():
             delay = self._delay_of(batch[0].limits)
-            dequeued_at = delay.dequeued()
+            dequeued_at, cpu = delay.dequeued(), time.thread_time()
             self._run_guarded(batch)
+            cpu_seconds = (time.thread_time() - cpu) / len(batch)
+            for item in batch:
+                item.cpu_seconds = cpu_seconds
             # The time spent waiting for a node that does not respond is not typical.
             if not isinstance(batch[0].error, Unavailable):
                 delay.done(len(batch), dequeued_at)

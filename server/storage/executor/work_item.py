@@ -34,6 +34,7 @@ class WorkItem(Generic[Work]):
         "_claiming",
         "_interrupt",
         "_withdrawn",
+        "cpu_seconds",
         "error",
         "future",
         "limits",
@@ -56,8 +57,8 @@ class WorkItem(Generic[Work]):
         self._claiming = claiming
         self.result: Any = None
         self.error: Exception | None = None
-        # Its share of the time of its batch.
-        self.seconds = 0.0
+        # Its shares of the time of its batch, and of the CPU time of the thread that ran it.
+        self.seconds = self.cpu_seconds = 0.0
         self.settled = False
         self._claimed = False
         self._withdrawn = False

@@ -10,9 +10,13 @@ from dataclasses import dataclass
 
 @dataclass
 class WorkTime:
-    """The seconds of a call's work, as equal shares of the batches in which it ran."""
+    """The seconds of a call's work, as equal shares of the batches in which it ran.
+
+    `cpu_seconds` are those of the CPU time of database threads.
+    """
 
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
 
 current: ContextVar[WorkTime | None] = ContextVar("work_time", default=None)
