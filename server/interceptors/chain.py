@@ -121,7 +121,10 @@ class InterceptorChain(ServerInterceptor):
             async with aclosing(handler(call.request, context)) as responses:
                 async for response in responses:
                     call.suspend()
-                    yield response
+                    # A client can read slowly. Meanwhile the message is not kept here.
+                    kept = [response]
+                    del response
+                    yield kept.pop()
                     call.resume()
         except BaseException as error:  # noqa: BLE001 - others are raised again
             failure = _error_of(call, error)

@@ -326,17 +326,19 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             rows = await self._database.read(
                 partial(page_without_total, account, filters, position)
             )
-            pieces = 0
-            if rows:
-                urls = self._urls(account, rows, now) if with_links else None
-                for piece in split_message(_exported(rows, request, keys, urls)):
-                    pieces += 1
-                    yield piece
-            if len(rows) < limit:
+            if not rows:
                 return
-            after = rows[-1].id
+            urls = self._urls(account, rows, now) if with_links else None
+            pieces = list(split_message(_exported(rows, request, keys, urls)))
+            after, is_last = rows[-1].id, len(rows) < limit
             # At most one message of large subscribers is read at once.
-            limit = min(limit * 2, EXPORT_BATCH) if pieces == 1 else max(limit // pieces, 1)
+            limit = min(limit * 2, EXPORT_BATCH) if len(pieces) == 1 else limit // len(pieces) or 1
+            # A client can read slowly. Meanwhile only the message is kept.
+            del rows, urls
+            while pieces:
+                yield pieces.pop(0)
+            if is_last:
+                return
 
     def _urls(self, account: str, rows: Sequence[SubscriberRow], now: int) -> list[SubscriberUrls]:
         return [linked.urls_of(account, row, self._links, now) for row in rows]
