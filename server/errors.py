@@ -324,6 +324,12 @@ class TooManyStreams(RateLimited):
     message = "The account has the maximum number of running streams of this kind."
 
 
+class CpuShareUsed(RateLimited):
+    """The account uses its share of CPU time while others call; nothing was changed."""
+
+    message = "The account uses its share of CPU time while other accounts call."
+
+
 class TooManyFailedAttempts(RateLimited):
     """The client's address made too many calls without a valid key."""
 

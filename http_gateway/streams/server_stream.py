@@ -92,7 +92,7 @@ class ResponseWriter:
                     self._fields.clear_others(reply)
                 response_format = self._format or format_of_reply(self._fields, reply)
                 records = response_format.encode(self._fields, reply)
-                # A client can read slowly. Meanwhile only the bytes are kept.
+                # Released before the write, which waits for a slow client.
                 del reply
                 if not records:
                     continue

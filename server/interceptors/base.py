@@ -18,6 +18,7 @@ from roster.v1 import http_pb2
 
 from ..errors import RosterError
 from ..messages import Context
+from .steps import Steps
 
 PACKAGE = "roster.v1."
 # A variable in the path template of a binding, such as {id}.
@@ -96,6 +97,8 @@ class Call:
     # Set by Authenticate. The key of the rate limit is empty for that of the account.
     account_id = ""
     rate_limit_key = ""
+    # Set by FairShare if it measures the handler.
+    steps: Steps | None = None
     was_cancelled = False
     _error: RosterError | None = None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -25,8 +26,8 @@ from .error_status import abort
 
 log = logging.getLogger(__name__)
 
-# The delay of a rejection by a limit, in seconds, and the maximum number of them at once.
-DELAY_SECONDS, MAX_DELAYED = 0.1, 100
+# The delay of a rejection by a limit, in seconds, and the maximum number at once of an account.
+DELAY_SECONDS, MAX_DELAYED = 0.1, 64
 UnaryHandler = Callable[[Any, Context], Awaitable[Message]]
 StreamHandler = Callable[[Any, Context], AsyncGenerator[Message, None]]
 # Adds a page to the error of a call by a form.
@@ -44,7 +45,8 @@ class InterceptorChain(ServerInterceptor):
         self._interceptors = interceptors
         self._add_page = add_page
         self._wrapped: dict[str, tuple[Any, Any]] = {}
-        self._delayed = 0
+        # The number of delayed rejections by account; that of calls without a key is empty.
+        self._delayed: Counter[str] = Counter()
 
     async def intercept_service(
         self,
@@ -91,11 +93,12 @@ class InterceptorChain(ServerInterceptor):
                 pending = intercept(call)
                 if pending is not None:
                     await pending
-            return await handler(call.request, context)
+            handling = handler(call.request, context)
+            return await (call.steps.of(handling) if call.steps else handling)
         except BaseException as error:  # noqa: BLE001 - others are raised again
             failure = _error_of(call, error)
             call.suspend()
-            await self._delay(failure)
+            await self._delay(call, failure)
             if method.takes_forms and self._add_page is not None:
                 self._add_page(failure, context)
             await abort(context, failure)
@@ -121,7 +124,7 @@ class InterceptorChain(ServerInterceptor):
             async with aclosing(handler(call.request, context)) as responses:
                 async for response in responses:
                     call.suspend()
-                    # A client can read slowly. Meanwhile the message is not kept here.
+                    # Released before the yield, which waits for a slow client.
                     kept = [response]
                     del response
                     yield kept.pop()
@@ -129,19 +132,25 @@ class InterceptorChain(ServerInterceptor):
         except BaseException as error:  # noqa: BLE001 - others are raised again
             failure = _error_of(call, error)
             call.suspend()
-            await self._delay(failure)
+            await self._delay(call, failure)
             await abort(context, failure)
         finally:
             call.finish()
 
-    async def _delay(self, error: RosterError) -> None:
-        """Delays a rejection by a limit, for clients that send the next call at once."""
-        if isinstance(error, RateLimited) and self._delayed < MAX_DELAYED:
-            self._delayed += 1
-            try:
-                await asyncio.sleep(DELAY_SECONDS)
-            finally:
-                self._delayed -= 1
+    async def _delay(self, call: Call, error: RosterError) -> None:
+        """Delays a rejection by a limit, so that a client that retries at once uses less CPU."""
+        if not isinstance(error, RateLimited) or self._delayed[call.account_id] >= MAX_DELAYED:
+            return
+        self._delayed[call.account_id] += 1
+        try:
+            await asyncio.sleep(DELAY_SECONDS)
+        except asyncio.CancelledError:
+            call.was_cancelled = True
+            raise
+        finally:
+            self._delayed[call.account_id] -= 1
+            if not self._delayed[call.account_id]:
+                del self._delayed[call.account_id]
 
 
 def _error_of(call: Call, error: BaseException) -> RosterError:

@@ -1,108 +1,122 @@
-"""Limits the CPU time of an account while others call, so that one cannot slow down all.
+"""Limits the CPU time of each account while several accounts call.
 
-A process has one interpreter for all accounts. While several accounts call, the calls of one start
-only as fast as they take SHARE of a CPU, and wait otherwise. An account that calls alone has no
-limit.
+A process has one interpreter for all accounts. While several of them call, each gets SHARE of a
+CPU. Further unary calls wait for up to MAX_WAIT_SECONDS; calls that would wait longer are rejected.
+A sign-up key has a share of its own, because anyone can use it. Streams are not limited.
 
-Running calls take equal parts of the event loop's CPU time, and each the time of its database
-work. The cost of a call is not known at its start; it takes the average of its account.
+The cost of a call is the time of its steps on the event loop and of its database work, known at
+its end. At its start it takes the average cost of recent calls.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from ..errors import Overloaded
+from .. import deadline
+from ..errors import CpuShareUsed
 from ..storage.executor.work_time import WorkTime, current
 from .base import Call, Interceptor, Method
+from .steps import Steps
 
-# The share of a CPU, and the seconds of it that an account can use at once.
+# The share of a CPU, and the seconds of CPU time that an account can use at once.
 SHARE, AT_ONCE = 0.5, 0.01
-# Another account counts for so many seconds after the start of its last call.
-RECENT_SECONDS = 1.0
-# Calls that would wait longer, in seconds, are rejected.
-MAX_WAIT_SECONDS = 1.0
-# The part of a new call in the average, and the first average in seconds.
+# Another account is active for so many seconds after the start of its last call.
+ACTIVE_SECONDS = 1.0
+# The maximum wait of a call in seconds, and the maximum number of waiting calls of an account.
+MAX_WAIT_SECONDS, MAX_WAITING = 1.0, 100
+# The weight of the newest call in the average, and the first average in seconds.
 WEIGHT, FIRST_AVERAGE = 0.1, 0.001
+# Reading a request and writing its response takes about as long as the steps of the call.
+COST_OF_STEPS = 2
 
 Clock = Callable[[], float]
 
 
 @dataclass(slots=True)
 class _Use:
-    """The average cost of an account's calls, and the time at which it has used nothing."""
+    """The use of an account: the average cost of its calls, and when its debt is paid."""
 
     average: float = FIRST_AVERAGE
-    unused_at: float = 0.0
+    paid_at: float = 0.0
+    waiting: int = 0
+    running: int = 0
 
 
 class FairShare(Interceptor):
-    """Delays a call, or raises Overloaded. Runs after Authenticate."""
+    """Delays a call, or raises CpuShareUsed. Runs after Authenticate."""
 
-    def __init__(self, clock: Clock = time.monotonic, cpu_clock: Clock = time.thread_time) -> None:
-        self._clock, self._cpu_clock = clock, cpu_clock
-        # By account, the one that called longest ago first.
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        # By account or key, the one that called longest ago first.
         self._uses: dict[str, _Use] = {}
         # The account of the last call with its time, and the last one of another account.
-        self._latest, self._previous = ("", -RECENT_SECONDS), ("", -RECENT_SECONDS)
-        self._running = 0
-        # The part of a call that runs since the start of the process, and the time of the loop.
-        self._part, self._cpu = 0.0, 0.0
+        self._latest, self._previous = ("", -ACTIVE_SECONDS), ("", -ACTIVE_SECONDS)
+
+    def __len__(self) -> int:
+        """The number of accounts and keys with debts or running calls, and recent ones."""
+        return len(self._uses)
 
     def applies_to(self, method: Method) -> bool:
         return not method.is_public and not method.server_streaming
 
     def intercept(self, call: Call) -> Awaitable[None] | None:
-        now, account = self._clock(), call.account_id
-        if not self._others_call(account, now):
+        now, name = self._clock(), call.rate_limit_key or call.account_id
+        if not self._others_are_active(name, now):
             return None
-        use = self._uses.pop(account, None) or _Use()
-        unused_at = max(use.unused_at, now)
-        wait = unused_at - now - AT_ONCE / SHARE
-        self._uses[account] = use
-        if wait > MAX_WAIT_SECONDS:
-            raise Overloaded(wait)
-        use.unused_at = unused_at + use.average / SHARE
-        self._forget_unused(now)
+        use = self._uses.pop(name, None) or _Use()
+        self._uses[name] = use
+        self._forget_paid(now)
+        paid_at = max(use.paid_at, now)
+        wait, left = paid_at - now - AT_ONCE / SHARE, deadline.seconds_left()
+        useful = MAX_WAIT_SECONDS if left is None else min(left, MAX_WAIT_SECONDS)
+        if wait > useful or (wait > 0 and use.waiting >= MAX_WAITING):
+            raise CpuShareUsed(math.ceil(wait))
+        charged = use.average
+        use.paid_at = paid_at + charged / SHARE
         if wait > 0:
-            return self._start_later(call, use, wait)
-        self._start(call, use)
+            return self._start_later(call, use, charged, wait)
+        self._start(call, use, charged)
         return None
 
-    def _others_call(self, account: str, now: float) -> bool:
-        if account != self._latest[0]:
+    def _others_are_active(self, name: str, now: float) -> bool:
+        if name != self._latest[0]:
             self._previous = self._latest
-        self._latest = (account, now)
-        return now - self._previous[1] < RECENT_SECONDS
+        self._latest = (name, now)
+        return now - self._previous[1] < ACTIVE_SECONDS
 
-    async def _start_later(self, call: Call, use: _Use, wait: float) -> None:
-        await asyncio.sleep(wait)
-        self._start(call, use)
+    async def _start_later(self, call: Call, use: _Use, charged: float, wait: float) -> None:
+        use.waiting += 1
+        try:
+            await asyncio.sleep(wait)
+        except asyncio.CancelledError:
+            use.paid_at -= charged / SHARE
+            raise
+        finally:
+            use.waiting -= 1
+        self._start(call, use, charged)
 
-    def _start(self, call: Call, use: _Use) -> None:
-        self._advance(1)
-        started, work_time = self._part, WorkTime()
+    def _start(self, call: Call, use: _Use, charged: float) -> None:
+        use.running += 1
+        began, work_time = self._clock(), WorkTime()
         current.set(work_time)
+        call.steps = steps = Steps()
 
         def end(_: Call) -> None:
-            self._advance(-1)
-            cost = self._part - started + work_time.cpu_seconds
+            use.running -= 1
+            cost = COST_OF_STEPS * steps.seconds + work_time.cpu_seconds
+            if call.was_cancelled:
+                # The cost of an interrupted statement is not known.
+                cost = max(cost, self._clock() - began)
+            use.paid_at += (cost - charged) / SHARE
             use.average += WEIGHT * (cost - use.average)
 
         call.add_done_callback(end)
 
-    def _advance(self, running: int) -> None:
-        """Adds the CPU time since the last change of the number of running calls."""
-        cpu = self._cpu_clock()
-        if self._running:
-            self._part += (cpu - self._cpu) / self._running
-        self._cpu = cpu
-        self._running += running
-
-    def _forget_unused(self, now: float) -> None:
-        first = next(iter(self._uses))
-        if self._uses[first].unused_at < now - RECENT_SECONDS:
-            del self._uses[first]
+    def _forget_paid(self, now: float) -> None:
+        first = next(iter(self._uses.values()))
+        if not first.running and not first.waiting and first.paid_at < now - ACTIVE_SECONDS:
+            del self._uses[next(iter(self._uses))]

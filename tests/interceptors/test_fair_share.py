@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from types import SimpleNamespace
@@ -12,10 +13,12 @@ import pytest
 from grpc import aio
 from roster.v1 import subscribers_pb2 as pb
 
-from server.errors import Overloaded, RateLimited
+from server.deadline import set_deadline
+from server.errors import CpuShareUsed, RateLimited
 from server.interceptors import chain
 from server.interceptors.base import Call, Interceptor, method_of
-from server.interceptors.fair_share import RECENT_SECONDS, SHARE, FairShare
+from server.interceptors.fair_share import ACTIVE_SECONDS, COST_OF_STEPS, SHARE, FairShare
+from server.interceptors.steps import Steps
 from server.storage.executor.work_time import current
 
 from ..http_gateway.serving import run
@@ -26,50 +29,50 @@ COST = 0.002
 
 
 class Process:
-    """The clocks of a process, and calls of accounts that take COST of CPU time each."""
+    """The clock of a process, and calls of accounts."""
 
     def __init__(self) -> None:
-        self.now = self.cpu = 0.0
-        self.share = FairShare(lambda: self.now, lambda: self.cpu)
+        self.now = 0.0
+        self.share = FairShare(lambda: self.now)
+
+    def start(self, account: str, key: str = "") -> Call | None:
+        """Starts a call. Returns None if it has to wait, and is canceled."""
+        call = self._call(account, key)
+        pending = self.share.intercept(call)
+        if pending is None:
+            return call
+        pending.close()  # type: ignore[attr-defined]
+        return None
 
     def starts(self, account: str, calls: int = 1) -> int:
         """Returns how many of concurrent calls start at once."""
-        started = 0
-        for _ in range(calls):
-            pending = self.share.intercept(self._call(account))
-            if pending is None:
-                started += 1
-            else:
-                pending.close()  # type: ignore[attr-defined]
-        return started
+        return [self.start(account) is None for _ in range(calls)].count(False)
 
-    def call_briefly(self, account: str) -> None:
-        """Runs a call that takes no time."""
-        call = self._call(account)
-        self.share.intercept(call)
-        call.finish()
-
-    def run(self, account: str, *, by_database: bool = False) -> None:
+    def run(self, account: str, cost: float = 0.0, *, by_database: bool = False) -> None:
         """Runs a call after its wait."""
         call = self._call(account)
         pending = self.share.intercept(call)
         if pending is not None:
             with pytest.raises(StopIteration):
                 pending.__await__().send(None)
+        self.end(call, cost, by_database=by_database)
+
+    def end(self, call: Call, cost: float, *, by_database: bool = False) -> None:
+        """Ends a call that took so many seconds of CPU time."""
         work_time = current.get()
         if by_database and work_time is not None:
-            work_time.cpu_seconds += COST
-        else:
-            self.cpu += COST
+            work_time.cpu_seconds += cost
+        elif call.steps is not None:
+            call.steps.seconds += cost / COST_OF_STEPS
         call.finish()
 
     async def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def _call(self, account: str) -> Call:
+    def _call(self, account: str, key: str = "") -> Call:
         context: Any = SimpleNamespace(invocation_metadata=lambda: ())
         call = Call(GET, None, context)
-        call.account_id = account
+        call.account_id, call.rate_limit_key = account, key
         return call
 
 
@@ -88,35 +91,148 @@ def test_account_that_calls_alone_does_not_wait(process: Process) -> None:
 
 
 def test_account_waits_after_its_share_while_another_calls(process: Process) -> None:
-    process.call_briefly("b")
+    process.run("b")
 
     assert process.starts("a", 100) < 100
     assert process.starts("b") == 1
 
 
-@pytest.mark.parametrize("by_database", [False, True])
-def test_share_is_in_cpu_time(process: Process, by_database: bool) -> None:
-    for _ in range(1_000):
-        process.call_briefly("b")
-        process.run("a", by_database=by_database)
+def test_sign_up_key_has_a_share_of_its_own(process: Process) -> None:
+    process.run("b")
 
-    assert process.now == pytest.approx(1_000 * COST / SHARE, rel=0.1)
+    assert [process.start("a", "key") for _ in range(100)].count(None) > 0
+    assert process.starts("a") == 1
+
+
+@pytest.mark.parametrize("by_database", [False, True])
+@pytest.mark.parametrize("costs", [[COST], [COST / 10] * 9 + [COST * 10]], ids=["equal", "mixed"])
+def test_share_is_in_cpu_time(process: Process, costs: list[float], by_database: bool) -> None:
+    calls = costs * (1_000 // len(costs))
+    for cost in calls:
+        process.run("b")
+        process.run("a", cost, by_database=by_database)
+
+    assert process.now == pytest.approx(sum(calls) / SHARE, rel=0.1)
+
+
+def test_costs_of_concurrent_calls_count(process: Process) -> None:
+    process.run("b")
+    calls = [call for _ in range(100) if (call := process.start("a")) is not None]
+    process.now += ACTIVE_SECONDS + 0.1
+    process.run("b")
+    for call in calls:
+        process.end(call, 1.0)
+    process.run("b")
+
+    with pytest.raises(CpuShareUsed):
+        process.start("a")
 
 
 def test_account_does_not_wait_after_others_have_stopped(process: Process) -> None:
-    process.call_briefly("b")
+    process.run("b")
     assert process.starts("a", 100) < 100
 
-    process.now += RECENT_SECONDS + 0.1
+    process.now += ACTIVE_SECONDS + 0.1
 
     assert process.starts("a", 100) == 100
 
 
-def test_call_that_would_wait_too_long_is_rejected(process: Process) -> None:
-    process.call_briefly("b")
+def test_call_that_would_wait_after_its_deadline_is_rejected(process: Process) -> None:
+    process.run("b")
+    process.run("a", 0.3)
 
-    with pytest.raises(Overloaded):
-        process.starts("a", 10_000)
+    set_deadline(time.monotonic() + 0.1)
+    with pytest.raises(CpuShareUsed):
+        process.start("a")
+    set_deadline(None)
+    assert process.start("a") is None
+
+
+def test_wait_of_a_canceled_call_is_not_charged(process: Process) -> None:
+    async def cancel(_seconds: float) -> None:
+        raise asyncio.CancelledError
+
+    process.run("b")
+    process.run("a", 0.3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("asyncio.sleep", cancel)
+        for _ in range(10_000):
+            with pytest.raises(asyncio.CancelledError):
+                process.run("a")
+
+    assert process.start("a") is None
+
+
+def test_interrupted_call_costs_its_time(process: Process) -> None:
+    process.run("b")
+    call = process.start("a")
+    assert call is not None
+    call.was_cancelled = True
+    process.now += 0.9
+    process.end(call, 0.0)
+    process.run("b")
+
+    assert process.start("a") is None
+
+
+def test_accounts_that_do_not_call_are_forgotten(process: Process) -> None:
+    for number in range(1_000):
+        process.now += 0.1
+        process.run(f"account {number}")
+
+    assert len(process.share) < 20
+
+
+def test_steps_of_a_coroutine_are_measured_without_its_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Stopped(Exception):
+        pass
+
+    now = 0.0
+    monkeypatch.setattr("time.perf_counter", lambda: now)
+
+    async def work() -> str:
+        nonlocal now
+        now += 1
+        await asyncio.gather(others())
+        with suppress(Stopped):
+            await stop()
+        now += 2
+        return "done"
+
+    async def others() -> None:
+        nonlocal now
+        now += 10
+
+    async def stop() -> None:
+        nonlocal now
+        await asyncio.sleep(0)
+        now += 4
+        raise Stopped
+
+    steps = Steps()
+
+    assert run(steps.of(work())) == "done"
+    assert steps.seconds == 7
+
+
+def test_measured_coroutine_can_be_canceled() -> None:
+    ended = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(True)
+
+    async def main() -> None:
+        async with asyncio.timeout(0.01):
+            await Steps().of(work())
+
+    with pytest.raises(TimeoutError):
+        run(main())
+    assert ended == [True]
 
 
 class Limit(Interceptor):

@@ -24,10 +24,13 @@ current: ContextVar[WorkTime | None] = ContextVar("work_time", default=None)
 
 @contextmanager
 def measured() -> Iterator[WorkTime]:
-    """Measures the work that the block runs."""
+    """Measures the work that the block runs, which an outer measurement includes."""
     work_time = WorkTime()
     token = current.set(work_time)
     try:
         yield work_time
     finally:
         current.reset(token)
+        if (outer := current.get()) is not None:
+            outer.seconds += work_time.seconds
+            outer.cpu_seconds += work_time.cpu_seconds
