@@ -171,7 +171,8 @@ class RowWriter:
             if error.opt_out is not None
         }
         if self._on_conflict is OnConflict.FAIL:
-            return results | self._apply_opt_outs(_opt_outs(rows, conflicts) | skipped, tx)
+            skipped |= _opt_outs(rows, conflicts)
+            return results | self._apply_opt_outs(skipped, tx)
         # A suppressed address can have a subscriber, who opted out.
         conflicts += [
             number for number, error in row_errors.items() if error.failure is Failure.SUPPRESSED
@@ -195,7 +196,7 @@ class RowWriter:
     def _apply_opt_outs(
         self, opt_outs: Mapping[int, NewSubscriber], tx: Transaction
     ) -> dict[int, Result]:
-        """Applies opt-outs to subscribers that earlier rows of this import may have created.
+        """Applies opt-outs to subscribers that other rows of this import created or update.
 
         Returns the results of the rows that changed a status.
         """
@@ -203,13 +204,14 @@ class RowWriter:
         if self._by.source is not Source.IMPORT or not opt_outs:
             return results
         ids = ids_by_address(self._account_id, {row.email.key for row in opt_outs.values()}, tx)
-        for number, new in opt_outs.items():
+        # Updates apply to subscribers that existed before, too.
+        since = 0 if self._on_conflict is OnConflict.UPDATE else self._since or 0
+        for number, new in sorted(opt_outs.items()):
             subscriber_id = ids.get(new.email.key)
             if subscriber_id is None:
                 continue
             before = find(self._account_id, subscriber_id, tx)
-            is_of_import = before.revision >= (self._since or 0)
-            if is_of_import and self._make_stricter(before, new, tx):
+            if before.revision >= since and self._make_stricter(before, new, tx):
                 results[number] = Result(Outcome.UPDATED, before.id)
         return results
 

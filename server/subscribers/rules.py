@@ -126,11 +126,16 @@ class RowError(NamedTuple):
 
     failure: Failure
     field: str | None = None
-    # The opt-out of a row that a filter skips. It still counts for other rows of its address.
+    # The opt-out of a row that a filter skips, for the subscriber of another row of its address.
     opt_out: NewSubscriber | None = None
 
 
 Validated = NewSubscriber | RowError
+
+
+def subscriber_of(row: Validated) -> NewSubscriber | None:
+    """Returns the subscriber or the opt-out that a row states."""
+    return row if isinstance(row, NewSubscriber) else row.opt_out
 
 
 def initial_status(*, is_confirmed: bool) -> Status:

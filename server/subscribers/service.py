@@ -333,7 +333,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             after, is_last = rows[-1].id, len(rows) < limit
             # At most one message of large subscribers is read at once.
             limit = min(limit * 2, EXPORT_BATCH) if len(pieces) == 1 else limit // len(pieces) or 1
-            # A client can read slowly. Meanwhile only the message is kept.
+            # Released before the yield, which waits for a slow client.
             del rows, urls
             while pieces:
                 yield pieces.pop(0)

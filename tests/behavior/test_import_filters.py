@@ -8,7 +8,7 @@ import pytest
 
 from ..conftest import Account
 from .helpers import MISSING_ID, create_field, create_subscriber
-from .streams import Row, import_rows, send_rows, send_table
+from .streams import Row, send_rows, send_table
 from .test_import import Import, by_address, each_form, list_subscribers, outcomes, rejections
 
 FILTERED = ("FILTERED", None)
@@ -94,17 +94,54 @@ def test_a_filtered_opt_out_counts_for_other_rows_of_its_address(
     assert outcomes(dry_run.records) == outcomes(result.records)
 
 
-def test_a_resumed_import_reads_filtered_opt_outs_of_earlier_rows(account: Account) -> None:
+@pytest.mark.parametrize("is_first", [True, False], ids=["first", "last"])
+def test_a_filtered_opt_out_counts_for_a_subscriber_that_another_row_updates(
+    account: Account, is_first: bool
+) -> None:
+    create_subscriber(account, "ada@b.io", isConfirmed=True)
+    rows: list[Row] = [
+        {"email": "ada@b.io", "firstName": "Ada"},
+        {"email": "ada@b.io", "status": "COMPLAINED"},
+    ]
+    if is_first:
+        rows.reverse()
+
+    result = send_rows(account, rows, filter="firstName = Ada", onConflict="UPDATE")
+
+    assert by_address(account, "ada@b.io")["status"] == "COMPLAINED"
+    assert result.summary is not None
+    assert result.summary["statuses"] == {"COMPLAINED": 1}
+
+
+@pytest.mark.parametrize("on_conflict", ["FAIL", "SKIP", "UPDATE"])
+def test_a_resumed_import_reads_filtered_opt_outs_of_earlier_rows(
+    account: Account, on_conflict: str
+) -> None:
+    create_subscriber(account, "eve@b.io", isConfirmed=True)
     rows = [
         {"email": "ada@b.io", "status": "UNSUBSCRIBED"},
-        {"email": "eve@b.io"},
+        {"email": "bob@b.io"},
         {"email": "ada@b.io", "isConfirmed": True},
+        {"email": "eve@b.io", "status": "UNSUBSCRIBED"},
     ]
 
-    results = import_rows(account, rows, filter="NOT status = UNSUBSCRIBED", afterLine=2)
+    result = send_rows(
+        account, rows, filter="NOT status = UNSUBSCRIBED", afterLine=2, onConflict=on_conflict
+    )
 
-    assert outcomes(results) == ["CREATED"]
+    assert outcomes(result.records) == ["CREATED", "SKIPPED"]
     assert by_address(account, "ada@b.io")["status"] == "UNSUBSCRIBED"
+    assert by_address(account, "eve@b.io")["status"] == "CONFIRMED"
+
+
+def test_a_resumed_import_does_not_count_cells_of_earlier_rows_again(account: Account) -> None:
+    text = "email,createdAt\nada@b.io,01/02/2024\neve@b.io,\n"
+
+    result = send_table(account, text, filter="NOT status = BOUNCED", afterLine=2)
+
+    assert outcomes(result.records) == ["CREATED"]
+    assert result.summary is not None
+    assert result.summary["unrecognizedCells"] == []
 
 
 def test_a_row_is_compared_as_the_subscriber_that_it_would_create(account: Account) -> None:

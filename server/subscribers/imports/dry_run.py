@@ -15,8 +15,8 @@ from typing import TypeVar
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ..row_writer import Outcome, Result
-from ..rules import NewSubscriber, Validated
-from .store_seen import SeenRows, subscriber_of
+from ..rules import NewSubscriber, Validated, subscriber_of
+from .store_seen import SeenRows
 
 # Stores rows in a transaction.
 StoreRows = Callable[[Sequence[Validated], Transaction], list[Result]]

@@ -218,26 +218,34 @@ class ImportPipeline:
 
         With a filter, also the earlier ones, whose opt-outs count for later rows.
         """
-        after_line = self._options.after_line if self._filter is None else 0
-        now = system_clock()
         for line in lines:
             number = line.number
             if 0 < number <= self._last_line:
                 raise invalid("lines", "INVALID_VALUE", "must have ascending line numbers")
-            number = self._last_line = number or self._last_line + 1
-            if number > after_line:
+            self._last_line = number or self._last_line + 1
+            if self._reads_row():
                 assert self._header is not None
-                yield self._header.row(number, line.cells[:], is_malformed=line.malformed)
+                cells = line.cells[:]
+                yield self._header.row(self._last_line, cells, is_malformed=line.malformed)
         for bulk_row in request.rows:
             self._last_line += 1
-            if self._last_line > after_line:
+            if self._reads_row():
                 yield ImportRow(self._last_line, bulk_row)
+        now = system_clock()
         for subscriber in request.subscribers:
             self._last_line += 1
-            if self._last_line > after_line:
+            if self._reads_row():
                 yield import_row(
                     self._last_line, subscriber, now, self._options, self._unrecognized
                 )
+
+    def _reads_row(self) -> bool:
+        """Whether to read the row of the last line. Cells of earlier rows are not counted again."""
+        if self._last_line == self._options.after_line + 1 and self._filter is not None:
+            self._unrecognized = UnrecognizedCells()
+            if self._header is not None:
+                self._header.unrecognized = UnrecognizedCells()
+        return self._last_line > self._options.after_line or self._filter is not None
 
     def _summary_message(self) -> pb.ImportSummary:
         message = summary_message(self._summary)

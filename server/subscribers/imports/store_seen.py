@@ -9,7 +9,7 @@ import orjson
 
 from ...emails import Email
 from ..fields import PROFILE, Status
-from ..rules import ConsentRecord, NewSubscriber, Validated
+from ..rules import ConsentRecord, NewSubscriber, Validated, subscriber_of
 
 _CREATE = "CREATE TABLE seen (email_key TEXT PRIMARY KEY, row BLOB) WITHOUT ROWID"
 _FIND = "SELECT row FROM seen WHERE email_key = ?"
@@ -54,11 +54,6 @@ class SeenRows:
         """Stores rows, and replaces those with the same addresses."""
         with self._connection:
             self._connection.executemany(_ADD, [(row.email.key, _text(row)) for row in rows])
-
-
-def subscriber_of(row: Validated) -> NewSubscriber | None:
-    """Returns the subscriber or the opt-out that a row states."""
-    return row if isinstance(row, NewSubscriber) else row.opt_out
 
 
 def _text(row: NewSubscriber) -> bytes:

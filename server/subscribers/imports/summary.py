@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..fields import Status
 from ..row_writer import Outcome, Result
-from ..rules import Failure, NewSubscriber, Validated
+from ..rules import Failure, Validated, subscriber_of
 
 
 class Summary:
@@ -28,10 +28,10 @@ class Summary:
                 self._reasons[row_error.failure] += 1
             elif status_kept:
                 self.statuses_kept += 1
-            elif isinstance(row, NewSubscriber) and (
-                outcome is Outcome.CREATED or (outcome is Outcome.UPDATED and row.has_status)
+            elif (new := subscriber_of(row)) is not None and (
+                outcome is Outcome.CREATED or (outcome is Outcome.UPDATED and new.has_status)
             ):
-                self._statuses[row.status] += 1
+                self._statuses[new.status] += 1
 
     def outcomes(self) -> dict[str, int]:
         return {outcome.name.lower(): self._outcomes[outcome] for outcome in Outcome}

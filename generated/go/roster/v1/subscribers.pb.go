@@ -3381,7 +3381,8 @@ type ImportSubscribersRequest struct {
 	// subscribers too.
 	Lines []*CsvLine `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
 	// Skips all rows up to this line, without a result. To resume an interrupted import,
-	// set it to the line of the last result received. Default: 0.
+	// set it to the line of the last result received. With a filter, opt-outs in these rows count
+	// for later rows of their addresses. Default: 0.
 	AfterLine int32 `protobuf:"varint,4,opt,name=after_line,json=afterLine,proto3" json:"after_line,omitempty"`
 	// Over HTTP, the character encoding of the body, such as windows-1252 or iso-8859-1.
 	// Default: that of the Content-Type header, otherwise UTF-8. UTF-16 with a byte order
@@ -3415,7 +3416,9 @@ type ImportSubscribersRequest struct {
 	// nothing. Created subscribers have no identifier.
 	DryRun bool `protobuf:"varint,11,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// Imports only rows that match this expression, as in ListSubscribersRequest. The other
-	// valid rows are SKIPPED with the reason FILTERED. A row is compared as the subscriber that
+	// valid rows are SKIPPED with the reason FILTERED. If such a row states an opt-out, and another
+	// row of its address matches, the opt-out applies to the subscriber of that row; a later one is
+	// UPDATED. A row is compared as the subscriber that
 	// it would create: with the tags of add_tags, the status that it states or gets, the times
 	// that it states, and the current time if it states no createdAt. Comparisons of updatedAt
 	// with a time are false. Custom fields in the expression must exist before the import.

@@ -1940,7 +1940,8 @@ class ImportSubscribersRequest(_message.Message):
     """Action for a row if a subscriber already has its email address. Default: FAIL."""
     after_line: _builtins.int
     """Skips all rows up to this line, without a result. To resume an interrupted import,
-    set it to the line of the last result received. Default: 0.
+    set it to the line of the last result received. With a filter, opt-outs in these rows count
+    for later rows of their addresses. Default: 0.
     """
     charset: _builtins.str
     """Over HTTP, the character encoding of the body, such as windows-1252 or iso-8859-1.
@@ -1962,7 +1963,9 @@ class ImportSubscribersRequest(_message.Message):
     """
     filter: _builtins.str
     """Imports only rows that match this expression, as in ListSubscribersRequest. The other
-    valid rows are SKIPPED with the reason FILTERED. A row is compared as the subscriber that
+    valid rows are SKIPPED with the reason FILTERED. If such a row states an opt-out, and another
+    row of its address matches, the opt-out applies to the subscriber of that row; a later one is
+    UPDATED. A row is compared as the subscriber that
     it would create: with the tags of add_tags, the status that it states or gets, the times
     that it states, and the current time if it states no createdAt. Comparisons of updatedAt
     with a time are false. Custom fields in the expression must exist before the import.

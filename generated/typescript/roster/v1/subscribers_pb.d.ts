@@ -1991,7 +1991,8 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 
   /**
    * Skips all rows up to this line, without a result. To resume an interrupted import,
-   * set it to the line of the last result received. Default: 0.
+   * set it to the line of the last result received. With a filter, opt-outs in these rows count
+   * for later rows of their addresses. Default: 0.
    *
    * @generated from field: int32 after_line = 4;
    */
@@ -2065,7 +2066,9 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 
   /**
    * Imports only rows that match this expression, as in ListSubscribersRequest. The other
-   * valid rows are SKIPPED with the reason FILTERED. A row is compared as the subscriber that
+   * valid rows are SKIPPED with the reason FILTERED. If such a row states an opt-out, and another
+   * row of its address matches, the opt-out applies to the subscriber of that row; a later one is
+   * UPDATED. A row is compared as the subscriber that
    * it would create: with the tags of add_tags, the status that it states or gets, the times
    * that it states, and the current time if it states no createdAt. Comparisons of updatedAt
    * with a time are false. Custom fields in the expression must exist before the import.
