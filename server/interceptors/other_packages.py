@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -16,7 +17,7 @@ from collections.abc import (
     Callable,
     Iterator,
 )
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -32,8 +33,9 @@ from .validate import tolerant, undecodable_request
 
 log = logging.getLogger(__name__)
 
-# Streams of health and reflection. They need no key and have no deadline.
-MAX_STREAMS = 1_000
+# Streams of health and reflection, in total and of one address. They need no key and have no
+# deadline.
+MAX_STREAMS, MAX_STREAMS_OF_ADDRESS = 1_000, 250
 _KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
 
 
@@ -42,7 +44,9 @@ class OtherPackages(ServerInterceptor):
 
     def __init__(self, max_streams: int = MAX_STREAMS) -> None:
         self._max_streams = max_streams
-        self._streams = 0
+        self._streams: Counter[str] = Counter()
+        # The handler of a method, and the one that replaces it.
+        self._wrapped: dict[str, tuple[Any, Any]] = {}
 
     async def intercept_service(
         self,
@@ -52,7 +56,13 @@ class OtherPackages(ServerInterceptor):
         handler = await continuation(details)
         if handler is None:
             return _UNKNOWN
-        return handler if details.method.startswith(f"/{PACKAGE}") else self._wrap(handler)
+        if details.method.startswith(f"/{PACKAGE}"):
+            return handler
+        inner, wrapped = self._wrapped.get(details.method, (None, None))
+        if inner != handler:
+            wrapped = self._wrap(handler)
+            self._wrapped[details.method] = (handler, wrapped)
+        return wrapped
 
     def _wrap(self, handler: Any) -> Any:
         (kind,) = (kind for kind in _KINDS if getattr(handler, kind) is not None)
@@ -60,23 +70,23 @@ class OtherPackages(ServerInterceptor):
         run = self._run_stream if inspect.isasyncgenfunction(behavior) else self._run_coroutine
         return handler._replace(
             request_deserializer=tolerant(handler.request_deserializer),
-            **{kind: partial(run, behavior, int(handler.response_streaming))},
+            **{kind: partial(run, behavior, handler.response_streaming)},
         )
 
     async def _run_coroutine(
-        self, behavior: Callable[..., Any], streams: int, request: Any, context: Context
+        self, behavior: Callable[..., Any], is_stream: bool, request: Any, context: Context
     ) -> Any:
         try:
-            with self._counted(streams):
+            with self._counted(context) if is_stream else nullcontext():
                 return await behavior(_checked(request), context)
         except Exception as error:  # noqa: BLE001 - logged, and sent as INTERNAL
             await _fail(context, error)
 
     async def _run_stream(
-        self, behavior: Callable[..., Any], streams: int, request: Any, context: Context
+        self, behavior: Callable[..., Any], is_stream: bool, request: Any, context: Context
     ) -> AsyncGenerator[Any, None]:
         try:
-            with self._counted(streams):
+            with self._counted(context) if is_stream else nullcontext():
                 async with aclosing(behavior(_checked(request), context)) as replies:
                     async for reply in replies:
                         yield reply
@@ -84,14 +94,18 @@ class OtherPackages(ServerInterceptor):
             await _fail(context, error)
 
     @contextmanager
-    def _counted(self, streams: int) -> Iterator[None]:
-        if self._streams + streams > self._max_streams:
+    def _counted(self, context: Context) -> Iterator[None]:
+        address = context.peer().rpartition(":")[0]
+        of_address = self._streams[address]
+        if self._streams.total() >= self._max_streams or of_address >= MAX_STREAMS_OF_ADDRESS:
             raise Overloaded
-        self._streams += streams
+        self._streams[address] += 1
         try:
             yield
         finally:
-            self._streams -= streams
+            self._streams[address] -= 1
+            if not self._streams[address]:
+                del self._streams[address]
 
 
 def _checked(request: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
@@ -24,17 +25,19 @@ from .error_status import abort
 from .observe import enter_request
 from .validate import undecodable_request
 
-# The message of a good client arrives with its headers, so few of its calls wait.
+log = logging.getLogger(__name__)
+
+# Most messages arrive with the headers of their call, so few calls wait.
 MAX_CALLS = 2_000
-# Calls that may wait in grpc.aio, which ends none of them. Handlers that read the message
-# themselves take a tenth more time (`h2load`, on the gRPC port).
+# Calls that may wait in grpc.aio, which ends none of them. A call whose handler reads the message
+# itself takes a tenth more CPU time.
 MAX_CALLS_IN_GRPC = 500
 
 
 class UnsentRequests(ServerInterceptor):
     """Ends calls whose message does not arrive, and the oldest one if too many calls wait.
 
-    Runs before the other interceptors, on a port. While many calls wait in grpc.aio, handlers of
+    The first interceptor of a gRPC port. While many calls wait in grpc.aio, handlers of
     further calls read their message themselves, and these calls can be ended.
     """
 
@@ -48,10 +51,12 @@ class UnsentRequests(ServerInterceptor):
         self._max_calls_in_grpc = max_calls_in_grpc
         self._in_grpc: set[asyncio.Task[Any] | None] = set()
         self._deadline_seconds = deadline_seconds
-        # The time at which a task began to wait, oldest first, and the errors of those that ended.
+        # The time at which a task began to wait, oldest first, and the errors of canceled tasks.
         self._waiting: OrderedDict[asyncio.Task[Any], float] = OrderedDict()
         self._ended: dict[asyncio.Task[Any], RosterError] = {}
         self._is_sweeping = False
+        # The number of ended calls that are not logged.
+        self._unlogged = 0
         # The handler of a method, and the two that replace it.
         self._wrapped: dict[str, tuple[Any, Any, Any]] = {}
 
@@ -135,6 +140,7 @@ class UnsentRequests(ServerInterceptor):
     def _end_oldest(self, error: RosterError) -> None:
         task, _ = self._waiting.popitem(last=False)
         self._ended[task] = error
+        self._unlogged += 1
         task.cancel()
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -142,6 +148,9 @@ class UnsentRequests(ServerInterceptor):
         latest = loop.time() - self._deadline_seconds
         while self._waiting and next(iter(self._waiting.values())) <= latest:
             self._end_oldest(DeadlineExceeded())
+        if self._unlogged:
+            log.warning("%d calls ended that had sent no message", self._unlogged)
+            self._unlogged = 0
         self._is_sweeping = bool(self._waiting)
         if self._is_sweeping:
             loop.call_later(self._deadline_seconds / 4, self._sweep, loop)

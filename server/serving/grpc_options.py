@@ -1,7 +1,7 @@
 """Options of gRPC core for the gRPC port, which limit what clients without an API key can use.
 
-`tests/faults/http2_attacks.py` has the attacks. gRPC core has no limit per client address;
-`server/deploy/haproxy.cfg` has.
+`tests/faults/http2_attacks.py` implements attacks. gRPC core has no limits per client address; a
+proxy such as that of `server/deploy/haproxy.cfg` has.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MAX_CONNECTIONS = 1_000
 
 _OPTIONS = {
     "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
-    # Between these two sizes, core rejects calls at random.
+    # Both limits are equal, because core rejects calls at random between them.
     "grpc.max_metadata_size": MAX_METADATA_BYTES,
     "grpc.absolute_max_metadata_size": MAX_METADATA_BYTES,
     # Further connections are closed. Without a limit, they use up the file descriptors, which the
@@ -25,11 +25,11 @@ _OPTIONS = {
     "grpc.server_handshake_timeout_ms": 15_000,
     # Closes connections without calls, so that they do not count forever. Clients connect again.
     "grpc.max_connection_idle_ms": 5 * 60_000,
-    # Further calls of a connection wait at its client, or are refused. As many as a process runs
-    # streams (`concurrency_limit.py`), because a gateway has one connection for them.
+    # Further calls of a connection wait at its client, or are refused. The 256 and 256 streams of a
+    # process (`concurrency_limit.py`), because a gateway has one connection for them.
     "grpc.max_concurrent_streams": 512,
-    # Calls that have arrived and not started. Core rejects them above 1,000 at random, and above
-    # 3,000 always. A good client's call is not rejected before the limit.
+    # Calls that have arrived and not started. By default core rejects calls at random from 1,000,
+    # and always from 3,000.
     "grpc.server.max_pending_requests": 3_000,
     # A connection without calls may ping this often; three pings too many close it. The default of
     # five minutes would close the connection of an import that pauses, because clients ping more

@@ -65,9 +65,9 @@ class Within(Expression):
 class Fragment(ColumnBase):
     """A part of a query whose SQL is built once for each key, with other parameters each time.
 
-    A filter can have many conditions of few kinds. Peewee takes 0.2 ms to build each of them.
+    A filter can have many conditions of few kinds, and Peewee takes long to build each of them.
     `build` receives names of parameters to use instead of `names`, and returns a query or an
-    expression. Its tables have aliases with a name, apart from those that surround it.
+    expression. Its tables must have explicit aliases that differ from those of the query around it.
     """
 
     _built: ClassVar[dict[Hashable, tuple[str, Sequence[Placeholder]]]] = {}

@@ -22,7 +22,12 @@ from ..tags.models import SubscriberTag, Tag
 from .counters.store_pages import select_total
 from .counters.store_statistics import select_with_status, select_with_tag
 from .filters.expression import Condition, Kind
-from .filters.store_conditions import ROWS, ROWS_WITHOUT_INDEX, Rows, condition_of
+from .filters.store_conditions import (
+    SUBSCRIBERS,
+    SUBSCRIBERS_WITHOUT_INDEX,
+    SubscriberColumns,
+    condition_of,
+)
 from .filters.store_sets import Bounds, count_matching, select_matching
 from .filters.tree import And, joined
 from .models import Subscriber
@@ -30,6 +35,7 @@ from .store_reading import select_rows
 from .store_search import is_search
 
 _TAGGED = SubscriberTag.alias("tagged")
+_WITHOUT_ALIAS = SubscriberColumns("", Subscriber, Subscriber.id)
 # A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
 CACHED_STATEMENTS = 200
 
@@ -125,7 +131,7 @@ def select_page(
         if total_filters is not None:
             query = select_rows(dialect, _total(total_filters, dialect))
         if filters.is_within(_BOUNDS[order_by]):
-            rows = Rows("", Subscriber, Subscriber.id)
+            rows = _WITHOUT_ALIAS
             query = _where(query, filters, rows, dialect, descending=descending)
             return limited(query, Subscriber, Subscriber.id)
         if filters.set_of_tree is not None and order_by is Order.CREATED:
@@ -184,7 +190,7 @@ def select_among(tree: Any) -> Statement:
 
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
         query = select_rows(dialect).where(dialect.any_of(Subscriber.id, "ids"))
-        rows = Rows("", Subscriber, Subscriber.id)
+        rows = _WITHOUT_ALIAS
         return query.where(condition_of(tree, rows, dialect, is_required=False))
 
     return Statement(build)
@@ -203,11 +209,11 @@ def _matching(
     within a range of time are sorted: the index of IDs would be scanned up to the first match,
     which can be the newest subscriber.
     """
-    one, link = ROWS.table, _TAGGED
+    one, link = SUBSCRIBERS.table, _TAGGED
     if "tag_key" not in filters.names:
-        rows = ROWS
+        rows = SUBSCRIBERS
         if order_by is Order.CREATED and not filters.is_within(_BOUNDS[order_by]):
-            rows = ROWS_WITHOUT_INDEX if filters.is_within(_ALL_BOUNDS) else ROWS
+            rows = SUBSCRIBERS_WITHOUT_INDEX if filters.is_within(_ALL_BOUNDS) else SUBSCRIBERS
         query = one.select(one.id).where(one.account_id == param("account_id"))
         return _where(query, filters, rows, dialect, descending=descending), one, rows.id
     tag = Tag.select(Tag.id).where(
@@ -221,14 +227,14 @@ def _matching(
     if order_by is Order.UPDATED or has_columns:
         on = (one.account_id == param("account_id")) & (one.id == link.subscriber_id)
         tagged = tagged.join(one, on=on)
-    rows = Rows("tagged", one, link.subscriber_id)
+    rows = SubscriberColumns("tagged", one, link.subscriber_id)
     return _where(tagged, filters, rows, dialect, descending=descending), one, rows.id
 
 
 def _where(
     query: ModelSelect[Any],
     filters: Shape,
-    rows: Rows,
+    rows: SubscriberColumns,
     dialect: Dialect,
     *,
     descending: bool,

@@ -17,28 +17,30 @@ from .expression import Condition, Kind
 from .tree import And, Not, Or
 
 
-class Rows(NamedTuple):
-    """The subscribers that a condition is on: their table, and the column of their IDs.
+class SubscriberColumns(NamedTuple):
+    """The table of subscribers that a condition is on, and the column of their IDs.
 
-    `name` is that of the alias and column. Without it, the table has none.
+    `key` identifies both in the keys of fragments. It is empty if the table has no explicit alias.
     """
 
-    name: str
+    key: str
     table: Any
     id: Any
 
 
-# Aliases with a name, see `Fragment`.
+# Explicit aliases, see `Fragment`.
 ONE = Subscriber.alias("one")
 _OTHER = Subscriber.alias("other")
 _LINK, _TAG, _VALUE = SubscriberTag.alias("link"), Tag.alias("tag"), CustomValue.alias("value")
-ROWS = Rows("one", ONE, ONE.id)
-ROWS_WITHOUT_INDEX = Rows("one without index", ONE, Expression(ONE.id, OP.CONCAT, SQL("''")))
+SUBSCRIBERS = SubscriberColumns("one", ONE, ONE.id)
+SUBSCRIBERS_WITHOUT_INDEX = SubscriberColumns(
+    "one without index", ONE, Expression(ONE.id, OP.CONCAT, SQL("''"))
+)
 
 
 def condition_of(
     tree: Any,
-    rows: Rows,
+    rows: SubscriberColumns,
     dialect: Dialect,
     *,
     is_required: bool = True,
@@ -74,7 +76,7 @@ def condition_of(
         parts = [part_of(part) for part in tree.conditions]
         return reduce(and_ if isinstance(tree, And) else or_, parts)
     shape = tree._replace(parameters=())
-    key = (_comparison, rows.name, shape, is_required, is_looked_up)
+    key = (_comparison, rows.key, shape, is_required, is_looked_up)
 
     def build(names: Sequence[str]) -> Any:
         condition = tree._replace(parameters=tuple(names))
@@ -82,11 +84,16 @@ def condition_of(
             condition, rows, dialect, is_required=is_required, is_looked_up=is_looked_up
         )
 
-    return Fragment(key, tree.parameters, build) if rows.name else build(tree.parameters)
+    return Fragment(key, tree.parameters, build) if rows.key else build(tree.parameters)
 
 
 def _comparison(
-    condition: Condition, rows: Rows, dialect: Dialect, *, is_required: bool, is_looked_up: bool
+    condition: Condition,
+    rows: SubscriberColumns,
+    dialect: Dialect,
+    *,
+    is_required: bool,
+    is_looked_up: bool,
 ) -> Any:
     _, one, id_ = rows
     match condition.kind:
@@ -148,12 +155,11 @@ def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
         in_unicode &= _compared(one.email_unicode_key, condition)
         return _compared(one.email_key, condition) | in_unicode
     # Joined by OR, no index of the two columns would be used.
-    other = _OTHER
     keys, unicode_keys = [
-        other.select(other.id).where(
-            (other.account_id == param("account_id")) & _compared(key, condition)
+        _OTHER.select(_OTHER.id).where(
+            (_OTHER.account_id == param("account_id")) & _compared(key, condition)
         )
-        for key in (other.email_key, other.email_unicode_key)
+        for key in (_OTHER.email_key, _OTHER.email_unicode_key)
     ]
     return Within(id_, keys + unicode_keys)
 
@@ -168,10 +174,9 @@ def select_with_domain(condition: Condition, dialect: Dialect) -> tuple[Field, M
 
     A prefix in Unicode is compared with all addresses that have an international domain.
     """
-    other = _OTHER
-    key = getattr(other, condition.column)
-    return other.id, other.select(other.id).where(
-        (other.account_id == param("account_id"))
+    key = getattr(_OTHER, condition.column)
+    return _OTHER.id, _OTHER.select(_OTHER.id).where(
+        (_OTHER.account_id == param("account_id"))
         # Lets SQLite use the index of addresses with an international domain.
         & key.is_null(False)
         & _compared(dialect.domain_of(key), condition)
@@ -211,16 +216,15 @@ def _named(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
 
 def select_candidates(column: str, key: str, key_end: str) -> Any:
     """Selects the IDs of subscribers by a range of addresses, or of search keys of names."""
-    other = _OTHER
     keys = {
-        "email_key": [other.email_key],
-        "first_name": [other.name_key],
+        "email_key": [_OTHER.email_key],
+        "first_name": [_OTHER.name_key],
         # Without a first name, the key of the last name is that of the whole name.
-        "last_name": [other.last_name_key, other.name_key],
+        "last_name": [_OTHER.last_name_key, _OTHER.name_key],
     }[column]
     queries = [
-        other.select(other.id).where(
-            (other.account_id == param("account_id"))
+        _OTHER.select(_OTHER.id).where(
+            (_OTHER.account_id == param("account_id"))
             & (each >= param(key))
             & (each < param(key_end))
         )
@@ -238,40 +242,38 @@ def selected_ids(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSe
 
 def _tagged(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
     """Returns the column of IDs, and the query that selects it."""
-    link, tag = _LINK, _TAG
-    column = link.subscriber_id
-    tagged = link.select(column).where(link.account_id == param("account_id"))
+    column = _LINK.subscriber_id
+    tagged = _LINK.select(column).where(_LINK.account_id == param("account_id"))
     if condition.operator == "present":
-        deleted = tag.select(tag.id).where(
-            (tag.account_id == param("account_id")) & (tag.name_key < SQL("' '"))
+        deleted = _TAG.select(_TAG.id).where(
+            (_TAG.account_id == param("account_id")) & (_TAG.name_key < SQL("' '"))
         )
-        return column, tagged.where(~dialect.within(link.tag_id, deleted)).distinct()
-    tags = tag.select(tag.id).where(
-        (tag.account_id == param("account_id")) & _compared(tag.name_key, condition)
+        return column, tagged.where(~dialect.within(_LINK.tag_id, deleted)).distinct()
+    tags = _TAG.select(_TAG.id).where(
+        (_TAG.account_id == param("account_id")) & _compared(_TAG.name_key, condition)
     )
     if condition.operator == "=":
-        return column, tagged.where(Expression(link.tag_id, "=", tags))
-    return column, tagged.where(Within(link.tag_id, tags)).distinct()
+        return column, tagged.where(Expression(_LINK.tag_id, "=", tags))
+    return column, tagged.where(Within(_LINK.tag_id, tags)).distinct()
 
 
 def _with_value(
     kind: Kind, condition: Condition, dialect: Dialect
 ) -> tuple[Field, ModelSelect[Any]]:
     """Returns the column of IDs, and the query that selects it."""
-    value = _VALUE
     key, *parameters = condition.parameters
-    query = value.select(value.subscriber_id).where(
-        (value.account_id == param("account_id")) & (value.key == param(key))
+    query = _VALUE.select(_VALUE.subscriber_id).where(
+        (_VALUE.account_id == param("account_id")) & (_VALUE.key == param(key))
     )
     if condition.operator == "present":
-        return value.subscriber_id, query
-    compared: Any = value.number_key
+        return _VALUE.subscriber_id, query
+    compared: Any = _VALUE.number_key
     if kind is Kind.TEXT_VALUE:
-        compared = value.text_key
+        compared = _VALUE.text_key
     elif kind is Kind.LONG_TEXT_VALUE:
-        compared = dialect.text_of(value.value)
+        compared = dialect.text_of(_VALUE.value)
     condition = condition._replace(parameters=tuple(parameters))
-    return value.subscriber_id, query.where(_compared(compared, condition))
+    return _VALUE.subscriber_id, query.where(_compared(compared, condition))
 
 
 def _compared(value: Any, condition: Condition) -> Any:

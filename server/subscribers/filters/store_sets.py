@@ -20,8 +20,8 @@ from ...storage.statements import Dialect, Fragment, param
 from .expression import Condition, Kind
 from .store_conditions import (
     ONE,
-    ROWS,
-    ROWS_WITHOUT_INDEX,
+    SUBSCRIBERS,
+    SUBSCRIBERS_WITHOUT_INDEX,
     condition_of,
     is_address,
     is_address_prefix,
@@ -36,7 +36,7 @@ from .tree import And, Not, Or, comparisons
 
 
 class Bounds(NamedTuple):
-    """Whether the IDs are from `first_id`, and whether they are before `end_id`."""
+    """The bounds of IDs that a query has: `id >= first_id` and `id < end_id`."""
 
     has_first: bool
     has_end: bool
@@ -112,9 +112,8 @@ def count_matching(tree: Any, bounds: Bounds, dialect: Dialect, total: Node | No
         # Alone, it is counted in the index of addresses, however many have the prefix.
         tree = tree._replace(kind=Kind.ADDRESS)
     if is_domain(tree):
-        one = ONE
-        matching = (one.account_id == param("account_id")) & with_domain(tree, one, dialect)
-        return _count(bounds.add_to(one.select(one.id).where(matching), one.id))
+        matching = (ONE.account_id == param("account_id")) & with_domain(tree, ONE, dialect)
+        return _count(bounds.add_to(ONE.select(ONE.id).where(matching), ONE.id))
     found = _converted(tree, bounds, dialect)
     query = _built(found.query)
     count = _count(query if found.is_simple else query.order_by(SQL("1")))
@@ -162,12 +161,11 @@ def _query(tree: Any, bounds: Bounds, dialect: Dialect) -> Any:
             return bounds.add_to(query, column)
 
         return Fragment((_query, tree._replace(parameters=()), bounds), tree.parameters, build)
-    one = ONE
-    condition = condition_of(tree, ROWS, dialect, is_required=_has_index(tree))
+    condition = condition_of(tree, SUBSCRIBERS, dialect, is_required=_has_index(tree))
     # The index of addresses selects fewer subscribers than that of IDs, which is in order.
-    id_ = (ROWS_WITHOUT_INDEX if any(map(is_address, _required(tree))) else ROWS).id
-    query = one.select(id_).where((one.account_id == param("account_id")) & condition)
-    return bounds.add_to(query, one.id)
+    id_ = (SUBSCRIBERS_WITHOUT_INDEX if any(map(is_address, _required(tree))) else SUBSCRIBERS).id
+    query = ONE.select(id_).where((ONE.account_id == param("account_id")) & condition)
+    return bounds.add_to(query, ONE.id)
 
 
 def _built(query: Any) -> Any:
@@ -220,8 +218,7 @@ def _is_of_columns(tree: Any) -> bool:
 
 
 def _select_all(bounds: Bounds) -> Any:
-    one = ONE
-    return bounds.add_to(one.select(one.id).where(one.account_id == param("account_id")), one.id)
+    return bounds.add_to(ONE.select(ONE.id).where(ONE.account_id == param("account_id")), ONE.id)
 
 
 def _count(query: Any) -> Select:

@@ -119,6 +119,6 @@ PROMISES = (
     # Repetitions are the seconds of each turn.
     Promise("P12 hostile clients", hostile.run, 5, 30, hostile.AT_MOST, hostile.AT_LEAST),
     Promise("P12 on PostgreSQL", hostile.on_postgres, 5, 30, hostile.AT_MOST, hostile.AT_LEAST),
-    # Repetitions are the seconds for each operation.
+    # Repetitions are requests for each operation.
     Promise("P7 property-based requests", property_based.run, 5, 2000, property_based.AT_MOST),
 )
