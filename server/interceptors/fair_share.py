@@ -4,8 +4,9 @@ A process has one interpreter for all accounts. While several of them call, each
 CPU. Further unary calls wait for up to MAX_WAIT_SECONDS; calls that would wait longer are rejected.
 A sign-up key has a share of its own, because anyone can use it. Streams are not limited.
 
-The cost of a call is the time of its steps on the event loop and of its database work, known at
-its end. At its start it takes the average cost of recent calls.
+The cost of a call is the CPU time of its steps on the event loop, of its work in database threads,
+and of what the event loop did since the end of the last call, such as reading requests. At its
+start, a call takes the average cost of recent ones.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ ACTIVE_SECONDS = 1.0
 MAX_WAIT_SECONDS, MAX_WAITING = 1.0, 100
 # The weight of the newest call in the average, and the first average in seconds.
 WEIGHT, FIRST_AVERAGE = 0.1, 0.001
-# Reading a request and writing its response takes about as long as the steps of the call.
-COST_OF_STEPS = 2
+# The maximum cost of what the event loop did since the last call, because that can be streams of
+# other accounts.
+MAX_REST = 0.002
 
 Clock = Callable[[], float]
 
@@ -49,8 +51,10 @@ class _Use:
 class FairShare(Interceptor):
     """Delays a call, or raises CpuShareUsed. Runs after Authenticate."""
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock = time.monotonic, cpu_clock: Clock = time.thread_time) -> None:
+        self._clock, self._cpu_clock = clock, cpu_clock
+        # The CPU time of the event loop at the end of the last call.
+        self._cpu = 0.0
         # By account or key, the one that called longest ago first.
         self._uses: dict[str, _Use] = {}
         # The account of the last call with its time, and the last one of another account.
@@ -69,14 +73,14 @@ class FairShare(Interceptor):
             return None
         use = self._uses.pop(name, None) or _Use()
         self._uses[name] = use
+        use.paid_at = max(use.paid_at, now)
         self._forget_paid(now)
-        paid_at = max(use.paid_at, now)
-        wait, left = paid_at - now - AT_ONCE / SHARE, deadline.seconds_left()
+        wait, left = use.paid_at - now - AT_ONCE / SHARE, deadline.seconds_left()
         useful = MAX_WAIT_SECONDS if left is None else min(left, MAX_WAIT_SECONDS)
         if wait > useful or (wait > 0 and use.waiting >= MAX_WAITING):
             raise CpuShareUsed(math.ceil(wait))
         charged = use.average
-        use.paid_at = paid_at + charged / SHARE
+        use.paid_at += charged / SHARE
         if wait > 0:
             return self._start_later(call, use, charged, wait)
         self._start(call, use, charged)
@@ -107,7 +111,7 @@ class FairShare(Interceptor):
 
         def end(_: Call) -> None:
             use.running -= 1
-            cost = COST_OF_STEPS * steps.seconds + work_time.cpu_seconds
+            cost = steps.seconds + work_time.cpu_seconds + self._rest(steps.seconds)
             if call.was_cancelled:
                 # The cost of an interrupted statement is not known.
                 cost = max(cost, self._clock() - began)
@@ -115,6 +119,12 @@ class FairShare(Interceptor):
             use.average += WEIGHT * (cost - use.average)
 
         call.add_done_callback(end)
+
+    def _rest(self, steps: float) -> float:
+        """Returns what the event loop did since the end of the last call, without these steps."""
+        cpu = self._cpu_clock()
+        passed, self._cpu = cpu - self._cpu, cpu
+        return min(max(passed - steps, 0.0), MAX_REST)
 
     def _forget_paid(self, now: float) -> None:
         first = next(iter(self._uses.values()))

@@ -17,7 +17,7 @@ from server.deadline import set_deadline
 from server.errors import CpuShareUsed, RateLimited
 from server.interceptors import chain
 from server.interceptors.base import Call, Interceptor, method_of
-from server.interceptors.fair_share import ACTIVE_SECONDS, COST_OF_STEPS, SHARE, FairShare
+from server.interceptors.fair_share import ACTIVE_SECONDS, MAX_REST, SHARE, FairShare
 from server.interceptors.steps import Steps
 from server.storage.executor.work_time import current
 
@@ -32,8 +32,9 @@ class Process:
     """The clock of a process, and calls of accounts."""
 
     def __init__(self) -> None:
-        self.now = 0.0
-        self.share = FairShare(lambda: self.now)
+        self.began = self.now = 1_000_000.0
+        self.cpu = 0.0
+        self.share = FairShare(lambda: self.now, lambda: self.cpu)
 
     def start(self, account: str, key: str = "") -> Call | None:
         """Starts a call. Returns None if it has to wait, and is canceled."""
@@ -63,7 +64,7 @@ class Process:
         if by_database and work_time is not None:
             work_time.cpu_seconds += cost
         elif call.steps is not None:
-            call.steps.seconds += cost / COST_OF_STEPS
+            call.steps.seconds += cost
         call.finish()
 
     async def sleep(self, seconds: float) -> None:
@@ -112,7 +113,16 @@ def test_share_is_in_cpu_time(process: Process, costs: list[float], by_database:
         process.run("b")
         process.run("a", cost, by_database=by_database)
 
-    assert process.now == pytest.approx(sum(calls) / SHARE, rel=0.1)
+    assert process.now - process.began == pytest.approx(sum(calls) / SHARE, rel=0.1)
+
+
+def test_time_on_the_event_loop_apart_from_steps_counts(process: Process) -> None:
+    for _ in range(1_000):
+        process.run("b")
+        process.cpu += 10 * MAX_REST
+        process.run("a")
+
+    assert process.now - process.began == pytest.approx(1_000 * MAX_REST / SHARE, rel=0.1)
 
 
 def test_costs_of_concurrent_calls_count(process: Process) -> None:
