@@ -178,7 +178,7 @@ def test_interrupted_call_costs_its_time(process: Process) -> None:
     call = process.start("a")
     assert call is not None
     call.was_cancelled = True
-    process.now += 0.9
+    process.now += 0.2
     process.end(call, 0.0)
     process.run("b")
 
