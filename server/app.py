@@ -37,66 +37,68 @@ from roster.v1 import (
     webhooks_pb2_grpc,
 )
 
-from .accounts import store as accounts
-from .accounts.service import AccountService, ApiKeyService
-from .clock import Clock
 from .config import Network, Rate
-from .custom_fields import store as custom_fields
-from .custom_fields.service import CustomFieldService
-from .encryption import Encryption
-from .health.service import HealthService
-from .idempotency.idempotent_database import IdempotentDatabase
-from .interceptors.auth_throttling import AuthThrottle
-from .interceptors.authenticate import Authenticate
-from .interceptors.authorize import Authorize
-from .interceptors.chain import InterceptorChain
-from .interceptors.client_address import AddressBuckets
-from .interceptors.concurrency_limit import ConcurrencyLimit, StreamShare
-from .interceptors.deadlines import Deadlines
-from .interceptors.fair_share import FairShare
-from .interceptors.idempotency import Idempotency
-from .interceptors.observe import Observe
-from .interceptors.other_packages import OtherPackages
-from .interceptors.rate_limit import RateLimit
-from .interceptors.signup_limit import SignupLimit
-from .interceptors.trace import Trace
-from .interceptors.unsent_requests import UnsentRequests
-from .interceptors.validate import Validate
-from .links import Links
-from .merge_tags.service import MergeTagService
+from .features.accounts import store as accounts
+from .features.accounts.service import AccountService, ApiKeyService
+from .features.custom_fields import store as custom_fields
+from .features.custom_fields.service import CustomFieldService
+from .features.exports.service import ExportMethods
+from .features.imports.service import ImportMethods
+from .features.links.page_responses import add_page
+from .features.links.service import LinkService
+from .features.links.service_pages import LinkPageService
+from .features.links.store import LinkStore
+from .features.merge_tags.service import MergeTagService
+from .features.operations import store as operations
+from .features.operations.runner import OperationRunner
+from .features.operations.service import OperationService
+from .features.operations.store_filters import OperationFilters
+from .features.operations.store_steps import Steps
+from .features.segments.service import SegmentService
+from .features.segments.store import SegmentFilters
+from .features.signups.service import SignupService
+from .features.signups.store import SignupStore
+from .features.subscribers import store_reading as subscribers
+from .features.subscribers.filters.reading import FilterExpressions
+from .features.subscribers.service import SubscriberService
+from .features.subscribers.service_statistics import StatisticService
+from .features.subscribers.store import SubscriberStore
+from .features.subscribers.store_suppressed import SuppressedSubscriberStore
+from .features.suppressions.service import SuppressionService
+from .features.suppressions.store import Suppressions
+from .features.tags.service import TagService
+from .features.webhooks.delivery import store_newest as deliveries
+from .features.webhooks.egress.client import Client
+from .features.webhooks.egress.policy import EgressPolicy
+from .features.webhooks.endpoints import store_reading as webhooks
+from .features.webhooks.endpoints.signing import Secrets
+from .features.webhooks.personal_data import PersonalData
+from .features.webhooks.service import WebhookService
 from .observability.observability import Observability, disabled_observability
-from .operations import store as operations
-from .operations.runner import OperationRunner
-from .operations.service import OperationService
-from .operations.store_filters import OperationFilters
-from .operations.store_steps import Steps
-from .reflection import service as reflection
-from .segments.service import SegmentService
-from .segments.store import SegmentFilters
-from .self_service.page_responses import add_page
-from .self_service.service import LinkService
-from .self_service.service_pages import LinkPageService
-from .self_service.store import LinkStore
-from .signups.service import SignupService
-from .signups.store import SignupStore
+from .rpc.health.service import HealthService
+from .rpc.idempotency.idempotent_database import IdempotentDatabase
+from .rpc.interceptors.auth_throttling import AuthThrottle
+from .rpc.interceptors.authenticate import Authenticate
+from .rpc.interceptors.authorize import Authorize
+from .rpc.interceptors.chain import InterceptorChain
+from .rpc.interceptors.client_address import AddressBuckets
+from .rpc.interceptors.concurrency_limit import ConcurrencyLimit, StreamShare
+from .rpc.interceptors.deadlines import Deadlines
+from .rpc.interceptors.fair_share import FairShare
+from .rpc.interceptors.idempotency import Idempotency
+from .rpc.interceptors.observe import Observe
+from .rpc.interceptors.other_packages import OtherPackages
+from .rpc.interceptors.rate_limit import RateLimit
+from .rpc.interceptors.signup_limit import SignupLimit
+from .rpc.interceptors.trace import Trace
+from .rpc.interceptors.unsent_requests import UnsentRequests
+from .rpc.interceptors.validate import Validate
+from .rpc.reflection import service as reflection
+from .security.encryption import Encryption
+from .security.links import Links
 from .storage.database import Database
 from .storage.transaction import Transaction
-from .subscribers import store_reading as subscribers
-from .subscribers.filters.reading import FilterExpressions
-from .subscribers.service import SubscriberService
-from .subscribers.service_statistics import StatisticService
-from .subscribers.store import SubscriberStore
-from .subscribers.store_suppressed import SuppressedSubscriberStore
-from .suppressions.service import SuppressionService
-from .suppressions.store import Suppressions
-from .tags.service import TagService
-from .webhooks.delivery import store_newest as deliveries
-from .webhooks.egress.client import Client
-from .webhooks.egress.policy import EgressPolicy
-from .webhooks.endpoints import store_reading as webhooks
-from .webhooks.endpoints.signing import Secrets
-from .webhooks.personal_data import PersonalData
-from .webhooks.service import WebhookService
+from .values.clock import Clock
 
 # In the order of the API reference.
 SERVICES: Sequence[ServiceDescriptor] = [
@@ -133,6 +135,10 @@ def newest_id(tx: Transaction) -> str | None:
         operations.newest_id_of_any_account(tx),
     )
     return max((id_ for id_ in ids if id_ is not None), default=None)
+
+
+class Subscribers(ImportMethods, ExportMethods, SubscriberService):
+    """All methods of SubscriberService."""
 
 
 class App:
@@ -203,7 +209,7 @@ class App:
         self.operations = OperationRunner(database, Steps(suppressions))
         self._operations = OperationService(idempotent, filters, self.operations.notify)
         self._statistics = StatisticService(idempotent, filters)
-        self._subscribers = SubscriberService(
+        self._subscribers = Subscribers(
             idempotent,
             subscriber_store,
             suppressions,

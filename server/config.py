@@ -15,8 +15,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-from .addresses import Address, parse_address, parse_upstream
-from .database_url import parse_database_url
+from .values.addresses import Address, parse_address, parse_upstream
+from .values.database_url import parse_database_url
 
 IN_PROCESS = "in-process"
 OVER_GRPC = "grpc"

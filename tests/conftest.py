@@ -21,13 +21,14 @@ from uuid import uuid4
 import pytest
 from hypothesis import settings
 
-from server.accounts import store
-from server.accounts.rules import hash_secret, make_secret
+from server.features.accounts import store
+from server.features.accounts.rules import hash_secret, make_secret
 from server.storage.databases import bring_up_to_date
 from server.storage.transaction import Transaction
 
 from . import fork_server, reaper
 from .citus import cluster
+from .features.webhooks.receiver import Receiver, listening
 from .front_selection import FRONTS, pytest_collection_modifyitems  # noqa: F401 - a hook
 from .fronts import Front, GrpcFront, HttpFront, Response, close_idle_connections
 from .memory import copied
@@ -36,7 +37,6 @@ from .postgres import Postgres
 from .postgres import running as postgres_running
 from .processes import Service, start
 from .scheduling import FileScheduling
-from .webhooks.receiver import Receiver, listening
 
 # Garbage collection during the collection of thousands of tests would take a third of the time.
 gc.disable()

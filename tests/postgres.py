@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from server.encryption import make_key
+from server.security.encryption import make_key
 from server.storage.databases import bring_up_to_date
 
 from . import memory, reaper

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from server.database_url import PostgresUrl, parse_database_url
-from server.encryption import parse_key
+from server.security.encryption import parse_key
 from server.storage.postgres.connection import connect, transaction
 from server.storage.sqlite import file
 from server.storage.transaction import Transaction
+from server.values.database_url import PostgresUrl, parse_database_url
 
 from . import fork_server
 from .fork_server import ForkedProcess

@@ -21,7 +21,7 @@ GROUPED_FOLDERS = (
     "tests/http_gateway/docs/",
     "tests/stubs/",
     "tests/deploy/started/",
-    "tests/self_service/",
+    "tests/features/links/",
 )
 # The slowest groups, regardless of their number of tests. They start first.
 SLOWEST = (
@@ -32,7 +32,7 @@ SLOWEST = (
     "tests/cli/test_backup.py",
     "tests/faults/test_rate_limit.py",
     "tests/faults/test_postgres.py",
-    "tests/webhooks/test_dispatcher.py",
+    "tests/features/webhooks/test_dispatcher.py",
 )
 
 

@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from server import cli
 from server.config import API_KEY, PREFIX, SETTINGS, URL
-from server.console import ExitCode
+from server.serving.console import ExitCode
 
 from .bench import tables
 from .conftest import new_account

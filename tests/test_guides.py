@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 from server.config import SETTINGS
-from server.errors import InvalidStatusTransition
-from server.idempotency.store import RETENTION_MILLISECONDS
-from server.interceptors.signup_limit import KEY_LIMIT_FACTOR
-from server.links import CONFIRM_TIME, UNDO_TIME
-from server.paging import DEFAULT_LIMIT, MAX_LIMIT
-from server.self_service.pages import LANGUAGES
+from server.features.links.pages import LANGUAGES
+from server.features.signups.store import REPEAT_TIME
+from server.features.subscribers.fields import Status
+from server.features.subscribers.rules import check_transition
+from server.features.webhooks import rules
+from server.features.webhooks.delivery.store_retention import ATTEMPT_RETENTION, EVENT_RETENTION
+from server.features.webhooks.egress.client import MAX_READ, TIMEOUT_SECONDS
+from server.rpc.errors import InvalidStatusTransition
+from server.rpc.idempotency.store import RETENTION_MILLISECONDS
+from server.rpc.interceptors.signup_limit import KEY_LIMIT_FACTOR
+from server.rpc.paging import DEFAULT_LIMIT, MAX_LIMIT
+from server.security.links import CONFIRM_TIME, UNDO_TIME
 from server.serving.documentation import documentation
-from server.signups.store import REPEAT_TIME
-from server.subscribers.fields import Status
-from server.subscribers.rules import check_transition
-from server.webhooks import rules
-from server.webhooks.delivery.store_retention import ATTEMPT_RETENTION, EVENT_RETENTION
-from server.webhooks.egress.client import MAX_READ, TIMEOUT_SECONDS
 
 from . import tools
 from .conftest import Account, new_account
@@ -112,9 +112,13 @@ def test_programs_are_all_tested() -> None:
     marks = [mark for name in GUIDES for mark, _, _ in samples(name)]
 
     assert set(re.findall(r"example: ([\w.]+)", " ".join(marks))) == {
-        *("receiver.py", "receiver.mjs", "receiver.go"),  # tests/webhooks/test_verifiers.py
-        *("handler.py", "handler.mjs"),  # tests/self_service/test_handlers.py
-        *("form.html", "plain_form.html"),  # tests/self_service/test_form.py
+        *(
+            "receiver.py",
+            "receiver.mjs",
+            "receiver.go",
+        ),  # tests/features/webhooks/test_verifiers.py
+        *("handler.py", "handler.mjs"),  # tests/features/links/test_handlers.py
+        *("form.html", "plain_form.html"),  # tests/features/links/test_form.py
     }
 
 

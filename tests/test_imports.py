@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -14,19 +14,20 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("server", "http_gateway")
-# Feature packages by layer. A package may import those of the layers above it in this list.
+# Rooms by layer. A room may import those of the layers above it in this list.
 LAYERS = (
-    {"events", "idempotency", "statistics"},
+    {"events", "statistics"},
     {"accounts"},
     {"tags", "custom_fields"},
     {"suppressions"},
     {"subscribers"},
-    {"merge_tags", "segments", "operations", "self_service"},
-    {"signups"},
+    {"merge_tags", "segments", "operations", "links"},
+    {"imports", "exports", "signups"},
     {"webhooks"},
-    {"maintenance", "health", "reflection"},
 )
 FEATURES = set().union(*LAYERS)
+# Rooms that features use. `idempotency` stores responses, so features do not import it.
+BELOW_FEATURES = ({"values"}, {"rpc"}, {"config"}, {"security"}, {"storage"}, {"idempotency"})
 # The layers of the gateway.
 GATEWAY_LAYERS = (
     {"codec", "channel"},
@@ -37,14 +38,14 @@ GATEWAY_LAYERS = (
 )
 # Modules other than services that read or create protobuf messages.
 MESSAGE_MODULES = {
-    "server.self_service.service_pages",
-    "server.subscribers.imports.pipeline",
-    "server.subscribers.list_query",
-    "server.subscribers.service_history",
-    "server.subscribers.service_statistics",
-    "server.suppressions.imports",
-    "server.webhooks.personal_data",
-    "server.webhooks.service_deliveries",
+    "server.features.links.service_pages",
+    "server.features.imports.pipeline",
+    "server.features.subscribers.list_query",
+    "server.features.subscribers.service_history",
+    "server.features.subscribers.service_statistics",
+    "server.features.suppressions.imports",
+    "server.features.webhooks.personal_data",
+    "server.features.webhooks.service_deliveries",
 }
 PURE_LIBRARIES = {"anyascii"}
 
@@ -108,22 +109,35 @@ def last_name(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def subpackage(name: str, package: str = "server") -> str:
-    """Returns the name of the subpackage that contains a module, or an empty string."""
-    parts = name.split(".")
-    file = FILES[name]
-    deep = len(parts) > 2 or (len(parts) == 2 and file.name == "__init__.py")
-    return parts[1] if parts[0] == package and deep else ""
+def room(name: str) -> str:
+    """Returns the room of the server that a module is in, or an empty string.
+
+    Rooms are modules and packages of `server`, and packages of `features` and `rpc`.
+    """
+    package, *parts = name.split(".")
+    if package != "server" or not parts:
+        return ""
+    inner = FILES.get(".".join([package, *parts[:2]]))
+    is_inner = parts[0] in {"features", "rpc"} and len(parts) > 1 and inner is not None
+    return parts[1] if is_inner and inner.name == "__init__.py" else parts[0]
+
+
+def gateway_room(name: str) -> str:
+    """Returns the package of the gateway that a module is in, or an empty string."""
+    package, *parts = name.split(".")
+    is_inner = package == "http_gateway" and (len(parts) > 1 or FILES[name].name == "__init__.py")
+    return parts[0] if is_inner and parts else ""
 
 
 def is_store(name: str) -> bool:
     """Whether a module is a store, or part of one that is split into several modules."""
-    return subpackage(name) in FEATURES and last_name(name).partition("_")[0] == "store"
+    rooms = {*FEATURES, "idempotency"}
+    return room(name) in rooms and last_name(name).partition("_")[0] == "store"
 
 
 def is_pure(name: str) -> bool:
     """Whether a module contains rules, which do no I/O."""
-    return last_name(name) == "rules" or name == "server.subscribers.fields"
+    return last_name(name) == "rules" or name == "server.features.subscribers.fields"
 
 
 def assert_acyclic(graph: dict[str, set[str]]) -> None:
@@ -132,7 +146,9 @@ def assert_acyclic(graph: dict[str, set[str]]) -> None:
 
 
 def test_every_form_of_import_is_recognized() -> None:
-    assert "server.accounts.store" in IMPORTS["server.cli.keys"]  # from ..accounts import store
+    assert (
+        "server.features.accounts.store" in IMPORTS["server.cli.keys"]
+    )  # from ..accounts import store
     assert "server.storage.backups.restore" in IMPORTS["server.cli.restore"]  # as a module
     assert "server.storage.executor.batch_executor" in IMPORTS["server.storage.sqlite.database"]
     assert "playhouse.apsw_ext" in IMPORTS["server.storage.sqlite.database"]
@@ -179,7 +195,12 @@ def test_nothing_imports_the_tests() -> None:
 
 @pytest.mark.parametrize("name", [name for name in FILES if is_pure(name)])
 def test_rules_do_no_io(name: str) -> None:
-    allowed = {"server.clock", "server.errors", "server.emails", "server.texts"}
+    allowed = {
+        "server.values.clock",
+        "server.rpc.errors",
+        "server.values.emails",
+        "server.values.texts",
+    }
 
     unexpected = {
         module
@@ -207,7 +228,9 @@ def test_only_services_interceptors_and_the_app_import_grpc() -> None:
         name
         for name in FILES
         if last_name(name) in {"service", "messages"}
-        or is_in(name, ["server.interceptors", "server.app", "server.serving", *["http_gateway"]])
+        or is_in(
+            name, ["server.rpc.interceptors", "server.app", "server.serving", *["http_gateway"]]
+        )
     }
 
     assert importers("grpc", "grpc_status", "grpc_health", "grpc_reflection") <= allowed
@@ -215,22 +238,25 @@ def test_only_services_interceptors_and_the_app_import_grpc() -> None:
 
 
 def test_only_encryption_imports_cryptography_and_it_imports_no_service() -> None:
-    assert importers("cryptography") == {"server.encryption"}
-    assert not {name for name in IMPORTS["server.encryption"] if is_in(name, PACKAGES)}
+    assert importers("cryptography") == {"server.security.encryption"}
+    assert not {name for name in IMPORTS["server.security.encryption"] if is_in(name, PACKAGES)}
 
 
 @pytest.mark.parametrize(
-    ("package", "layers"), [("server", LAYERS), ("http_gateway", GATEWAY_LAYERS)]
+    ("room_of", "layers"),
+    [(room, (*BELOW_FEATURES, *LAYERS)), (gateway_room, GATEWAY_LAYERS)],
+    ids=["server", "gateway"],
 )
-def test_features_import_only_lower_layers(package: str, layers: tuple[set[str], ...]) -> None:
+def test_rooms_import_only_lower_layers(
+    room_of: Callable[[str], str], layers: tuple[set[str], ...]
+) -> None:
     level = {name: number for number, layer in enumerate(layers) for name in layer}
     violations = {
         (name, module)
         for name, modules in IMPORTS.items()
-        for module in modules
-        if module in FILES
-        and (importing := subpackage(name, package)) in level
-        and (imported := subpackage(module, package)) in level
+        for module in modules & FILES.keys()
+        if (importing := room_of(name)) in level
+        and (imported := room_of(module)) in level
         and imported != importing
         and level[imported] >= level[importing]
     }
@@ -240,13 +266,13 @@ def test_features_import_only_lower_layers(package: str, layers: tuple[set[str],
 
 def test_features_and_storage_do_not_import_the_app() -> None:
     packages = {*FEATURES, "storage"}
-    above = ["server.interceptors", "server.cli", "server.serving", "server.app"]
+    above = ["server.rpc.interceptors", "server.cli", "server.serving", "server.app"]
 
-    assert {name for name in importers(*above) if subpackage(name) in packages} == set()
+    assert {name for name in importers(*above) if room(name) in packages} == set()
 
 
 def test_only_the_app_imports_the_interceptors() -> None:
-    outside = {n for n in importers("server.interceptors") if subpackage(n) != "interceptors"}
+    outside = {n for n in importers("server.rpc.interceptors") if room(n) != "interceptors"}
 
     assert outside == {"server.app"}
 
@@ -255,23 +281,21 @@ def test_only_the_entry_point_imports_the_command_line() -> None:
     outside = {n for n in importers("server.cli") if not is_in(n, ["server.cli"])}
 
     assert outside == {"server.__main__"}
-    assert {subpackage(name) for name in importers("server.app", "server.serving")} == {
+    assert {room(name) for name in importers("server.app", "server.serving")} == {
         "cli",
         "serving",
     }
 
 
 def test_every_feature_has_a_layer() -> None:
-    others = {"", "cli", "deploy", "interceptors", "observability", "serving", "storage"}
+    features = {name for name in FILES if name.startswith("server.features.")}
 
-    assert {subpackage(name) for name in FILES if is_in(name, ["server"])} - others <= FEATURES
-    assert {subpackage(name, "http_gateway") for name in FILES} - {""} <= set().union(
-        *GATEWAY_LAYERS
-    )
+    assert {room(name) for name in features} == FEATURES
+    assert {gateway_room(name) for name in FILES} - {""} <= set().union(*GATEWAY_LAYERS)
 
 
 def test_gateway_packages_do_not_import_the_gateway_app() -> None:
-    inner = {n for n in importers("http_gateway.app") if subpackage(n, "http_gateway")}
+    inner = {n for n in importers("http_gateway.app") if gateway_room(n)}
 
     assert inner == set()
 
@@ -287,13 +311,15 @@ def test_features_import_only_stores_models_and_rules_of_others() -> None:
         (name, module)
         for name, modules in IMPORTS.items()
         for module in modules & FILES.keys()
-        if subpackage(name) in FEATURES
-        and subpackage(module) in FEATURES - {subpackage(name)}
+        if room(name) in FEATURES
+        and room(module) in FEATURES - {room(name)}
         and not (
             is_store(module)
             or last_name(module)
             in {"models", "rules", "fields", "linked", "history", "idempotent_database"}
-            or is_in(module, ["server.subscribers.filters"])
+            or is_in(module, ["server.features.subscribers.filters"])
+            # Imports and exports are methods of the service of subscribers.
+            or (room(name) in {"imports", "exports"} and room(module) == "subscribers")
             # The pages of links and forms have one design.
             or last_name(module) in {"pages", "page_responses"}
         )
@@ -309,8 +335,8 @@ def test_module_imports_are_acyclic() -> None:
 def test_package_imports_are_acyclic() -> None:
     graph: dict[str, set[str]] = {}
     for name, modules in IMPORTS.items():
-        others = {subpackage(module) for module in modules & FILES.keys()}
-        graph.setdefault(subpackage(name), set()).update(others - {subpackage(name), ""})
+        others = {room(module) for module in modules & FILES.keys()}
+        graph.setdefault(room(name), set()).update(others - {room(name), ""})
     graph.pop("")
 
     assert_acyclic(graph)

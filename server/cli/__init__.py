@@ -13,11 +13,11 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperGroup
 
-from ..addresses import PortInUse
 from ..config import SettingError, warn_about_unknown_settings
-from ..console import CommandError, ExitCode, console, fail, flush, notice
-from ..errors import RosterError
+from ..rpc.errors import RosterError
+from ..serving.console import CommandError, ExitCode, console, fail, flush, notice
 from ..storage.database import StorageError
+from ..values.addresses import PortInUse
 
 # The module and the attribute of each command: a function, or a Typer app with subcommands.
 COMMANDS = {

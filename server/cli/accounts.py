@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ..accounts import store
-from ..accounts.rules import ADMIN, MAX_NAME_LENGTH, hash_secret, make_secret
-from ..accounts.store import AccountRow
-from ..clock import iso8601
-from ..console import CommandError, ExitCode, console
-from ..emails import parse_email
+from ..features.accounts import store
+from ..features.accounts.rules import ADMIN, MAX_NAME_LENGTH, hash_secret, make_secret
+from ..features.accounts.store import AccountRow
+from ..serving.console import CommandError, ExitCode, console
 from ..storage.databases import reading, unit_of_work
-from ..texts import has_control_characters, trim
+from ..values.clock import iso8601
+from ..values.emails import parse_email
+from ..values.texts import has_control_characters, trim
 from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
 from .output import print_json, print_table
 

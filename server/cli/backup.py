@@ -9,16 +9,16 @@ from typing import Annotated
 
 import typer
 
-from ..clock import iso8601
 from ..config import BACK_UP_POSTGRES, Settings
-from ..console import CommandError, ExitCode, console, errors
-from ..database_url import PostgresUrl
-from ..output_file import replaceable, standard_stream
+from ..serving.console import CommandError, ExitCode, console, errors
 from ..serving.secret_key import key_file
 from ..storage.backups.atomic_file import BackupWriteError
 from ..storage.backups.create import Backup, back_up, stream_backup
 from ..storage.database import StorageError
+from ..storage.output_file import replaceable, standard_stream
 from ..storage.sqlite.file import check_exists
+from ..values.clock import iso8601
+from ..values.database_url import PostgresUrl
 from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
 from .output import print_json
 from .progress import ByteProgress

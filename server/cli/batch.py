@@ -9,7 +9,7 @@ import orjson
 import typer
 import uvloop
 
-from ..console import CommandError, ExitCode, console, errors, pluralized
+from ..serving.console import CommandError, ExitCode, console, errors, pluralized
 from .options import LOCAL_URL, ApiKey, Json, Url
 from .output import print_json
 from .progress import RowProgress

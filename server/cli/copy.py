@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from ..config import Settings
-from ..console import CommandError, ExitCode, console
-from ..database_url import DatabaseLocation, PostgresUrl, parse_database_url
+from ..serving.console import CommandError, ExitCode, console
 from ..storage.copy.copy import Copied, Copy
 from ..storage.copy.opening import open_endpoints
+from ..values.database_url import DatabaseLocation, PostgresUrl, parse_database_url
 from .options import Json
 from .output import print_json, print_table
 from .progress import RowProgress

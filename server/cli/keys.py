@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from ..accounts import store
-from ..accounts.rules import MAX_NAME_LENGTH, SCOPES, hash_secret, make_secret
-from ..accounts.store import ApiKeyRow
-from ..clock import iso8601
-from ..console import CommandError, ExitCode, console
-from ..errors import ApiKeyNotFound
-from ..paging import MAX_LIMIT, Page
+from ..features.accounts import store
+from ..features.accounts.rules import MAX_NAME_LENGTH, SCOPES, hash_secret, make_secret
+from ..features.accounts.store import ApiKeyRow
+from ..rpc.errors import ApiKeyNotFound
+from ..rpc.paging import MAX_LIMIT, Page
+from ..serving.console import CommandError, ExitCode, console
 from ..storage.databases import reading, unit_of_work
 from ..storage.transaction import Transaction
-from ..texts import has_control_characters, trim
+from ..values.clock import iso8601
+from ..values.texts import has_control_characters, trim
 from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
 from .output import print_json, print_table
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..console import console
+from ..serving.console import console
 from ..storage.databases import bring_up_to_date, distributed
 from ..storage.distribution import ACCOUNT, DistributedTable, TableKind
 from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json

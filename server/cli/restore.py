@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from ..config import Settings
-from ..console import CommandError, ExitCode, console
-from ..database_url import PostgresUrl
+from ..serving.console import CommandError, ExitCode, console
 from ..serving.secret_key import check_secret_key, has_backup_key, key_file
 from ..storage.backups import restore as backups
 from ..storage.backups.atomic_file import BackupWriteError
 from ..storage.backups.restore import Restored
 from ..storage.database import StorageError
+from ..values.database_url import PostgresUrl
 from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
 from .output import print_json
 from .progress import ByteProgress

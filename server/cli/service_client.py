@@ -12,7 +12,7 @@ import aiohttp
 import orjson
 
 from ..config import API_KEY, URL
-from ..console import CommandError, ExitCode
+from ..serving.console import CommandError, ExitCode
 from .transfer.files import CHUNK_BYTES
 
 CONNECT_SECONDS = 10.0

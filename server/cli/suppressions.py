@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
-from ..console import CommandError, ExitCode, console
-from ..output_file import STANDARD
-from ..suppressions.rules import Reason
+from ..features.suppressions.rules import Reason
+from ..serving.console import CommandError, ExitCode, console
+from ..storage.output_file import STANDARD
 from .options import LOCAL_URL, ApiKey, Json, Url
 from .output import print_json
 from .service_client import ServiceClient

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from ..console import CommandError, ExitCode, notice
-from ..output_file import AtomicFile, open_stream, replaceable
+from ..serving.console import CommandError, ExitCode, notice
+from ..storage.output_file import AtomicFile, open_stream, replaceable
 from .service_client import ServiceClient, error_of_line, line_blocks
 from .transfer.files import FileFormat
 from .transfer.import_run import CONTENT_TYPES

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
-from ..console import ExitCode
+from ..serving.console import ExitCode
 from .options import LOCAL_URL, ApiKey, Json, Url
 from .output import print_json, print_table
 from .webhooks_client import print_attempts, webhooks

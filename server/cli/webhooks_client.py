@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from rich.text import Text
 
-from ..console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, console
 from .service_client import ServiceClient, error_of_line, line_blocks
 
 _DATA = b"data: "

@@ -6,12 +6,14 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from ..config import Settings
-from ..console import console
-from ..database_url import PostgresUrl
+from ..features.operations.runner import OperationRunner
+from ..features.operations.store_steps import Steps
+from ..features.suppressions.store import Suppressions
+from ..features.webhooks.egress.client import Client
+from ..features.webhooks.egress.policy import EgressPolicy
 from ..maintenance.tasks import run_maintenance
 from ..observability.sources import of_database, of_maintenance, of_operations
-from ..operations.runner import OperationRunner
-from ..operations.store_steps import Steps
+from ..serving.console import console
 from ..serving.observability import start_observability
 from ..serving.observability_options import (
     ObservabilityOptions,
@@ -27,9 +29,7 @@ from ..serving.secret_key import check_secret_key, open_encryption
 from ..serving.webhook_delivery import deliver
 from ..storage.database import StorageError
 from ..storage.databases import database_at
-from ..suppressions.store import Suppressions
-from ..webhooks.egress.client import Client
-from ..webhooks.egress.policy import EgressPolicy
+from ..values.database_url import PostgresUrl
 from .options import takes_settings
 
 

@@ -14,8 +14,8 @@ import ssl
 import sys
 from contextlib import closing
 
-from ..addresses import Address
 from ..config import Settings
+from ..values.addresses import Address
 
 SECONDS = 2.0
 # Loopback addresses for wildcard listen addresses. They need no name resolution.

@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ..clock import Clock, system_clock
 from ..storage.backups.create import back_up
 from ..storage.backups.retention import BackupFolder, expired, is_due
+from ..values.clock import Clock, system_clock
 
 # Seconds between checks whether a backup is due.
 CHECK_INTERVAL = 60.0

@@ -13,12 +13,12 @@ import logging
 import time
 from functools import partial
 
-from .. import caller
-from ..custom_fields import store as custom_fields
-from ..errors import Internal, Unavailable
+from ..features.custom_fields import store as custom_fields
+from ..features.tags import store as tags
+from ..rpc import caller
+from ..rpc.errors import Internal, Unavailable
 from ..storage.database import Database
 from ..storage.shared_work import BackgroundWork
-from ..tags import store as tags
 from .periodic import raise_if_cancelled
 
 log = logging.getLogger(__name__)

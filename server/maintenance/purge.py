@@ -12,10 +12,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from .. import caller
-from ..accounts import store as accounts
-from ..errors import Unavailable
-from ..idempotency import store as responses
+from ..features.accounts import store as accounts
+from ..rpc import caller
+from ..rpc.errors import Unavailable
+from ..rpc.idempotency import store as responses
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from .periodic import raise_if_cancelled

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from ..operations import store as operations
+from ..features.operations import store as operations
 from ..storage.database import Database
 from .backups import CHECK_INTERVAL, BackupSchedule
 from .deleted import remove_deleted

@@ -18,7 +18,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from ..histogram import Histogram
+from ..values.histogram import Histogram
 from .metrics import BUILD, METRICS, Kind, Metric, Sample
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from ..histogram import Histogram
+from ..values.histogram import Histogram
 
 
 class Kind(Enum):

@@ -10,7 +10,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from ..addresses import Address
+from ..values.addresses import Address
 
 # Returns a registry with the current samples.
 Gather = Callable[[], Awaitable[CollectorRegistry]]

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from functools import cache, lru_cache
 
-from ..log_writer import STANDARD_ERROR, LogWriter
+from .log_writer import STANDARD_ERROR, LogWriter
 from .request_record import RequestRecord
 
 # Calls that arrive while lines are formatted wait, which the 99th percentile of `get_by_id` in

@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ..histogram import Histogram
+from ..values.histogram import Histogram
 from . import metrics
 from .metrics import Sample
 from .request_log import RequestLog

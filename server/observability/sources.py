@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from ..log_writer import LogWriter
 from ..storage.executor.stats import Measured
 from . import metrics
 from .exposition import Source
+from .log_writer import LogWriter
 from .metrics import Sample
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Internal, RosterError, Unavailable
+from ..rpc.errors import Internal, RosterError, Unavailable
 from ..storage.database import Database, NodeResults, Result, Work
 from ..storage.transaction import Transaction
 

@@ -8,21 +8,21 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from ..accounts import store
-from ..accounts.rules import hash_secret, make_secret
 from ..app import App
-from ..clock import system_clock
-from ..database_url import DatabaseLocation, PostgresUrl
-from ..encryption import Encryption
-from ..health.readiness import HEARTBEAT_TIMEOUT
+from ..features.accounts import store
+from ..features.accounts.rules import hash_secret, make_secret
+from ..features.webhooks.egress.client import Client
 from ..maintenance.tasks import run_maintenance
 from ..observability.observability import Observability
 from ..observability.sources import of_database, of_maintenance, of_operations
 from ..observability.traced_database import TracedDatabase
+from ..rpc.health.readiness import HEARTBEAT_TIMEOUT
+from ..security.encryption import Encryption
 from ..storage.database import Database
 from ..storage.databases import database_at
 from ..storage.transaction import Transaction
-from ..webhooks.egress.client import Client
+from ..values.clock import system_clock
+from ..values.database_url import DatabaseLocation, PostgresUrl
 from .newest_ids import starting_past_newest
 from .options import CoreOptions
 from .role import Role

@@ -9,7 +9,7 @@ from http_gateway.docs.documentation import Documentation, Guide
 from http_gateway.openapi.info import ApiInfo
 
 from ..config import API_KEY
-from ..events.descriptions import EVENT_DESCRIPTIONS
+from ..features.events.descriptions import EVENT_DESCRIPTIONS
 
 _FOLDER = files("server") / "guides"
 # The guides by group, in the order of the navigation.

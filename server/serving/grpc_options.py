@@ -6,7 +6,7 @@ proxy such as that of `server/deploy/haproxy.cfg` has.
 
 from __future__ import annotations
 
-from ..messages import MAX_MESSAGE_BYTES
+from ..rpc.messages import MAX_MESSAGE_BYTES
 
 MAX_METADATA_BYTES = 16 * 1024
 # The process keeps file descriptors for them (`http_gateway/http_server.py`).

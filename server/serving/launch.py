@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from ..addresses import Address
 from ..config import Settings
-from ..tls import ServerIdentity
+from ..security.tls import ServerIdentity
+from ..values.addresses import Address
 from .observability_options import ObservabilityOptions, observability_options
 from .process import Service, run
 from .reserved_ports import check_ports

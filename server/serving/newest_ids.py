@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from ..app import newest_id
-from ..errors import Unavailable
+from ..rpc.errors import Unavailable
 from ..storage.postgres.database import PostgresDatabase
 from ..storage.sqlite.database import SqliteDatabase
 

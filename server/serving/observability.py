@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 
 from prometheus_client import CollectorRegistry
 
-from ..log_writer import STANDARD_ERROR
+from ..observability.log_writer import STANDARD_ERROR
 from ..observability.metrics_server import Gather, listen
 from ..observability.observability import Observability, create_tracing
 from ..observability.request_log import RequestLog

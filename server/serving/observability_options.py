@@ -6,10 +6,10 @@ import logging
 import sys
 from dataclasses import dataclass
 
-from ..addresses import Address
 from ..config import OTLP, Settings, warn_about_unknown_settings
-from ..logs import configure, is_text
-from ..tls import ServerIdentity
+from ..observability.logs import configure, is_text
+from ..security.tls import ServerIdentity
+from ..values.addresses import Address
 from .options import check_plaintext
 
 log = logging.getLogger(__name__)

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..accounts.rules import is_well_formed, make_secret
-from ..addresses import Address
 from ..config import (
     BACK_UP_POSTGRES,
     PUBLIC,
@@ -19,10 +17,12 @@ from ..config import (
     SettingError,
     Settings,
 )
-from ..database_url import DatabaseLocation, PostgresUrl
+from ..features.accounts.rules import is_well_formed, make_secret
+from ..features.webhooks.egress.policy import EgressPolicy
 from ..maintenance.backups import BackupSchedule
-from ..tls import Identity, ServerIdentity, read_authorities, read_identity
-from ..webhooks.egress.policy import EgressPolicy
+from ..security.tls import Identity, ServerIdentity, read_authorities, read_identity
+from ..values.addresses import Address
+from ..values.database_url import DatabaseLocation, PostgresUrl
 from .secret_key import check_secret_key
 
 

@@ -13,12 +13,12 @@ from http_gateway.app import Gateway
 from http_gateway.http_server import Listener
 from http_gateway.options import Options
 
-from ..addresses import Address
 from ..app import SERVICES, App
-from ..errors import REQUEST_ERROR_METADATA
 from ..observability.observability import Observability
 from ..observability.sources import of_http
-from ..tls import Identity, ServerIdentity
+from ..rpc.errors import REQUEST_ERROR_METADATA
+from ..security.tls import Identity, ServerIdentity
+from ..values.addresses import Address
 from .documentation import documentation
 from .grpc_options import core_options
 from .options import PortOptions

@@ -22,7 +22,7 @@ from functools import partial
 
 import uvloop
 
-from ..tls import ServerIdentity
+from ..security.tls import ServerIdentity
 from .pending_tasks import pending_tasks
 from .ready import Ready, announce, report
 from .role import Role

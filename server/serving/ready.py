@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 
 from ..config import API_KEY
-from ..console import console
+from .console import console
 
 _GRACE = '{"email": "grace@example.com", "firstName": "Grace", "tags": ["first"]}'
 

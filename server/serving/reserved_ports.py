@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from errno import EADDRINUSE
 
-from ..addresses import Address, PortInUse
 from ..config import SETTINGS
+from ..values.addresses import Address, PortInUse
 from .observability_options import ObservabilityOptions
 
 log = logging.getLogger(__name__)

@@ -11,11 +11,11 @@ import os
 from pathlib import Path
 
 from ..config import SettingError, Settings
-from ..database_url import DatabaseLocation
-from ..encryption import Encryption, make_key, parse_key
-from ..output_file import sync_folder
+from ..security.encryption import Encryption, make_key, parse_key
 from ..storage.database import Database, StorageError
 from ..storage.installation import key_fingerprint, save_key_fingerprint, unfinished_copy_of
+from ..storage.output_file import sync_folder
+from ..values.database_url import DatabaseLocation
 
 _SETTING = Settings.secret_key.environment
 

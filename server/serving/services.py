@@ -19,9 +19,9 @@ from grpc import ChannelCredentials, aio, ssl_channel_credentials
 from http_gateway.channel.in_process import InProcessChannel
 from http_gateway.channel.upstream import UpstreamChannel
 
-from ..addresses import Address
 from ..app import SERVICES, App
-from ..health.readiness import monitor_readiness
+from ..rpc.health.readiness import monitor_readiness
+from ..values.addresses import Address
 from .core import create_first_account, running_core
 from .drain import drain
 from .grpc_options import MAX_METADATA_BYTES

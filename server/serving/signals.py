@@ -20,7 +20,7 @@ import signal
 from collections.abc import Callable, Iterable
 
 from ..config import SettingError
-from ..tls import ServerIdentity
+from ..security.tls import ServerIdentity
 
 log = logging.getLogger(__name__)
 

@@ -23,8 +23,8 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 
-from ..addresses import Address
 from ..config import OFF, SETTINGS, Settings
+from ..values.addresses import Address
 from .observability_options import ObservabilityOptions
 from .ready import Ready, announce, read_report
 from .reserved_ports import reserved

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 
-from ..clock import system_clock
-from ..encryption import Encryption
+from ..features.webhooks.delivery.dispatcher import Dispatcher
+from ..features.webhooks.delivery.sender import Sender
+from ..features.webhooks.delivery.store_backlog import EMPTY, backlog_of_any_account, total
+from ..features.webhooks.egress.client import Client
+from ..features.webhooks.endpoints.signing import Secrets
 from ..maintenance.periodic import PeriodicTask, running
 from ..observability import metrics
 from ..observability.exposition import Exposition
 from ..observability.metrics import Sample
+from ..security.encryption import Encryption
 from ..storage.database import Database
-from ..webhooks.delivery.dispatcher import Dispatcher
-from ..webhooks.delivery.sender import Sender
-from ..webhooks.delivery.store_backlog import EMPTY, backlog_of_any_account, total
-from ..webhooks.egress.client import Client
-from ..webhooks.endpoints.signing import Secrets
+from ..values.clock import system_clock
 
 # Seconds between queries of the backlog, which scan all due deliveries.
 BACKLOG_INTERVAL = 15.0

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from peewee import Database, PeeweeException
 
 from ..config import Settings
-from ..database_url import DatabaseLocation, PostgresUrl
+from ..values.database_url import DatabaseLocation, PostgresUrl
 from . import migrate
 from .database import StorageError
 from .distribution import DistributedTable

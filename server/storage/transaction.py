@@ -8,8 +8,8 @@ from typing import Any
 
 from peewee import Database
 
-from ..clock import Clock
-from ..ids import Ids
+from ..values.clock import Clock
+from ..values.ids import Ids
 from .statements import Dialect, Statement
 
 # A transaction in the background pauses before a statement if its last pause was so long ago, in

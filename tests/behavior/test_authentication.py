@@ -10,7 +10,7 @@ import pytest
 from grpc_status import rpc_status
 from roster.v1 import http_pb2, tags_pb2
 
-from server.accounts.rules import make_secret
+from server.features.accounts.rules import make_secret
 
 from ..conftest import Account
 from ..fronts import UNARY, GrpcFront, HttpFront, binding, path_variables

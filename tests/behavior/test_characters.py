@@ -8,9 +8,9 @@ import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from roster.v1 import http_pb2
 
+from server.features.subscribers.models import Subscriber
+from server.features.subscribers.store_reading import ONE
 from server.storage.statements import Statement, params
-from server.subscribers.models import Subscriber
-from server.subscribers.store_reading import ONE
 
 from ..conftest import Account
 from ..fronts import UNARY, path_variables

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ..conftest import Account, new_account
+from ..features.webhooks.receiver import Receiver
 from ..fronts import Front, HttpFront
 from ..processes import Service
-from ..webhooks.receiver import Receiver
 from .helpers import (
     STATUSES,
     call_concurrently,

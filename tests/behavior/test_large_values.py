@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from roster.v1 import subscribers_pb2 as pb
 
-from server.subscribers.store_attached import put_values
+from server.features.subscribers.store_attached import put_values
 
 from ..conftest import Account
 from ..fronts import GrpcFront

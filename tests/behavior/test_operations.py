@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from roster.v1 import operations_pb2 as pb
 
-from server.operations import store
-from server.operations.rules import BatchRequest
+from server.features.operations import store
+from server.features.operations.rules import BatchRequest
 
 from ..cases import each
 from ..conftest import Account

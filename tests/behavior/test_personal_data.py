@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from ..conftest import Account
+from ..features.webhooks.receiver import Receiver
 from ..fronts import Response
-from ..webhooks.receiver import Receiver
 from . import deliveries
 from .helpers import create_field, create_subscriber
 from .test_subscriber_history import history

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from server.segments import store
-from server.subscribers.filters.syntax import parse
+from server.features.segments import store
+from server.features.subscribers.filters.syntax import parse
 
 from ..cases import each
 from ..conftest import Account

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
+from ..features.webhooks.receiver import Receiver, Reply
 from ..fronts import Response
-from ..webhooks.receiver import Receiver, Reply
 from .deliveries import (
     Row,
     create_tags,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from server.webhooks.delivery.store_replays import MAX_DUE, MAX_REPLAYS
+from server.features.webhooks.delivery.store_replays import MAX_DUE, MAX_REPLAYS
 
 from ..conftest import Account
-from ..webhooks.receiver import Receiver
+from ..features.webhooks.receiver import Receiver
 from .deliveries import (
     create_tags,
     create_webhook,

@@ -11,12 +11,12 @@ from typing import Any
 import grpc
 import pytest
 
-from server.interceptors.concurrency_limit import MAX_STREAMS_OF_ACCOUNT
+from server.rpc.interceptors.concurrency_limit import MAX_STREAMS_OF_ACCOUNT
 
 from ..conftest import Account, new_account
+from ..features.webhooks.receiver import Receiver, Reply
 from ..fronts import GrpcFront, HttpFront
 from ..processes import start
-from ..webhooks.receiver import Receiver, Reply
 from .deliveries import (
     TAIL,
     create_tags,

@@ -15,8 +15,8 @@ from standardwebhooks import WebhookVerificationError
 
 from ..components import free_port, wait_until
 from ..conftest import Account
+from ..features.webhooks.receiver import Receiver, Reply
 from ..fronts import GrpcFront, HttpFront, Response
-from ..webhooks.receiver import Receiver, Reply
 from .helpers import MISSING_ID, call_concurrently, error_of, over_http, send, statuses
 
 URL = "https://example.com/hooks/roster"

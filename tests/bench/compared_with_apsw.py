@@ -15,12 +15,12 @@ from pathlib import Path
 
 import apsw
 
-from server.clock import system_clock
-from server.ids import first_id_at, ids_at
+from server.features.subscribers.fields import Status
+from server.features.subscribers.history import Actor, Source, origin
+from server.features.subscribers.row_writer import MAX_ROWS
 from server.storage.sqlite.file import PRAGMAS
-from server.subscribers.fields import Status
-from server.subscribers.history import Actor, Source, origin
-from server.subscribers.row_writer import MAX_ROWS
+from server.values.clock import system_clock
+from server.values.ids import first_id_at, ids_at
 
 from .measurement import (
     Rate,

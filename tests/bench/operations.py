@@ -18,8 +18,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from server.accounts import store
-from server.accounts.rules import hash_secret, make_secret
+from server.features.accounts import store
+from server.features.accounts.rules import hash_secret, make_secret
 from server.storage.databases import unit_of_work
 
 from ..postgres import running

@@ -19,18 +19,18 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from server.database_url import parse_database_url
-from server.emails import Email
-from server.encryption import Encryption
+from server.features.subscribers.fields import Status
+from server.features.subscribers.pages import read_page
+from server.features.subscribers.rules import NewSubscriber
+from server.features.subscribers.store import SubscriberStore
+from server.features.subscribers.store_filter import Filter
+from server.features.subscribers.store_paging import PagePosition
+from server.features.suppressions.store import Suppressions
+from server.security.encryption import Encryption
 from server.storage.database import Database
 from server.storage.databases import database_at
-from server.subscribers.fields import Status
-from server.subscribers.pages import read_page
-from server.subscribers.rules import NewSubscriber
-from server.subscribers.store import SubscriberStore
-from server.subscribers.store_filter import Filter
-from server.subscribers.store_paging import PagePosition
-from server.suppressions.store import Suppressions
+from server.values.database_url import parse_database_url
+from server.values.emails import Email
 
 from .. import reaper
 from ..postgres import running

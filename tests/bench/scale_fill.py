@@ -10,17 +10,9 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from server.clock import system_clock
-from server.database_url import PostgresUrl, parse_database_url
-from server.ids import Ids
-from server.statistics.rules import STATUS, TAG, TOTALS
-from server.statistics.store import add
-from server.storage.databases import bring_up_to_date
-from server.storage.postgres.connection import connect
-from server.storage.postgres.transaction import WriteTransaction
-from server.storage.sqlite import file
-from server.storage.transaction import Transaction
-from server.subscribers.counters.store_buckets import (
+from server.features.statistics.rules import STATUS, TAG, TOTALS
+from server.features.statistics.store import add
+from server.features.subscribers.counters.store_buckets import (
     ADD,
     BUCKET,
     BUCKET_SIZE,
@@ -28,7 +20,15 @@ from server.subscribers.counters.store_buckets import (
     GROUP_SIZE,
     OPEN_BUCKET,
 )
-from server.tags import store as tags
+from server.features.tags import store as tags
+from server.storage.databases import bring_up_to_date
+from server.storage.postgres.connection import connect
+from server.storage.postgres.transaction import WriteTransaction
+from server.storage.sqlite import file
+from server.storage.transaction import Transaction
+from server.values.clock import system_clock
+from server.values.database_url import PostgresUrl, parse_database_url
+from server.values.ids import Ids
 
 ACCOUNT = "A" * 26
 # The prefix of all ids: a timestamp in 2025.

@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from server.custom_fields.store import types
-from server.database_url import parse_database_url
+from server.features.custom_fields.store import types
+from server.features.subscribers.fields import Status
+from server.features.subscribers.filters.expression import filter_expression
+from server.features.subscribers.filters.syntax import parse
+from server.features.subscribers.pages import read_page
+from server.features.subscribers.store_filter import Filter, with_expression
+from server.features.subscribers.store_paging import PagePosition
 from server.storage.database import Database
 from server.storage.databases import database_at
-from server.subscribers.fields import Status
-from server.subscribers.filters.expression import filter_expression
-from server.subscribers.filters.syntax import parse
-from server.subscribers.pages import read_page
-from server.subscribers.store_filter import Filter, with_expression
-from server.subscribers.store_paging import PagePosition
+from server.values.database_url import parse_database_url
 
 from .. import reaper
 from ..postgres import running

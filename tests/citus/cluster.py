@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from server.encryption import make_key
+from server.security.encryption import make_key
 from server.storage.databases import bring_up_to_date, distributed
 
 from .. import memory, reaper

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from server.console import ExitCode
+from server.serving.console import ExitCode
 from server.storage.database import StorageError
 from server.storage.databases import bring_up_to_date, distributed
 from server.storage.postgres.connection import PLANNING, connect

@@ -16,14 +16,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from server import caller
 from server.app import newest_id
-from server.errors import Unavailable
+from server.features.tags import store as tags
+from server.features.webhooks.delivery.store_queue import ids_of_any_account_with_work
 from server.maintenance.purge import purge_responses
+from server.rpc import caller
+from server.rpc.errors import Unavailable
 from server.storage.database import Work
 from server.storage.postgres.database import PostgresDatabase
-from server.tags import store as tags
-from server.webhooks.delivery.store_queue import ids_of_any_account_with_work
 
 from ..components import wait_until
 from ..processes import Service, start

@@ -28,14 +28,14 @@ VALUES = {
 }
 # Statements that search all accounts, and the reason.
 ALL_ACCOUNTS = {
-    "custom_fields.store._NEWEST": "once at start",
-    "subscribers.store_reading._NEWEST": "once at start",
-    "webhooks.endpoints.store_reading._NEWEST": "once at start",
-    "operations.store._NEWEST": "once at start",
-    "operations.store._WITH_RUNNING": "search for operations",
-    "webhooks.delivery.store_queue._ALL": "once at start",
-    "webhooks.delivery.store_queue._WITH_WORK": "dispatch of deliveries",
-    "webhooks.delivery.store_backlog._BACKLOG": "metrics",
+    "features.custom_fields.store._NEWEST": "once at start",
+    "features.subscribers.store_reading._NEWEST": "once at start",
+    "features.webhooks.endpoints.store_reading._NEWEST": "once at start",
+    "features.operations.store._NEWEST": "once at start",
+    "features.operations.store._WITH_RUNNING": "search for operations",
+    "features.webhooks.delivery.store_queue._ALL": "once at start",
+    "features.webhooks.delivery.store_queue._WITH_WORK": "dispatch of deliveries",
+    "features.webhooks.delivery.store_backlog._BACKLOG": "metrics",
 }
 
 pytestmark = pytest.mark.verify

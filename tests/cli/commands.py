@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from server.cli import main
-from server.console import ExitCode
+from server.serving.console import ExitCode
 
 from ..processes import environment, limited, run_command
 

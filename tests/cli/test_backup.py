@@ -11,9 +11,9 @@ from typing import Any
 import apsw
 import pytest
 
-from server.accounts import store
-from server.console import ExitCode
-from server.encryption import Encryption, make_key, parse_key
+from server.features.accounts import store
+from server.security.encryption import Encryption, make_key, parse_key
+from server.serving.console import ExitCode
 from server.serving.secret_key import key_file
 from server.storage.backups.create import back_up
 from server.storage.databases import unit_of_work

@@ -20,11 +20,11 @@ import pytest
 from typer.main import get_command
 
 from server import cli
-from server.accounts import store
-from server.accounts.rules import is_well_formed, make_secret
 from server.config import SETTINGS
-from server.console import ExitCode
-from server.errors import Unavailable
+from server.features.accounts import store
+from server.features.accounts.rules import is_well_formed, make_secret
+from server.rpc.errors import Unavailable
+from server.serving.console import ExitCode
 from server.storage.databases import unit_of_work
 from server.storage.postgres.connection import open_database
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from server.cli import output
-from server.console import console
+from server.serving.console import console
 
 
 @pytest.mark.parametrize("width", [20, 80, 200])

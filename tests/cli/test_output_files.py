@@ -19,10 +19,10 @@ from typing import Any
 import apsw
 import pytest
 
-from server.accounts import store
-from server.console import ExitCode
-from server.output_file import AtomicFile
+from server.features.accounts import store
+from server.serving.console import ExitCode
 from server.storage.databases import unit_of_work
+from server.storage.output_file import AtomicFile
 
 from ..conftest import Account
 from ..processes import environment, limited, run_command
@@ -337,7 +337,7 @@ def test_export_that_waits_for_the_reader_of_a_fifo_can_be_interrupted(
     words, settings = command(http_account, "export", str(tmp_path / "fifo"))
     program = "import os, sys; from server.cli import main; real = os.open\n"
     program += "def announce(*args):\n    print('waiting', flush=True)\n    return real(*args)\n"
-    program += "import server.output_file as file; file.os = type(os)('os')\n"
+    program += "import server.storage.output_file as file; file.os = type(os)('os')\n"
     program += "file.os.__dict__.update(vars(os), open=announce)\nmain()"
 
     process = run_command(*words[2:], log=log, env=settings, code=program)

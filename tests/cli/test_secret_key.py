@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from server.console import ExitCode
-from server.encryption import Encryption, make_key, parse_key
+from server.security.encryption import Encryption, make_key, parse_key
+from server.serving.console import ExitCode
 from server.serving.secret_key import open_encryption
 from server.storage.database import StorageError
 from server.storage.installation import key_fingerprint

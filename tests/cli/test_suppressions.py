@@ -7,7 +7,7 @@ import gzip
 import json
 from pathlib import Path
 
-from server.console import ExitCode
+from server.serving.console import ExitCode
 
 from ..conftest import Account
 from .transfers import transfer

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from server.accounts.rules import make_secret
 from server.cli.webhooks import state_of
-from server.console import ExitCode
+from server.features.accounts.rules import make_secret
+from server.serving.console import ExitCode
 
 from ..behavior.deliveries import create_tags, create_webhook, deliveries
 from ..behavior.helpers import MISSING_ID
 from ..components import free_port
 from ..conftest import Account
+from ..features.webhooks.receiver import Receiver, Reply
 from ..processes import Process, limited, run_command
-from ..webhooks.receiver import Receiver, Reply
 from .transfers import command, transfer
 
 

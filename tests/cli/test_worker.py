@@ -10,28 +10,28 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from server.accounts import store as accounts
-from server.console import ExitCode
-from server.encryption import Encryption, parse_key
-from server.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
+from server.features.accounts import store as accounts
+from server.features.tags import store as tags
+from server.features.webhooks import store as webhooks
+from server.features.webhooks.endpoints.signing import Secrets, make_secret
+from server.features.webhooks.store import NewWebhook
+from server.rpc.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
+from server.security.encryption import Encryption, parse_key
+from server.serving.console import ExitCode
 from server.storage.databases import unit_of_work
 from server.storage.postgres.database import PostgresDatabase
-from server.tags import store as tags
-from server.webhooks import store as webhooks
-from server.webhooks.endpoints.signing import Secrets, make_secret
-from server.webhooks.store import NewWebhook
 
 from ..components import Component, launch
+from ..features.webhooks.receiver import Receiver
 from ..postgres import Postgres
 from ..processes import limited
-from ..webhooks.receiver import Receiver
 from .commands import error_line, roster
 
 # Runs the command line with continuous maintenance. Deliveries are polled only at startup, so that
 # later ones depend on notifications.
 WITHOUT_POLLING = """
 from server.maintenance import tasks
-from server.webhooks.delivery import dispatcher
+from server.features.webhooks.delivery import dispatcher
 tasks.PURGE_INTERVAL = 0.02
 dispatcher.POLL_SECONDS = 3600
 from server.cli import main

@@ -29,9 +29,9 @@ from http_gateway.options import Options
 from http_gateway.request_errors import RequestError
 from http_gateway.responses import JSON
 from http_gateway.streams import client_stream
-from server import errors
 from server.app import SERVICES
-from server.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
+from server.features.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
+from server.rpc import errors
 
 from ..behavior.helpers import (
     confirm_token,

@@ -25,18 +25,19 @@ from roster.v1 import (
 
 import http_gateway.request_errors
 from http_gateway.openapi.bounds import of_field
-from server import emails, errors
-from server.accounts import rules as accounts
-from server.custom_fields import rules as custom_fields
-from server.events.rules import EventType
-from server.ids import is_id
-from server.interceptors import error_status
-from server.subscribers import linked
-from server.subscribers import rules as subscribers
-from server.subscribers.fields import ADDED_BY_FULL, FIELDS, PROFILE, Status
-from server.tags import rules as tags
-from server.webhooks import rules as webhooks
-from server.webhooks.egress import urls
+from server.features.accounts import rules as accounts
+from server.features.custom_fields import rules as custom_fields
+from server.features.events.rules import EventType
+from server.features.subscribers import linked
+from server.features.subscribers import rules as subscribers
+from server.features.subscribers.fields import ADDED_BY_FULL, FIELDS, PROFILE, Status
+from server.features.tags import rules as tags
+from server.features.webhooks import rules as webhooks
+from server.features.webhooks.egress import urls
+from server.rpc import errors
+from server.rpc.interceptors import error_status
+from server.values import emails
+from server.values.ids import is_id
 
 from ..cases import each
 from ..fronts import METHODS, UNARY

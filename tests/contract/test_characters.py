@@ -10,7 +10,7 @@ from roster.v1 import http_pb2
 
 from http_gateway.codec.fields import row_errors_field
 from http_gateway.openapi import bounds
-from server.texts import has_control_characters, trim
+from server.values.texts import has_control_characters, trim
 
 from ..cases import each
 from ..fronts import METHODS

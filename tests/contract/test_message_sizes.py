@@ -25,13 +25,13 @@ from roster.v1 import merge_tags_pb2 as merge_tags
 from roster.v1 import subscribers_pb2 as subscribers
 from roster.v1 import webhooks_pb2 as webhooks
 
-from server.custom_fields.rules import MAX_FIELDS, MAX_VALUES_BYTES, check_size
-from server.merge_tags.rules import MAX_INSERTED
-from server.messages import MAX_MESSAGE_BYTES, MAX_STREAMED_BYTES
-from server.paging import DEFAULT_LIMIT, MAX_LIMIT
-from server.subscribers import service_statistics
-from server.subscribers.rules import MAX_REPEATED, MAX_TAGS
-from server.webhooks.delivery.store_deliveries import MAX_ATTEMPTS
+from server.features.custom_fields.rules import MAX_FIELDS, MAX_VALUES_BYTES, check_size
+from server.features.merge_tags.rules import MAX_INSERTED
+from server.features.subscribers import service_statistics
+from server.features.subscribers.rules import MAX_REPEATED, MAX_TAGS
+from server.features.webhooks.delivery.store_deliveries import MAX_ATTEMPTS
+from server.rpc.messages import MAX_MESSAGE_BYTES, MAX_STREAMED_BYTES
+from server.rpc.paging import DEFAULT_LIMIT, MAX_LIMIT
 
 from ..fronts import UNARY
 

@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from server import cli
 from server.config import SETTINGS
-from server.database_url import parse_database_url
+from server.values.database_url import parse_database_url
 
 ROOT = Path(__file__).parents[2]
 FILE = (ROOT / "server/deploy/Containerfile").read_text()

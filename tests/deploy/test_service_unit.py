@@ -12,9 +12,9 @@ from typer.main import get_command
 
 from server import cli
 from server.config import SETTINGS
-from server.console import ExitCode
-from server.database_url import parse_database_url
+from server.serving.console import ExitCode
 from server.serving.process import STOP_SECONDS
+from server.values.database_url import parse_database_url
 
 from ..tools import program
 

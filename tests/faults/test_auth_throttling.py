@@ -7,8 +7,8 @@ from operator import itemgetter
 
 import pytest
 
-from server.accounts.rules import make_secret
-from server.interceptors.auth_throttling import RATE
+from server.features.accounts.rules import make_secret
+from server.rpc.interceptors.auth_throttling import RATE
 
 from ..conftest import new_account
 from ..fronts import HttpFront

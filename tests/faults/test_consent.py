@@ -13,15 +13,15 @@ pytestmark = pytest.mark.verify
 
 _BROKEN = """
 from server.cli import main
-from server.self_service import store as links
-from server.subscribers import rules, store
-from server.subscribers.imports import cells
+from server.features.links import store as links
+from server.features.subscribers import rules, store
+from server.features.imports import cells
 {statement}
 main()
 """
 _NO_SUPPRESSION = "store.SubscriberStore._suppress_if_opted_out = lambda *_: None"
 _NO_TRANSITIONS = """
-from server.operations import store_steps
+from server.features.operations import store_steps
 change = store_steps.change_statuses
 store_steps.change_statuses = lambda *a, **b: change(*a, **b | {"by_admin": True})
 """

@@ -23,20 +23,20 @@ from roster.v1 import tags_pb2 as pb
 
 from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
-from server.accounts import store
-from server.accounts.rules import hash_secret, make_secret
 from server.app import SERVICES, App
-from server.clock import system_clock
-from server.encryption import KEY_BYTES, Encryption
-from server.health.service import HealthService
-from server.interceptors import deadlines
-from server.messages import MAX_MESSAGE_BYTES
+from server.features.accounts import store
+from server.features.accounts.rules import hash_secret, make_secret
+from server.features.tags.service import TagService
+from server.features.webhooks.egress.client import Client
+from server.features.webhooks.egress.policy import EgressPolicy
+from server.rpc.health.service import HealthService
+from server.rpc.interceptors import deadlines
+from server.rpc.messages import MAX_MESSAGE_BYTES
+from server.security.encryption import KEY_BYTES, Encryption
 from server.serving.grpc_options import MAX_METADATA_BYTES, core_options
 from server.serving.ports import GATEWAY_OPTIONS
 from server.storage.sqlite.database import SqliteDatabase
-from server.tags.service import TagService
-from server.webhooks.egress.client import Client
-from server.webhooks.egress.policy import EgressPolicy
+from server.values.clock import system_clock
 
 from ..conftest import FRONTS, Account
 from ..fronts import Front, GrpcFront, HttpFront, Response, error_response, health_stub

@@ -26,9 +26,9 @@ from roster.v1.tags_pb2_grpc import TagServiceStub
 
 from http_gateway.channel import upstream
 from http_gateway.channel.upstream import OPTIONS, UpstreamChannel
-from server.accounts import store
-from server.accounts.rules import hash_secret, make_secret
 from server.app import SERVICES
+from server.features.accounts import store
+from server.features.accounts.rules import hash_secret, make_secret
 from server.storage.databases import unit_of_work
 
 from ..components import Component, free_port, launch, running, wait_until_ready

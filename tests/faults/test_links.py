@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from server.app import INVALID_LINKS
-from server.ids import first_id_at
+from server.values.ids import first_id_at
 
 from ..behavior.helpers import (
     confirm_token,

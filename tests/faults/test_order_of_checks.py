@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from http_gateway.body import MAX_BODY_BYTES
-from server.accounts.rules import make_secret
+from server.features.accounts.rules import make_secret
 
 from ..cases import each
 from ..conftest import Account

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from server.console import ExitCode
-from server.encryption import make_key
+from server.security.encryption import make_key
+from server.serving.console import ExitCode
 
 from ..behavior.helpers import call_concurrently, emails, failures, statuses
 from ..cli.commands import FREE, error_line, in_new_process, json_output, roster
 from ..conftest import Account, new_account
+from ..features.webhooks.receiver import Receiver, Reply
 from ..fronts import HttpFront, Response
 from ..postgres import Postgres, running
 from ..processes import Service, start
-from ..webhooks.receiver import Receiver, Reply
 
 TIMEOUT = 60.0
 # Without the warning that the test server runs without fsync.

@@ -19,10 +19,10 @@ from roster.v1.tags_pb2 import DeleteTagRequest
 from roster.v1.tags_pb2_grpc import TagServiceStub
 
 from http_gateway.channel.upstream import UpstreamChannel
-from server.accounts.rules import make_secret
 from server.app import SERVICES
 from server.config import SettingError, Settings
-from server.console import ExitCode
+from server.features.accounts.rules import make_secret
+from server.serving.console import ExitCode
 from server.serving.options import grpc_options, http_options, upstream_options
 
 from ..cli.commands import error_line, in_new_process, roster

@@ -14,13 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from server.webhooks.egress import connector
-from server.webhooks.egress.client import MAX_STORED, Client
-from server.webhooks.egress.connector import MAX_INTERIM
-from server.webhooks.egress.outcome import Outcome
+from server.features.webhooks.egress import connector
+from server.features.webhooks.egress.client import MAX_STORED, Client
+from server.features.webhooks.egress.connector import MAX_INTERIM
+from server.features.webhooks.egress.outcome import Outcome
 
-from ..stubs.authority import Authority
-from ..webhooks.raw_receivers import (
+from ..features.webhooks.raw_receivers import (
     EGRESS_POLICY,
     PRIVATE,
     PUBLIC,
@@ -36,6 +35,7 @@ from ..webhooks.raw_receivers import (
     run,
     running_receiver,
 )
+from ..stubs.authority import Authority
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 # Upper bound of what a receiver can send before the client disconnects: the socket buffers of

@@ -7,13 +7,13 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from server.errors import ValidationError
-from server.webhooks.egress.client import Client
-from server.webhooks.egress.outcome import Outcome
-from server.webhooks.egress.policy import EgressPolicy
-from server.webhooks.egress.urls import check_url
+from server.features.webhooks.egress.client import Client
+from server.features.webhooks.egress.outcome import Outcome
+from server.features.webhooks.egress.policy import EgressPolicy
+from server.features.webhooks.egress.urls import check_url
+from server.rpc.errors import ValidationError
 
-from ..webhooks.raw_receivers import (
+from ..features.webhooks.raw_receivers import (
     EGRESS_POLICY,
     PRIVATE,
     PUBLIC,

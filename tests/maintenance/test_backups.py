@@ -11,9 +11,9 @@ from typing import Any
 import apsw
 import pytest
 
-from server.console import ExitCode
 from server.maintenance import backups
 from server.maintenance.backups import BackupSchedule
+from server.serving.console import ExitCode
 from server.storage.backups import verify
 from server.storage.backups.create import back_up
 from server.storage.database import StorageError

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from server.accounts import store as accounts
-from server.idempotency import store as responses
-from server.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
+from server.features.accounts import store as accounts
 from server.maintenance.purge import PurgeIncomplete, purge_responses
+from server.rpc.idempotency import store as responses
+from server.rpc.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
 from server.storage.postgres.database import PostgresDatabase
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction

@@ -6,8 +6,8 @@ import json
 
 from ..behavior.helpers import create_field, create_subscriber, suppress
 from ..conftest import Account
+from ..features.webhooks.receiver import listening
 from ..fronts import HttpFront
-from ..webhooks.receiver import listening
 
 # Part of a webhook URL: it is stored, and returned to the account only.
 URL_TOKEN = "of-the-receiver"

@@ -13,9 +13,9 @@ from server.deploy.panels import ROWS
 from server.observability.metrics import METRICS, Kind
 
 from ..conftest import Account, new_account
+from ..features.webhooks.receiver import listening
 from ..fronts import HttpFront
 from ..processes import Service
-from ..webhooks.receiver import listening
 from .helpers import metrics_url
 from .prometheus import Prometheus, prometheus
 

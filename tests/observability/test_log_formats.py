@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from server.logs import JsonFormatter, TextFormatter, is_text
+from server.observability.logs import JsonFormatter, TextFormatter, is_text
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from server import log_writer
-from server.log_writer import LogWriter
+from server.observability import log_writer
+from server.observability.log_writer import LogWriter
 
 from ..components import wait_until
 from ..conftest import new_account

@@ -9,7 +9,6 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from server.histogram import Histogram
 from server.observability.exposition import Exposition
 from server.observability.metrics import (
     EXECUTOR_BATCH_SIZE,
@@ -19,6 +18,7 @@ from server.observability.metrics import (
     Sample,
 )
 from server.serving.documentation import documentation
+from server.values.histogram import Histogram
 
 from ..components import wait_until
 from ..conftest import Account

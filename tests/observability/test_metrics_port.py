@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from server.console import ExitCode
+from server.serving.console import ExitCode
 
 from ..cli.commands import error_line, roster
 from ..components import child_processes, free_port, launch, running, wait_until

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from server.log_writer import LogWriter
+from server.observability.log_writer import LogWriter
 from server.observability.request_log import RequestLog, text_line
 from server.observability.request_record import RequestRecord
 

@@ -9,7 +9,7 @@ import pytest
 from http_gateway.openapi.document import document
 from http_gateway.openapi.events import webhook_examples
 from server.app import SERVICES
-from server.events.rules import EventType
+from server.features.events.rules import EventType
 
 from ..conftest import Account
 from .programs import CREATED, GENERATORS, STEPS, Program, make

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from server.accounts.rules import is_well_formed, make_secret
-from server.addresses import Address
 from server.config import (
     SETTINGS,
     Rate,
@@ -17,8 +15,10 @@ from server.config import (
     number,
     unknown_variables,
 )
-from server.database_url import PostgresUrl, parse_database_url
+from server.features.accounts.rules import is_well_formed, make_secret
 from server.serving.options import core_options
+from server.values.addresses import Address
+from server.values.database_url import PostgresUrl, parse_database_url
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,16 @@ from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 
 from http_gateway.streams.csv_lines import CsvParser
 from http_gateway.streams.csv_lines import encode as written_csv
-from server.clock import iso8601
-from server.custom_fields.rules import DataType
-from server.custom_fields.store import ColumnField
-from server.emails import parse_email
-from server.errors import ValidationError
-from server.subscribers.csv_format import header_cells, row_cells, tags_cell
-from server.subscribers.fields import Status, SubscriberRow
-from server.subscribers.imports.csv_row import CsvRow, RowFault
-from server.subscribers.imports.header import Header
-from server.texts import caseless_key
+from server.features.custom_fields.rules import DataType
+from server.features.custom_fields.store import ColumnField
+from server.features.imports.csv_row import CsvRow, RowFault
+from server.features.imports.header import Header
+from server.features.subscribers.csv_format import header_cells, row_cells, tags_cell
+from server.features.subscribers.fields import Status, SubscriberRow
+from server.rpc.errors import ValidationError
+from server.values.clock import iso8601
+from server.values.emails import parse_email
+from server.values.texts import caseless_key
 
 
 def column_field(key: str, label: str = "", data_type: DataType = DataType.TEXT) -> ColumnField:

@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
-from server.errors import TagNotFound
-from server.ids import Ids, checked_id, first_id_at, ids_at, is_id, timestamp_of, timestamps_of
+from server.rpc.errors import TagNotFound
+from server.values.ids import (
+    Ids,
+    checked_id,
+    first_id_at,
+    ids_at,
+    is_id,
+    timestamp_of,
+    timestamps_of,
+)
 
 NOW = 1_767_323_045_006
 HOUR = 3_600_000

@@ -10,12 +10,12 @@ import pytest
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.http_pb2 import CsvLine
 
-from server import caller
-from server.caller import Caller
-from server.errors import ValidationError
-from server.streams import prefetch
-from server.subscribers.filters.reading import FilterExpressions
-from server.subscribers.service import SubscriberService
+from server.app import Subscribers
+from server.features.subscribers.filters.reading import FilterExpressions
+from server.rpc import caller
+from server.rpc.caller import Caller
+from server.rpc.errors import ValidationError
+from server.rpc.streams import prefetch
 
 
 async def numbers(requested: list[int], count: int = 3) -> AsyncIterator[int]:
@@ -105,7 +105,7 @@ def test_failed_import_leaves_no_reader_running() -> None:
         nothing: Any = None
         filters = FilterExpressions(nothing, nothing)
         arguments: Any = [nothing, nothing, nothing, nothing, filters, nothing, nothing]
-        service = SubscriberService(*arguments)
+        service = Subscribers(*arguments)
         with pytest.raises(ValidationError):
             await anext(service.ImportSubscribers(requests(), None))
         assert ended == [True]

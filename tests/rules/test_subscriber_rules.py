@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.errors import InvalidStatusTransition, ValidationError
-from server.subscribers.fields import Status
-from server.subscribers.rules import (
+from server.features.subscribers.fields import Status
+from server.features.subscribers.rules import (
     MAX_TAGS,
     Failure,
     NewSubscriber,
@@ -28,6 +27,7 @@ from server.subscribers.rules import (
     search_text,
     validate_rows,
 )
+from server.rpc.errors import InvalidStatusTransition, ValidationError
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from server.tags.rules import distinct, parse_name
-from server.texts import caseless_key
+from server.features.tags.rules import distinct, parse_name
+from server.values.texts import caseless_key
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.clock import iso8601
-from server.timestamps import parse_timestamp
+from server.values.clock import iso8601
+from server.values.timestamps import parse_timestamp
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from server.config import SettingError
-from server.tls import ServerIdentity, read_authorities, read_identity
+from server.security.tls import ServerIdentity, read_authorities, read_identity
 
 from ..stubs.authority import Authority
 

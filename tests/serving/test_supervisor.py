@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from server.addresses import Address
 from server.serving.observability_options import ObservabilityOptions
 from server.serving.ready import Ready
 from server.serving.supervisor import Supervisor
+from server.values.addresses import Address
 
 from ..components import free_port, wait_until
 from ..observability.helpers import samples_of, value

@@ -11,12 +11,12 @@ from playhouse.apsw_ext import APSWDatabase
 from playhouse.postgres_ext import Psycopg3Database
 from ulid import ULID
 
-from server.clock import system_clock
-from server.errors import RosterError
-from server.ids import Ids
+from server.rpc.errors import RosterError
 from server.storage.postgres.transaction import WriteTransaction, undo
 from server.storage.sqlite import file
 from server.storage.transaction import Transaction
+from server.values.clock import system_clock
+from server.values.ids import Ids
 
 from .helpers import OURS, field
 

@@ -11,19 +11,24 @@ from typing import Any
 from peewee import SQL
 
 import server
-from server.custom_fields import store as custom_fields
-from server.custom_fields.rules import DataType
-from server.emails import Email
-from server.encryption import Encryption
+from server.features.custom_fields import store as custom_fields
+from server.features.custom_fields.rules import DataType
+from server.features.subscribers.fields import PROFILE, Status
+from server.features.subscribers.rules import NewSubscriber
+from server.features.subscribers.store import SubscriberStore
+from server.features.subscribers.store_filter import Filter
+from server.features.subscribers.store_paging import (
+    PagePosition,
+    SubscriberPage,
+    count_part,
+    page_and_parts,
+)
+from server.features.suppressions.store import Suppressions
+from server.features.tags.rules import distinct
+from server.security.encryption import Encryption
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
-from server.subscribers.fields import PROFILE, Status
-from server.subscribers.rules import NewSubscriber
-from server.subscribers.store import SubscriberStore
-from server.subscribers.store_filter import Filter
-from server.subscribers.store_paging import PagePosition, SubscriberPage, count_part, page_and_parts
-from server.suppressions.store import Suppressions
-from server.tags.rules import distinct
+from server.values.emails import Email
 
 OURS, THEIRS = "0" * 26, "1" * 26
 ENCRYPTION = Encryption(bytes(range(32)))
@@ -96,8 +101,14 @@ def statements_of(tx: Transaction, work: Callable[[], Any]) -> int:
 
 def stores() -> list[ModuleType]:
     """Returns all store modules."""
+    return modules_named("store*.py")
+
+
+def modules_named(pattern: str) -> list[ModuleType]:
+    """Returns the modules with such a file name in the rooms of `features` and `rpc`."""
     root = Path(server.__file__).parent
+    files = (file for folder in ("features", "rpc") for file in root.glob(f"{folder}/*/{pattern}"))
     return [
-        import_module(f"server.{file.parent.name}.{file.stem}")
-        for file in sorted(root.glob("*/store*.py"))
+        import_module(".".join(("server", *file.relative_to(root).with_suffix("").parts)))
+        for file in sorted(files)
     ]

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from server import caller
-from server.database_url import parse_database_url
+from server.rpc import caller
 from server.storage.database import Database
 from server.storage.databases import database_at
+from server.values.database_url import parse_database_url
 
 from .helpers import OURS
 

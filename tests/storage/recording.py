@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from server.clock import system_clock
-from server.ids import Ids
 from server.storage.sqlite.file import DIALECT
 from server.storage.transaction import Transaction
+from server.values.clock import system_clock
+from server.values.ids import Ids
 
 
 class Step(NamedTuple):

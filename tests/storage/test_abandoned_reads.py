@@ -9,7 +9,7 @@ from typing import Any
 
 from peewee import SQL
 
-from server import caller
+from server.rpc import caller
 from server.storage.database import Database, Work
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction

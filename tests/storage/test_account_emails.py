@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playhouse.migrations import Runner
 
-from server.accounts import store
+from server.features.accounts import store
 from server.storage import migrate as migrations
 from server.storage.databases import unit_of_work
 from server.storage.postgres import connection

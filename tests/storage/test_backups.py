@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from server.accounts import store
+from server.features.accounts import store
 from server.storage.backups import create
 from server.storage.backups.atomic_file import BackupWriteError, replace_atomically
 from server.storage.backups.create import back_up

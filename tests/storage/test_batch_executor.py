@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from server import deadline
-from server.errors import Overloaded, Unavailable
+from server.rpc import deadline
+from server.rpc.errors import Overloaded, Unavailable
 from server.storage.executor import batch_executor as executors
 from server.storage.executor.batch_executor import BatchExecutor
 from server.storage.executor.work_item import GroupLimit, GroupLimits, WorkItem

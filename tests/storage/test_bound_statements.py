@@ -20,18 +20,18 @@ from pglast.enums import A_Expr_Kind, BoolExprType, JoinType
 from playhouse.postgres_ext import Psycopg3Database
 
 import server
-from server.custom_fields.rules import DataType
+from server.features.custom_fields.rules import DataType
+from server.features.subscribers.filters.expression import filter_expression
+from server.features.subscribers.filters.syntax import parse as parse_filter
+from server.features.subscribers.store_filter import Filter, with_expression
+from server.features.subscribers.store_page_statements import Order
+from server.features.subscribers.store_paging import PagePosition, ids_after, page_without_total
+from server.features.webhooks.delivery import store_pages as deliveries
+from server.features.webhooks.rules import DeliveryStatus
 from server.storage.dialects import PostgresDialect
 from server.storage.distribution import REFERENCE_TABLES
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
-from server.subscribers.filters.expression import filter_expression
-from server.subscribers.filters.syntax import parse as parse_filter
-from server.subscribers.store_filter import Filter, with_expression
-from server.subscribers.store_page_statements import Order
-from server.subscribers.store_paging import PagePosition, ids_after, page_without_total
-from server.webhooks.delivery import store_pages as deliveries
-from server.webhooks.rules import DeliveryStatus
 
 from .helpers import OURS, THEIRS, page
 from .test_migrate import models
@@ -43,44 +43,40 @@ OWNED = {model._meta.table_name for model in models()} - set(REFERENCE_TABLES)
 
 # Statements that do not bind the account, and the reason.
 UNBOUND = {
-    "accounts.store._IDENTIFY": "resolves a key to its account; reference table",
-    "accounts.store._ACCOUNT_OF_KEY": "operator command by key id; reference table",
-    "accounts.store._LIST_ACCOUNTS": "operator command and first start; reference table",
-    "accounts.store._IDS_BEYOND": "maintenance of all accounts; reference table",
-    "accounts.store._INSERT_ACCOUNT": "creates an account; reference table",
-    "accounts.store._FIND_ACCOUNT_BY_EMAIL": "operator command; reference table",
-    "accounts.store._NEWEST": "once at start; reference table",
-    "custom_fields.store._NEWEST": "once at start, on each node for its shards",
-    "subscribers.store_reading._NEWEST": "once at start, on each node for its shards",
-    "webhooks.endpoints.store_reading._NEWEST": "once at start, on each node for its shards",
-    "operations.store._NEWEST": "once at start, on each node for its shards",
-    "tags.store._WITH_DELETED": "deleted tags of all accounts, on each node for its shards",
-    "custom_fields.store._WITH_DELETED": (
-        "deleted fields of all accounts, on each node for its shards"
+    "features.accounts.store._IDENTIFY": "resolves a key to its account; reference table",
+    "features.accounts.store._ACCOUNT_OF_KEY": "operator command by key id; reference table",
+    "features.accounts.store._LIST_ACCOUNTS": "operator command and first start; reference table",
+    "features.accounts.store._IDS_BEYOND": "maintenance of all accounts; reference table",
+    "features.accounts.store._INSERT_ACCOUNT": "creates an account; reference table",
+    "features.accounts.store._FIND_ACCOUNT_BY_EMAIL": "operator command; reference table",
+    "features.accounts.store._NEWEST": "once at start; reference table",
+    "features.custom_fields.store._NEWEST": "once at start, on each node",
+    "features.subscribers.store_reading._NEWEST": "once at start, on each node",
+    "features.webhooks.endpoints.store_reading._NEWEST": "once at start, on each node",
+    "features.operations.store._NEWEST": "once at start, on each node",
+    "features.tags.store._WITH_DELETED": "deleted tags of all accounts, on each node",
+    "features.custom_fields.store._WITH_DELETED": ("deleted fields of all accounts, on each node"),
+    "features.operations.store._WITH_RUNNING": "operations of all accounts, on each node",
+    "features.webhooks.delivery.store_queue._ALL": "once at start, on each node",
+    "features.webhooks.delivery.store_queue._WITH_WORK": (
+        "delivery for all accounts, on each node"
     ),
-    "operations.store._WITH_RUNNING": "operations of all accounts, on each node for its shards",
-    "webhooks.delivery.store_queue._ALL": "once at start, on each node for its shards",
-    "webhooks.delivery.store_queue._WITH_WORK": (
-        "delivery for all accounts, on each node for its shards"
-    ),
-    "webhooks.delivery.store_backlog._BACKLOG": (
-        "backlog of all accounts, on each node for its shards"
-    ),
+    "features.webhooks.delivery.store_backlog._BACKLOG": ("backlog of all accounts, on each node"),
     "storage.installation._FIND": "one row per installation; reference table",
     "storage.installation._INSERT": "one row per installation; reference table",
 }
 # Functions that build statements. All of them are called below.
 MAKERS = {
-    "subscribers.store_changes._update",
-    "subscribers.store_page_statements.select_page",
-    "subscribers.store_page_statements.select_among",
-    "subscribers.store_page_statements.select_count",
-    "subscribers.store_page_statements.select_ids",
-    "subscribers.store_search._counting",
-    "subscribers.store_search._scanning",
-    "subscribers.store_search._sorting",
-    "webhooks.delivery.store_pages._page",
-    "webhooks.delivery.store_pages._count",
+    "features.subscribers.store_changes._update",
+    "features.subscribers.store_page_statements.select_page",
+    "features.subscribers.store_page_statements.select_among",
+    "features.subscribers.store_page_statements.select_count",
+    "features.subscribers.store_page_statements.select_ids",
+    "features.subscribers.store_search._counting",
+    "features.subscribers.store_search._scanning",
+    "features.subscribers.store_search._sorting",
+    "features.webhooks.delivery.store_pages._page",
+    "features.webhooks.delivery.store_pages._count",
 }
 
 FIELDS = {"plan": DataType.TEXT, "score": DataType.NUMBER}

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
-from server.errors import RosterError
+from server.features.subscribers.fields import Status
+from server.features.subscribers.history import Actor, Source
+from server.features.subscribers.row_writer import OnConflict, RowWriter
+from server.features.subscribers.rules import NewSubscriber
+from server.features.subscribers.store import Changes
+from server.features.subscribers.store_changes import add_tags, change_status
+from server.features.subscribers.store_reading import find
+from server.features.subscribers.store_suppressed import SuppressedSubscriberStore
+from server.features.suppressions.rules import NewSuppression, Reason
+from server.rpc.errors import RosterError
 from server.storage.transaction import Transaction
-from server.subscribers.fields import Status
-from server.subscribers.history import Actor, Source
-from server.subscribers.row_writer import OnConflict, RowWriter
-from server.subscribers.rules import NewSubscriber
-from server.subscribers.store import Changes
-from server.subscribers.store_changes import add_tags, change_status
-from server.subscribers.store_reading import find
-from server.subscribers.store_suppressed import SuppressedSubscriberStore
-from server.suppressions.rules import NewSuppression, Reason
 
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, new, profile, select
 

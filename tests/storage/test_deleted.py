@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from server.custom_fields import store as custom_fields
-from server.errors import CustomFieldBeingDeleted
+from server.features.custom_fields import store as custom_fields
+from server.features.subscribers.fields import Status
+from server.features.subscribers.filters.expression import filter_expression
+from server.features.subscribers.filters.syntax import parse
+from server.features.subscribers.store_changes import change_status
+from server.features.subscribers.store_filter import Filter, with_expression
+from server.features.tags import store as tags
 from server.maintenance.deleted import remove_deleted
-from server.paging import Page
+from server.rpc.errors import CustomFieldBeingDeleted
+from server.rpc.paging import Page
 from server.storage.database import Database
 from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
-from server.subscribers.fields import Status
-from server.subscribers.filters.expression import filter_expression
-from server.subscribers.filters.syntax import parse
-from server.subscribers.store_changes import change_status
-from server.subscribers.store_filter import Filter, with_expression
-from server.tags import store as tags
 
 from .helpers import OURS, SUBSCRIBERS, email, field, list_subscribers, new, select
 from .opened import run

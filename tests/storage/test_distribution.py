@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from playhouse.postgres_ext import Psycopg3Database
 
-from server.console import ExitCode
+from server.serving.console import ExitCode
 from server.storage.database import StorageError
 from server.storage.databases import bring_up_to_date, distributed
 from server.storage.distribution import REFERENCE_TABLES

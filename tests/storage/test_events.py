@@ -10,16 +10,16 @@ from typing import Any
 import orjson
 import pytest
 
-from server.events.envelope import PREFIX
-from server.events.models import Event
-from server.events.rules import EventType, created
-from server.events.store import count_webhooks, has_webhooks, record
-from server.events.store_reading import EventRow, Filter, last, page
-from server.paging import Page
+from server.features.events.envelope import PREFIX
+from server.features.events.models import Event
+from server.features.events.rules import EventType, created
+from server.features.events.store import count_webhooks, has_webhooks, record
+from server.features.events.store_reading import EventRow, Filter, last, page
+from server.features.tags.store import TagRow
+from server.rpc.paging import Page
 from server.storage.databases import unit_of_work
 from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
-from server.tags.store import TagRow
 
 from .helpers import OURS, THEIRS, select, statements_of
 from .test_plans import RecordingTransaction, searches

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from server.features.tags import store as tags
+from server.features.webhooks import store
+from server.features.webhooks.delivery import store_replays, store_retention, store_test_deliveries
+from server.features.webhooks.delivery.store_leases import find_leases
+from server.features.webhooks.delivery.store_replays import ReplayFilter
+from server.features.webhooks.delivery.store_results import FinishedAttempt, run_cycle
+from server.features.webhooks.delivery.store_retention import PurgeLimits
+from server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT
 from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
-from server.tags import store as tags
-from server.webhooks import store
-from server.webhooks.delivery import store_replays, store_retention, store_test_deliveries
-from server.webhooks.delivery.store_leases import find_leases
-from server.webhooks.delivery.store_replays import ReplayFilter
-from server.webhooks.delivery.store_results import FinishedAttempt, run_cycle
-from server.webhooks.delivery.store_retention import PurgeLimits
-from server.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT
 
 from .helpers import OURS
 from .recording import RecordingTransaction

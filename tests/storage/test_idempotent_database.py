@@ -14,16 +14,16 @@ import apsw
 import pytest
 from roster.v1 import api_keys_pb2 as pb
 
-from server.encryption import DecryptionError, Encryption
-from server.errors import (
+from server.features.tags import store as tags
+from server.rpc.errors import (
     IdempotencyKeyInUse,
     IdempotencyKeyReused,
     IdempotentResponseErased,
     TagAlreadyExists,
 )
-from server.idempotency import idempotent_database
-from server.idempotency.idempotent_database import IdempotentDatabase, Request
-from server.idempotency.store import (
+from server.rpc.idempotency import idempotent_database
+from server.rpc.idempotency.idempotent_database import IdempotentDatabase, Request
+from server.rpc.idempotency.store import (
     RETENTION_MILLISECONDS,
     RUNNING_MILLISECONDS,
     StoredResponseRow,
@@ -33,11 +33,11 @@ from server.idempotency.store import (
     mark_running,
     put,
 )
+from server.security.encryption import DecryptionError, Encryption
 from server.storage.database import Database
 from server.storage.postgres.database import PostgresDatabase
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
-from server.tags import store as tags
 
 from ..postgres import Postgres
 from .conftest import STORES

@@ -7,9 +7,15 @@ from typing import Any
 
 import pytest
 
-from server.accounts import store as accounts
-from server.custom_fields import store as custom_fields
-from server.errors import (
+from server.features.accounts import store as accounts
+from server.features.custom_fields import store as custom_fields
+from server.features.subscribers import store_reading
+from server.features.subscribers.fields import Status
+from server.features.subscribers.store import Changes
+from server.features.subscribers.store_changes import add_tags, change_status, remove_tags
+from server.features.suppressions.rules import NewSuppression, Reason
+from server.features.tags import store as tags
+from server.rpc.errors import (
     ApiKeyNotFound,
     CustomFieldNotFound,
     RosterError,
@@ -17,14 +23,8 @@ from server.errors import (
     SuppressionNotFound,
     TagNotFound,
 )
-from server.paging import Page
+from server.rpc.paging import Page
 from server.storage.transaction import Transaction
-from server.subscribers import store_reading
-from server.subscribers.fields import Status
-from server.subscribers.store import Changes
-from server.subscribers.store_changes import add_tags, change_status, remove_tags
-from server.suppressions.rules import NewSuppression, Reason
-from server.tags import store as tags
 
 from .helpers import (
     OURS,

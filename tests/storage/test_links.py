@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from server.accounts import store as accounts
-from server.encryption import Encryption
-from server.errors import LinkNotFound, SubscriberSuppressed
-from server.ids import first_id_at
-from server.links import CONFIRM_TIME, UNDO_TIME, Links, Token
-from server.self_service.store import LinkStore
+from server.features.accounts import store as accounts
+from server.features.links.store import LinkStore
+from server.features.subscribers.fields import Status, SubscriberRow
+from server.features.subscribers.history import Actor, EntryType, Source
+from server.features.subscribers.linked import urls_of
+from server.features.subscribers.rules import ConsentRecord
+from server.features.subscribers.store import Changes
+from server.features.subscribers.store_changes import change_status
+from server.features.subscribers.store_history import last_change
+from server.features.subscribers.store_reading import find
+from server.features.suppressions.rules import Reason
+from server.rpc.errors import LinkNotFound, SubscriberSuppressed
+from server.security.encryption import Encryption
+from server.security.links import CONFIRM_TIME, UNDO_TIME, Links, Token
 from server.storage.transaction import Transaction
-from server.subscribers.fields import Status, SubscriberRow
-from server.subscribers.history import Actor, EntryType, Source
-from server.subscribers.linked import urls_of
-from server.subscribers.rules import ConsentRecord
-from server.subscribers.store import Changes
-from server.subscribers.store_changes import change_status
-from server.subscribers.store_history import last_change
-from server.subscribers.store_reading import find
-from server.suppressions.rules import Reason
+from server.values.ids import first_id_at
 
 from ..signed_links import signed_token
 from .helpers import ENCRYPTION, OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, new, select

@@ -11,11 +11,12 @@ import pytest
 from peewee import Model
 from playhouse.apsw_ext import APSWDatabase
 
-import server
 from server.storage import migrate as migrations
 from server.storage.database import StorageError
 from server.storage.migrate import migrate, pending
 from server.storage.sqlite.file import connect, prepare
+
+from .helpers import modules_named
 
 # Reference tables on Citus, which need no account.
 REFERENCE_TABLES = {"account", "api_key", "installation"}
@@ -67,9 +68,7 @@ def schema(database: APSWDatabase) -> set[tuple[str, ...]]:
 
 def models() -> list[type[Model]]:
     """Returns the models of all tables."""
-    root = Path(server.__file__).parent
-    rooms = [f"server.{file.parent.name}.models" for file in root.glob("*/models.py")]
-    modules = [import_module(name) for name in (*rooms, "server.storage.installation")]
+    modules = [*modules_named("models.py"), import_module("server.storage.installation")]
     return [
         item
         for module in modules

@@ -13,14 +13,14 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from server.database_url import parse_database_url
-from server.errors import TagNotFound
-from server.paging import Page
+from server.features.tags import store as tags
+from server.rpc.errors import TagNotFound
+from server.rpc.paging import Page
 from server.storage.database import Database
 from server.storage.databases import database_at
 from server.storage.postgres import listen
 from server.storage.transaction import Transaction
-from server.tags import store as tags
+from server.values.database_url import parse_database_url
 
 from ..postgres import Postgres
 from .helpers import OURS, THEIRS

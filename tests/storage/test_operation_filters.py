@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from roster.v1 import operations_pb2 as pb
 
-from server import caller
-from server.caller import Caller
-from server.operations import store
-from server.operations.rules import BatchRequest, State
-from server.operations.service import OperationService
-from server.operations.store_filters import OperationFilters
-from server.operations.store_steps import select_next
-from server.segments.store import SegmentFilters
+from server.features.operations import store
+from server.features.operations.rules import BatchRequest, State
+from server.features.operations.service import OperationService
+from server.features.operations.store_filters import OperationFilters
+from server.features.operations.store_steps import select_next
+from server.features.segments.store import SegmentFilters
+from server.features.subscribers.filters.expression import FilterExpression
+from server.features.subscribers.filters.reading import FilterExpressions
+from server.rpc import caller
+from server.rpc.caller import Caller
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
-from server.subscribers.filters.expression import FilterExpression
-from server.subscribers.filters.reading import FilterExpressions
 
 from ..behavior.helpers import MISSING_ID
 from ..cases import each

@@ -9,18 +9,15 @@ from typing import Any
 
 import pytest
 
-from server.emails import Email
+from server.features.subscribers import store_search
+from server.features.subscribers.fields import Status, SubscriberRow
+from server.features.subscribers.rules import NewSubscriber, search_text
+from server.features.subscribers.store_filter import Filter
+from server.features.subscribers.store_paging import PagePosition, page_without_total
+from server.features.tags.rules import distinct
 from server.storage.transaction import Transaction
-from server.subscribers import store_search
-from server.subscribers.fields import Status, SubscriberRow
-from server.subscribers.rules import (
-    NewSubscriber,
-    search_text,
-)
-from server.subscribers.store_filter import Filter
-from server.subscribers.store_paging import PagePosition, page_without_total
-from server.tags.rules import distinct
-from server.texts import caseless_key
+from server.values.emails import Email
+from server.values.texts import caseless_key
 
 from ..cases import each
 from .conftest import STORES, fresh

@@ -16,22 +16,22 @@ from typing import Any
 import apsw
 import pytest
 
-from server.emails import Email
+from server.features.subscribers import store_paging
+from server.features.subscribers.counters import store_counting
+from server.features.subscribers.fields import Status
+from server.features.subscribers.filters import store_candidates
+from server.features.subscribers.filters.expression import filter_expression
+from server.features.subscribers.filters.syntax import parse
+from server.features.subscribers.models import Subscriber
+from server.features.subscribers.rules import NewSubscriber
+from server.features.subscribers.store_filter import Filter, with_expression
+from server.features.subscribers.store_page_statements import Order
+from server.features.subscribers.store_paging import PagePosition, is_short
+from server.features.subscribers.store_reading import ONE
 from server.storage.databases import unit_of_work
 from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
-from server.subscribers import store_paging
-from server.subscribers.counters import store_counting
-from server.subscribers.fields import Status
-from server.subscribers.filters import store_candidates
-from server.subscribers.filters.expression import filter_expression
-from server.subscribers.filters.syntax import parse
-from server.subscribers.models import Subscriber
-from server.subscribers.rules import NewSubscriber
-from server.subscribers.store_filter import Filter, with_expression
-from server.subscribers.store_page_statements import Order
-from server.subscribers.store_paging import PagePosition, is_short
-from server.subscribers.store_reading import ONE
+from server.values.emails import Email
 
 from ..cases import each
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field, page, profile

@@ -13,22 +13,22 @@ import pytest
 from peewee import SQL
 from playhouse.postgres_ext import Psycopg3Database
 
-from server.clock import system_clock
-from server.emails import Email
-from server.ids import Ids
-from server.signups import store as signups
+from server.features.signups import store as signups
+from server.features.subscribers.fields import Status
+from server.features.subscribers.filters import store_candidates
+from server.features.subscribers.filters.expression import filter_expression
+from server.features.subscribers.filters.syntax import parse
+from server.features.subscribers.store_filter import Filter, with_expression
+from server.features.subscribers.store_page_statements import Order
+from server.features.subscribers.store_paging import PagePosition
 from server.storage.databases import bring_up_to_date, unit_of_work
 from server.storage.postgres.connection import connect
 from server.storage.postgres.transaction import DIALECT, begin_reading, undo
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
-from server.subscribers.fields import Status
-from server.subscribers.filters import store_candidates
-from server.subscribers.filters.expression import filter_expression
-from server.subscribers.filters.syntax import parse
-from server.subscribers.store_filter import Filter, with_expression
-from server.subscribers.store_page_statements import Order
-from server.subscribers.store_paging import PagePosition
+from server.values.clock import system_clock
+from server.values.emails import Email
+from server.values.ids import Ids
 
 from ..cases import each
 from ..postgres import Postgres

@@ -13,8 +13,9 @@ import pytest
 from peewee import SQL, PeeweeException
 from psycopg.conninfo import conninfo_to_dict
 
-from server.errors import Internal, StatementTimeout, TagNotFound, Unavailable
-from server.paging import Page
+from server.features.tags import store as tags
+from server.rpc.errors import Internal, StatementTimeout, TagNotFound, Unavailable
+from server.rpc.paging import Page
 from server.storage.database import StorageError
 from server.storage.databases import bring_up_to_date, reading, unit_of_work
 from server.storage.postgres import database as module
@@ -24,7 +25,6 @@ from server.storage.postgres.database import PostgresDatabase
 from server.storage.postgres.transaction import RolledBack, lock_of
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
-from server.tags import store as tags
 
 from ..postgres import Postgres
 from ..relay import Relay

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from playhouse.postgres_ext import Psycopg3Database
 
+from server.features.tags import store as tags
+from server.features.tags.rules import distinct
 from server.storage import migrate as migrations
 from server.storage.database import StorageError
 from server.storage.migrate import pending
 from server.storage.postgres.connection import connect
 from server.storage.postgres.schema import bring_up_to_date
 from server.storage.transaction import Transaction
-from server.tags import store as tags
-from server.tags.rules import distinct
 
 from ..postgres import Postgres
 from .helpers import OURS, select

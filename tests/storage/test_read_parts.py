@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from server import caller
+from server.rpc import caller
 from server.storage.database import Database, Work
 from server.storage.transaction import Transaction
 

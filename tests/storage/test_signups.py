@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from server.emails import Email
-from server.links import Links
-from server.signups.store import SignupStore
+from server.features.signups.store import SignupStore
+from server.features.subscribers.fields import Status
+from server.features.subscribers.history import Actor, Source
+from server.features.subscribers.rules import NewSubscriber
+from server.features.suppressions.rules import NewSuppression, Reason
+from server.features.webhooks import store as webhooks
+from server.security.links import Links
 from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
-from server.subscribers.fields import Status
-from server.subscribers.history import Actor, Source
-from server.subscribers.rules import NewSubscriber
-from server.suppressions.rules import NewSuppression, Reason
-from server.webhooks import store as webhooks
+from server.values.emails import Email
 
 from .helpers import ENCRYPTION, OURS, SUBSCRIBERS, SUPPRESSIONS, profile, statements_of
 from .recording import RecordingTransaction

@@ -16,8 +16,9 @@ import apsw
 import pytest
 from peewee import SQL, IntegrityError
 
-from server.errors import TagAlreadyExists, Unavailable
-from server.paging import Page
+from server.features.tags import store
+from server.rpc.errors import TagAlreadyExists, Unavailable
+from server.rpc.paging import Page
 from server.storage.database import StorageError, Work
 from server.storage.databases import unit_of_work
 from server.storage.executor import batch_executor
@@ -27,7 +28,6 @@ from server.storage.sqlite.database import BACKGROUND_NICENESS, SqliteDatabase
 from server.storage.sqlite.file import connect, file_lock, prepare
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
-from server.tags import store
 
 from ..cases import each
 

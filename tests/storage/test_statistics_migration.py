@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playhouse.migrations import Runner
 
-from server.statistics.rules import STATUS, TAG
-from server.statistics.store import flows, totals
+from server.features.statistics.rules import STATUS, TAG
+from server.features.statistics.store import flows, totals
 from server.storage import migrate as migrations
 from server.storage.databases import unit_of_work
 from server.storage.postgres import connection

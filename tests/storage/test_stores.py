@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from server.accounts import store as accounts
-from server.custom_fields import store as custom_fields
-from server.custom_fields.rules import MAX_FIELDS
-from server.errors import CustomFieldAlreadyExists, CustomFieldLimitReached, TagAlreadyExists
-from server.idempotency import store as answers
-from server.idempotency.store import StoredResponseRow
+from server.features.accounts import store as accounts
+from server.features.custom_fields import store as custom_fields
+from server.features.custom_fields.rules import MAX_FIELDS
+from server.features.tags import store as tags
+from server.rpc.errors import CustomFieldAlreadyExists, CustomFieldLimitReached, TagAlreadyExists
+from server.rpc.idempotency import store as answers
+from server.rpc.idempotency.store import StoredResponseRow
 from server.storage.transaction import Transaction
-from server.tags import store as tags
 
 from .helpers import OURS, THEIRS, field
 

@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from server.encryption import Encryption
-from server.errors import SubscriberSuppressed, SuppressionNotFound
-from server.paging import Page
+from server.features.subscribers.fields import Status, SubscriberRow
+from server.features.subscribers.rules import Failure
+from server.features.subscribers.store import Changes
+from server.features.subscribers.store_changes import change_status
+from server.features.suppressions.rules import NewSuppression, Reason
+from server.features.suppressions.store import SuppressionRow, Suppressions
+from server.rpc.errors import SubscriberSuppressed, SuppressionNotFound
+from server.rpc.paging import Page
+from server.security.encryption import Encryption
 from server.storage.transaction import Transaction
-from server.subscribers.fields import Status, SubscriberRow
-from server.subscribers.rules import Failure
-from server.subscribers.store import Changes
-from server.subscribers.store_changes import change_status
-from server.suppressions.rules import NewSuppression, Reason
-from server.suppressions.store import SuppressionRow, Suppressions
 
 from .helpers import (
     ENCRYPTION,

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from server.custom_fields import store as custom_fields
-from server.custom_fields.rules import DataType
-from server.errors import ValidationError
+from server.features.custom_fields import store as custom_fields
+from server.features.custom_fields.rules import DataType
+from server.features.subscribers.fields import SubscriberRow
+from server.features.subscribers.rules import Failure
+from server.features.subscribers.store import Changes
+from server.features.subscribers.store_reading import find
+from server.features.tags import store as tags
+from server.rpc.errors import ValidationError
 from server.storage.transaction import Transaction
-from server.subscribers.fields import SubscriberRow
-from server.subscribers.rules import Failure
-from server.subscribers.store import Changes
-from server.subscribers.store_reading import find
-from server.tags import store as tags
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, email, field, list_subscribers, new, profile, select
 

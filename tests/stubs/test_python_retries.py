@@ -11,7 +11,7 @@ from roster.client.repeats import is_repeatable, methods, service_config, takes_
 from roster.v1.errors_pb2 import Error
 from roster.v1.tags_pb2 import CreateTagRequest, DeleteTagRequest, ListTagsRequest
 
-from server.interceptors.base import method_of
+from server.rpc.interceptors.base import method_of
 
 from ..conftest import Account
 from .callers import Caller

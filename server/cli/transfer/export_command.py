@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ...console import console, pluralized
-from ...output_file import STANDARD, standard_stream
-from ...subscribers.fields import Status
+from ...features.subscribers.fields import Status
+from ...serving.console import console, pluralized
+from ...storage.output_file import STANDARD, standard_stream
 from ..options import LOCAL_URL, ApiKey, Url
 from .export_run import run
 from .files import FileFormat, export_format

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from ...console import CommandError, ExitCode, notice
-from ...output_file import AtomicFile
+from ...serving.console import CommandError, ExitCode, notice
+from ...storage.output_file import AtomicFile
 from ..progress import ByteProgress
 from .compression import Compression
 from .export_target import PartialExport

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import uvloop
 
-from ...console import CommandError, ExitCode, notice, pluralized
-from ...output_file import replaceable
+from ...serving.console import CommandError, ExitCode, notice, pluralized
+from ...storage.output_file import replaceable
 from ..progress import RowProgress
 from ..service_client import ServiceClient, error_of_line, fingerprint, line_blocks
 from .compression import compression_by_suffix

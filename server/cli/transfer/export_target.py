@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from ...console import CommandError, ExitCode
-from ...output_file import open_stream, standard_stream
+from ...serving.console import CommandError, ExitCode
+from ...storage.output_file import open_stream, standard_stream
 from .compression import Compression
 
 

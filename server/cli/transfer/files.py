@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from ...console import CommandError, ExitCode
+from ...serving.console import CommandError, ExitCode
 
 # Bytes per read or write.
 CHUNK_BYTES = 1 << 17

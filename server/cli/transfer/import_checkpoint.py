@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ...console import notice
+from ...serving.console import notice
 from .files import write_json_atomically
 from .import_counts import Tally
 

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 import uvloop
 
-from ...console import CommandError, ExitCode, console, errors, notice, pluralized
-from ...output_file import STANDARD
+from ...serving.console import CommandError, ExitCode, console, errors, notice, pluralized
+from ...storage.output_file import STANDARD
 from ..options import LOCAL_URL, ApiKey, Json, Url
 from ..output import print_json
 from ..service_client import ServiceClient

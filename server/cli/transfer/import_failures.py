@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import BinaryIO
 
-from ...console import CommandError, ExitCode
-from ...output_file import AtomicFile, open_stream, replaceable, standard_stream
+from ...serving.console import CommandError, ExitCode
+from ...storage.output_file import AtomicFile, open_stream, replaceable, standard_stream
 
 
 class Failures:

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from ...console import CommandError, ExitCode, notice, pluralized
+from ...serving.console import CommandError, ExitCode, notice, pluralized
 from ..progress import RowProgress
 from ..service_client import ServiceClient, error_of_line, fingerprint, line_blocks
 from .files import FileFormat

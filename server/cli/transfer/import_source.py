@@ -16,8 +16,8 @@ from typing import BinaryIO
 
 from http_gateway.streams import archives
 
-from ...console import CommandError, ExitCode
-from ...output_file import STANDARD
+from ...serving.console import CommandError, ExitCode
+from ...storage.output_file import STANDARD
 from .compression import DECOMPRESSION_ERRORS, MAGIC_BYTES, Decompressor, detect_compression
 from .files import CHUNK_BYTES, FileFormat, format_by_suffix
 

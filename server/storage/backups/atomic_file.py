@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...output_file import AtomicFile
 from ..database import StorageError
+from ..output_file import AtomicFile
 
 
 class BackupWriteError(StorageError):

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import apsw
 from playhouse.apsw_ext import APSWDatabase
 
-from ...clock import Clock, system_clock
-from ...output_file import AtomicFile, open_stream
+from ...values.clock import Clock, system_clock
+from ..output_file import AtomicFile, open_stream
 from ..sqlite.file import size_of
 from .atomic_file import BackupWriteError, replace_atomically
 from .verify import check, identify, open_for_reading

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import apsw
 
-from ...output_file import AtomicFile, sync_folder
 from ..database import StorageError
+from ..output_file import AtomicFile, sync_folder
 from ..sqlite.file import BUSY_SECONDS, file_lock, make_folder
 from .atomic_file import replace_atomically
 from .create import ReportProgress, check_part, copy

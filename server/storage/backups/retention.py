@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from ...output_file import PART_SUFFIX
+from ..output_file import PART_SUFFIX
 
 HOURS, DAYS = 24, 7
 INTERVAL = timedelta(hours=1)

@@ -15,8 +15,8 @@ import apsw
 from peewee import PeeweeException
 from playhouse.apsw_ext import APSWDatabase
 
-from ...clock import system_clock
-from ...ids import Ids
+from ...values.clock import system_clock
+from ...values.ids import Ids
 from ..database import StorageError
 from ..installation import key_fingerprint, unfinished_copy_of
 from ..migrate import HISTORY, pending

@@ -26,8 +26,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Generic
 
-from ... import deadline
-from ...errors import Overloaded, Unavailable
+from ...rpc import deadline
+from ...rpc.errors import Overloaded, Unavailable
 from .queue_delay import QueueDelay
 from .stats import ExecutorStats
 from .work_item import GroupLimits, Work, WorkItem

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ...errors import Unavailable
+from ...rpc.errors import Unavailable
 
 Work = TypeVar("Work")
 

@@ -28,8 +28,8 @@ from peewee import Model, PeeweeException
 from playhouse.postgres_ext import Psycopg3Database
 from psycopg.conninfo import conninfo_to_dict
 
-from ...clock import Clock, system_clock
-from ...ids import Ids
+from ...values.clock import Clock, system_clock
+from ...values.ids import Ids
 from ..database import StorageError
 from ..transaction import Transaction
 from .transaction import (

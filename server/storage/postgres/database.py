@@ -28,9 +28,9 @@ import psycopg
 from peewee import PeeweeException
 from psycopg.pq import TransactionStatus
 
-from ...clock import Clock, system_clock
-from ...errors import Internal, StatementTimeout, Unavailable
-from ...ids import Ids
+from ...rpc.errors import Internal, StatementTimeout, Unavailable
+from ...values.clock import Clock, system_clock
+from ...values.ids import Ids
 from ..database import NodeResults, Result, StorageError, Work
 from ..executor.batch_executor import BatchExecutor
 from ..executor.work_item import WorkItem

@@ -16,8 +16,8 @@ from typing import Any
 
 import psycopg
 
-from ... import caller
-from ...errors import Unavailable
+from ...rpc import caller
+from ...rpc.errors import Unavailable
 from ..executor.work_item import GroupLimit, GroupLimits
 from .connection import CONNECT_SECONDS, STATEMENT_SECONDS, parameters
 from .placement import Node, Placement, current_placement

@@ -17,8 +17,8 @@ import orjson
 import psycopg
 from peewee import Database
 
-from ...clock import Clock
-from ...ids import Ids
+from ...values.clock import Clock
+from ...values.ids import Ids
 from ..statements import Statement
 from .text_hash import text_hash
 from .transaction import PostgresTransaction

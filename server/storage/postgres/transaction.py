@@ -18,8 +18,8 @@ from typing import Any
 import psycopg
 from peewee import Database, PeeweeException
 
-from ...clock import Clock
-from ...ids import Ids
+from ...values.clock import Clock
+from ...values.ids import Ids
 from ..dialects import PostgresDialect
 from ..statements import Statement
 from ..transaction import Transaction

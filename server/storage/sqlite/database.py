@@ -31,10 +31,10 @@ import apsw
 from peewee import OperationalError, PeeweeException
 from playhouse.apsw_ext import APSWDatabase
 
-from ... import caller
-from ...clock import Clock, system_clock
-from ...errors import Internal, RosterError, Unavailable
-from ...ids import Ids
+from ...rpc import caller
+from ...rpc.errors import Internal, RosterError, Unavailable
+from ...values.clock import Clock, system_clock
+from ...values.ids import Ids
 from ..database import NodeResults, Result, Work
 from ..executor.batch_executor import BatchExecutor
 from ..executor.work_item import WorkItem

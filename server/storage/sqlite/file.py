@@ -18,8 +18,8 @@ import apsw
 from peewee import PeeweeException
 from playhouse.apsw_ext import APSWDatabase
 
-from ...clock import Clock, system_clock
-from ...ids import Ids
+from ...values.clock import Clock, system_clock
+from ...values.ids import Ids
 from ..database import StorageError
 from ..dialects import SqliteDialect
 from ..transaction import Transaction

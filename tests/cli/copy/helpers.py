@@ -11,32 +11,32 @@ from typing import Any
 
 import pytest
 
-from server.accounts import store as accounts
-from server.database_url import PostgresUrl, parse_database_url
-from server.idempotency.store import StoredResponseRow, put
-from server.ids import first_id_at
-from server.operations import store as operations
-from server.operations.rules import BatchRequest
-from server.operations.store_filters import OperationFilters
-from server.segments import store as segments
+from server.features.accounts import store as accounts
+from server.features.operations import store as operations
+from server.features.operations.rules import BatchRequest
+from server.features.operations.store_filters import OperationFilters
+from server.features.segments import store as segments
+from server.features.subscribers.fields import Status
+from server.features.subscribers.filters.syntax import parse
+from server.features.subscribers.store_changes import change_status
+from server.features.suppressions.rules import NewSuppression, Reason
+from server.features.tags import store as tags
+from server.features.webhooks import store as webhooks
+from server.features.webhooks.delivery import store_replays
+from server.features.webhooks.delivery.store_leases import lease_due
+from server.features.webhooks.delivery.store_replays import ReplayFilter
+from server.features.webhooks.delivery.store_results import FinishedAttempt, record_attempts
+from server.features.webhooks.endpoints.signing import Secrets, make_secret
+from server.features.webhooks.store import NewWebhook
+from server.rpc.idempotency.store import StoredResponseRow, put
 from server.storage.copy.copy import Copied, Copy, ReportProgress
 from server.storage.copy.opening import open_endpoints
 from server.storage.database import StorageError
 from server.storage.databases import reading, unit_of_work
 from server.storage.installation import save_key_fingerprint
 from server.storage.transaction import Transaction
-from server.subscribers.fields import Status
-from server.subscribers.filters.syntax import parse
-from server.subscribers.store_changes import change_status
-from server.suppressions.rules import NewSuppression, Reason
-from server.tags import store as tags
-from server.webhooks import store as webhooks
-from server.webhooks.delivery import store_replays
-from server.webhooks.delivery.store_leases import lease_due
-from server.webhooks.delivery.store_replays import ReplayFilter
-from server.webhooks.delivery.store_results import FinishedAttempt, record_attempts
-from server.webhooks.endpoints.signing import Secrets, make_secret
-from server.webhooks.store import NewWebhook
+from server.values.database_url import PostgresUrl, parse_database_url
+from server.values.ids import first_id_at
 
 from ...citus.cluster import Cluster
 from ...postgres import Postgres

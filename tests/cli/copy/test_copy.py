@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from server.accounts import store as accounts
-from server.clock import system_clock
-from server.console import ExitCode
+from server.features.accounts import store as accounts
+from server.features.webhooks.models import Delivery
+from server.features.webhooks.rules import LEASE_DURATION, DeliveryStatus
+from server.serving.console import ExitCode
 from server.storage.databases import unit_of_work
 from server.storage.sqlite.file import file_lock
-from server.webhooks.models import Delivery
-from server.webhooks.rules import LEASE_DURATION, DeliveryStatus
+from server.values.clock import system_clock
 
+from ...features.webhooks.receiver import Receiver
+from ...features.webhooks.worker import Location, TestClock, running_worker
 from ...processes import start
 from ...storage.helpers import SUBSCRIBERS, new
-from ...webhooks.receiver import Receiver
-from ...webhooks.worker import Location, TestClock, running_worker
 from ..commands import error_line
 from .helpers import (
     OLD_SECRET,

@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 
-from server.accounts import store as accounts
-from server.paging import Page
+from server.features.accounts import store as accounts
+from server.features.subscribers.store import Changes
+from server.features.subscribers.store_changes import add_tags
+from server.features.subscribers.store_paging import PagePosition
+from server.features.tags import store as tags
+from server.features.tags.rules import distinct
+from server.rpc.paging import Page
 from server.serving.secret_key import open_encryption
 from server.storage.copy import endpoint
 from server.storage.copy.copy import Copy
@@ -18,11 +23,6 @@ from server.storage.copy.opening import open_endpoints
 from server.storage.database import StorageError
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
-from server.subscribers.store import Changes
-from server.subscribers.store_changes import add_tags
-from server.subscribers.store_paging import PagePosition
-from server.tags import store as tags
-from server.tags.rules import distinct
 
 from ...storage.helpers import EVERYONE, SUBSCRIBERS, email, list_subscribers, new
 from ..commands import in_new_process

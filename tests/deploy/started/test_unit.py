@@ -12,8 +12,8 @@ import pytest
 from server.storage.sqlite.database import BACKGROUND_NICENESS
 
 from ...components import free_port, status_of, wait_until
+from ...features.webhooks.receiver import listening
 from ...fronts import HttpFront
-from ...webhooks.receiver import listening
 from .machine import ROOT, Image, Machine, machine
 
 pytestmark = pytest.mark.verify

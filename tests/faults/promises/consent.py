@@ -27,7 +27,7 @@ import grpc
 from roster.v1 import subscribers_pb2 as pb
 from ulid import ULID
 
-from server.accounts.rules import make_secret
+from server.features.accounts.rules import make_secret
 from server.storage.databases import reading
 
 from ...components import TIMEOUT, free_port

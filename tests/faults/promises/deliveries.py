@@ -19,7 +19,7 @@ from pathlib import Path
 
 from peewee import SQL
 
-from server.accounts.rules import make_secret
+from server.features.accounts.rules import make_secret
 from server.storage.statements import Statement
 
 from ...postgres import running

@@ -11,15 +11,15 @@ from typing import Any
 from grpc import aio
 
 from http_gateway.channel.in_process import InProcessChannel
-from server.accounts.rules import make_secret
 from server.app import App, newest_id
-from server.clock import system_clock
-from server.encryption import KEY_BYTES, Encryption
-from server.messages import JsonResponse
+from server.features.accounts.rules import make_secret
+from server.features.webhooks.egress.client import Client
+from server.features.webhooks.egress.policy import EgressPolicy
+from server.rpc.messages import JsonResponse
+from server.security.encryption import KEY_BYTES, Encryption
 from server.serving.core import bootstrap
 from server.storage.sqlite.database import SqliteDatabase
-from server.webhooks.egress.client import Client
-from server.webhooks.egress.policy import EgressPolicy
+from server.values.clock import system_clock
 
 from ...fronts import METHODS, Response, error_response, to_json, to_message
 from .recorder import Operation

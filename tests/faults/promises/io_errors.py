@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-from server.errors import RosterError
+from server.rpc.errors import RosterError
 from server.storage.database import StorageError
 
 from .checker import NO_VIOLATIONS, Results, check

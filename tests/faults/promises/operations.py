@@ -17,7 +17,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from server.accounts.rules import make_secret
+from server.features.accounts.rules import make_secret
 from server.storage.databases import reading
 
 from ...components import free_port

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import apsw
 
-from server.errors import RosterError
+from server.rpc.errors import RosterError
 from server.storage.database import StorageError
 
 from .checker import NO_VIOLATIONS, Results, broken, check, total

@@ -25,7 +25,7 @@ class Receiver:
         command = [
             sys.executable,
             "-m",
-            "tests.webhooks.recording_receiver",
+            "tests.features.webhooks.recording_receiver",
             str(self.port),
             str(self.file),
         ]

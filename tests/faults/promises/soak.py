@@ -18,9 +18,9 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from ...conftest import Account, new_account
+from ...features.webhooks.receiver import Receiver, listening
 from ...fronts import HttpFront
 from ...processes import Service, start
-from ...webhooks.receiver import Receiver, listening
 from .checker import Results
 from .overload import mib
 

@@ -16,8 +16,8 @@ from grpc_status import rpc_status
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 
-from server.interceptors.chain import InterceptorChain
-from server.interceptors.deadlines import Deadlines
+from server.rpc.interceptors.chain import InterceptorChain
+from server.rpc.interceptors.deadlines import Deadlines
 
 from ..serving import Register, channel_to
 

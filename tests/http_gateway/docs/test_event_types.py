@@ -10,7 +10,7 @@ from functools import cache
 from standardwebhooks import Webhook
 
 from http_gateway.openapi.events import webhook_examples
-from server.events.rules import EventType
+from server.features.events.rules import EventType
 
 from ...cases import each
 from ...fronts import HttpFront

@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 
 from http_gateway.openapi.document import document, webhooks_document
 from server.app import SERVICES
-from server.events.descriptions import EVENT_DESCRIPTIONS
-from server.events.rules import EventType
+from server.features.events.descriptions import EVENT_DESCRIPTIONS
+from server.features.events.rules import EventType
 from server.serving.documentation import documentation
 
 from ..routing.protos import library

@@ -1,0 +1,157 @@
+"""Implements AccountService and ApiKeyService."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from roster.v1 import accounts_pb2
+from roster.v1 import api_keys_pb2 as pb
+from roster.v1.accounts_pb2_grpc import AccountServiceServicer
+from roster.v1.api_keys_pb2_grpc import ApiKeyServiceServicer
+
+from ...rpc.caller import account_id
+from ...rpc.errors import ApiKeyNotFound, LastAdminKey, invalid
+from ...rpc.messages import Context, changed_fields, milliseconds, timestamp
+from ...rpc.paging import page_of
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from ...values.ids import checked_id
+from . import rules, store
+from .images import MAX_SIDE, read_image
+
+
+class AccountService(AccountServiceServicer):
+    """Manages the caller's account."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def GetAccount(
+        self, _request: accounts_pb2.GetAccountRequest, _context: Context
+    ) -> accounts_pb2.GetAccountResponse:
+        account = account_id()
+
+        def get(tx: Transaction) -> accounts_pb2.GetAccountResponse:
+            row = store.find_account(account, tx)
+            return accounts_pb2.GetAccountResponse(account=_account(row, tx))
+
+        return await self._database.read(get)
+
+    async def UpdateAccount(
+        self, request: accounts_pb2.UpdateAccountRequest, _context: Context
+    ) -> accounts_pb2.UpdateAccountResponse:
+        account, fields = account_id(), changed_fields(request, ("display_name", "color", "logo"))
+        logo_type = _logo_type(request.logo) if "logo" in fields and request.logo else ""
+        new = {"display_name": request.display_name, "color": request.color.lower()}
+        changes = {field: value for field, value in new.items() if field in fields}
+
+        def update(tx: Transaction) -> accounts_pb2.UpdateAccountResponse:
+            row = store.update_account(account, changes, tx)
+            if "logo" in fields:
+                store.set_logo(account, logo_type, request.logo, tx)
+            return accounts_pb2.UpdateAccountResponse(account=_account(row, tx))
+
+        return await self._database.write(update)
+
+
+class ApiKeyService(ApiKeyServiceServicer):
+    """Manages the API keys of an account.
+
+    `invalidate(key_id)` removes a key that was rotated or revoked from the cache of this process.
+    """
+
+    def __init__(self, database: Database, invalidate: Callable[[str], None]) -> None:
+        self._database = database
+        self._invalidate = invalidate
+
+    async def CreateApiKey(
+        self, request: pb.CreateApiKeyRequest, _context: Context
+    ) -> pb.CreateApiKeyResponse:
+        account, secret = account_id(), rules.make_secret()
+        expires_at = milliseconds(request.expires_at) if request.HasField("expires_at") else None
+        secret_hash = rules.hash_secret(secret)
+
+        def create(tx: Transaction) -> pb.CreateApiKeyResponse:
+            row = store.create_key(
+                account, request.name, request.scope, secret_hash, tx, expires_at=expires_at
+            )
+            return pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret)
+
+        return await self._database.write(create)
+
+    async def ListApiKeys(
+        self, request: pb.ListApiKeysRequest, _context: Context
+    ) -> pb.ListApiKeysResponse:
+        account, page = account_id(), page_of(request)
+        rows, total = await self._database.read(lambda tx: store.page_of_keys(account, page, tx))
+        keys = [_api_key(row) for row in rows]
+        return pb.ListApiKeysResponse(
+            api_keys=keys, total=total, page=page.number, limit=page.limit
+        )
+
+    async def RotateApiKey(
+        self, request: pb.RotateApiKeyRequest, _context: Context
+    ) -> pb.RotateApiKeyResponse:
+        account, key_id, secret = (
+            account_id(),
+            checked_id(request.id, ApiKeyNotFound),
+            rules.make_secret(),
+        )
+        secret_hash = rules.hash_secret(secret)
+
+        def rotate(tx: Transaction) -> pb.RotateApiKeyResponse:
+            row = store.rotate_key(account, key_id, secret_hash, tx)
+            return pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret)
+
+        response = await self._database.write(rotate)
+        self._invalidate(key_id)
+        return response
+
+    async def RevokeApiKey(
+        self, request: pb.RevokeApiKeyRequest, _context: Context
+    ) -> pb.RevokeApiKeyResponse:
+        account, key_id = account_id(), checked_id(request.id, ApiKeyNotFound)
+
+        def revoke(tx: Transaction) -> None:
+            if store.is_last_admin_key(account, key_id, tx):
+                raise LastAdminKey
+            store.revoke_key(account, key_id, tx)
+
+        await self._database.write(revoke)
+        self._invalidate(key_id)
+        return pb.RevokeApiKeyResponse()
+
+
+def _logo_type(data: bytes) -> str:
+    """Returns the media type of a logo. Raises ValidationError."""
+    image = read_image(data)
+    if image is None:
+        raise invalid("logo", "INVALID_FORMAT", "must be a whole PNG, JPEG, GIF or WebP image")
+    if image.is_too_large:
+        message = f"must be at most {MAX_SIDE:,} pixels wide and high"
+        raise invalid("logo", "OUT_OF_RANGE", message)
+    return image.media_type
+
+
+def _account(row: store.AccountRow | None, tx: Transaction) -> accounts_pb2.Account:
+    assert row is not None  # an account with a key is never deleted
+    _, logo = store.find_logo(row.id, tx)
+    return accounts_pb2.Account(
+        id=row.id,
+        email=row.email,
+        email_verified=row.email_verified,
+        display_name=row.display_name,
+        color=row.color,
+        logo=logo,
+        created_at=timestamp(row.created_at),
+    )
+
+
+def _api_key(row: store.ApiKeyRow) -> pb.ApiKey:
+    return pb.ApiKey(
+        id=row.id,
+        name=row.name,
+        scope=row.scope,
+        created_at=timestamp(row.created_at),
+        expires_at=None if row.expires_at is None else timestamp(row.expires_at),
+    )

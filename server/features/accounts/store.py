@@ -1,0 +1,332 @@
+"""Accounts, their logos and their keys in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from peewee import EXCLUDED, SQL, fn
+
+from ...rpc.errors import ApiKeyExpired, ApiKeyNotFound
+from ...rpc.paging import Page
+from ...storage.statements import Statement, param, params
+from ...storage.transaction import Transaction
+from ...values.emails import comparison_key
+from .models import Account, AccountLogo, ApiKey
+from .rules import ADMIN
+
+
+class AccountRow(NamedTuple):
+    """An account as it is stored; `created_at` in milliseconds."""
+
+    id: str
+    email: str
+    email_verified: bool
+    created_at: int
+    display_name: str
+    color: str
+
+
+class Branding(NamedTuple):
+    """The name and design of an account's pages; a value that is not set is empty."""
+
+    display_name: str
+    color: str
+    logo_type: str
+    logo: bytes
+
+
+class ApiKeyRow(NamedTuple):
+    """A key as it is stored, without its hash; times in milliseconds."""
+
+    id: str
+    name: str
+    scope: str
+    created_at: int
+    expires_at: int | None
+
+    def is_expired(self, now: int) -> bool:
+        """Whether the key has expired; `now` in milliseconds."""
+        return self.expires_at is not None and self.expires_at <= now
+
+
+class AccountExists(Exception):
+    """Another account, with this ID, has the email address."""
+
+    def __init__(self, account_id: str) -> None:
+        super().__init__(account_id)
+        self.account_id = account_id
+
+
+class Identity(NamedTuple):
+    """The account and permissions of an API key."""
+
+    account_id: str
+    key_id: str
+    scope: str
+    expires_at: int | None
+    email_verified: bool
+
+
+_ACCOUNT_COLUMNS = tuple(getattr(Account, name) for name in AccountRow._fields)
+_KEY_COLUMNS = tuple(getattr(ApiKey, name) for name in ApiKeyRow._fields)
+_IN_ACCOUNT = ApiKey.account_id == param("account_id")
+_ONE_KEY = _IN_ACCOUNT & (ApiKey.id == param("id"))
+
+_INSERT_ACCOUNT = Statement(
+    lambda _: Account.insert(
+        {column: param(column.name) for column in (*_ACCOUNT_COLUMNS, Account.email_key)}
+    ).on_conflict_ignore()
+)
+_FIND_ACCOUNT_BY_EMAIL = Statement(
+    lambda _: Account.select(Account.id).where(Account.email_key == param("email_key"))
+)
+_LIST_ACCOUNTS = Statement(lambda _: Account.select(*_ACCOUNT_COLUMNS).order_by(Account.id))
+_IDS_BEYOND = Statement(
+    lambda _: (
+        Account.select(Account.id)
+        .where(Account.id > param("after"))
+        .order_by(Account.id)
+        .limit(param("limit"))
+    )
+)
+_FIND_ACCOUNT = Statement(
+    lambda _: Account.select(*_ACCOUNT_COLUMNS).where(Account.id == param("account_id"))
+)
+_VERIFY = Statement(
+    lambda _: Account.update({Account.email_verified: param("email_verified")}).where(
+        Account.id == param("account_id")
+    )
+)
+_UPDATE_ACCOUNT = Statement(
+    lambda _: Account.update(params(Account.display_name, Account.color)).where(
+        Account.id == param("account_id")
+    )
+)
+_LOGO_IN_ACCOUNT = AccountLogo.account_id == param("account_id")
+_FIND_LOGO = Statement(
+    lambda _: AccountLogo.select(AccountLogo.content_type, AccountLogo.data).where(
+        _LOGO_IN_ACCOUNT
+    ),
+    has_one_plan=True,
+)
+_PUT_LOGO = Statement(
+    lambda _: AccountLogo.insert(
+        params(AccountLogo.account_id, AccountLogo.content_type, AccountLogo.data)
+    ).on_conflict(
+        conflict_target=[AccountLogo.account_id],
+        update={
+            AccountLogo.content_type: EXCLUDED.content_type,
+            AccountLogo.data: EXCLUDED.data,
+        },
+    )
+)
+_DELETE_LOGO = Statement(lambda _: AccountLogo.delete().where(_LOGO_IN_ACCOUNT))
+_IDENTIFY = Statement(
+    lambda _: (
+        ApiKey.select(
+            ApiKey.account_id, ApiKey.id, ApiKey.scope, ApiKey.expires_at, Account.email_verified
+        )
+        .join(Account, on=Account.id == ApiKey.account_id)
+        .where(ApiKey.secret_hash == param("secret_hash"))
+    ),
+    has_one_plan=True,
+)
+_ACCOUNT_OF_KEY = Statement(
+    lambda _: ApiKey.select(ApiKey.account_id).where(ApiKey.id == param("id"))
+)
+_INSERT_KEY = Statement(
+    lambda _: ApiKey.insert(
+        {
+            ApiKey.account_id: param("account_id"),
+            ApiKey.secret_hash: param("secret_hash"),
+            **{column: param(column.name) for column in _KEY_COLUMNS},
+        }
+    )
+)
+_FIND_KEY = Statement(lambda _: ApiKey.select(*_KEY_COLUMNS).where(_ONE_KEY))
+_COUNT_KEYS = Statement(lambda _: ApiKey.select(fn.COUNT(ApiKey.id)).where(_IN_ACCOUNT))
+_PAGE_KEYS = Statement(
+    lambda _: (
+        ApiKey.select(*_KEY_COLUMNS)
+        .where(_IN_ACCOUNT)
+        .order_by(ApiKey.account_id, ApiKey.id)
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
+)
+_ROTATE_KEY = Statement(
+    lambda _: ApiKey.update({ApiKey.secret_hash: param("secret_hash")}).where(_ONE_KEY)
+)
+# The usable admin key, apart from one, that expires last.
+_LAST_TO_EXPIRE = Statement(
+    lambda _: (
+        ApiKey.select(ApiKey.expires_at)
+        .where(
+            _IN_ACCOUNT
+            & (ApiKey.id != param("id"))
+            & (ApiKey.scope == param("scope"))
+            & (ApiKey.expires_at.is_null() | (ApiKey.expires_at > param("now")))
+        )
+        .order_by(ApiKey.expires_at.desc(nulls="FIRST"))
+        .limit(SQL("1"))
+    )
+)
+_DELETE_KEY = Statement(lambda _: ApiKey.delete().where(_ONE_KEY))
+_NEWEST = Statement(lambda _: ApiKey.select(fn.MAX(ApiKey.id)))
+
+
+def create_account(
+    email: str, tx: Transaction, *, verified: bool, display_name: str = ""
+) -> AccountRow:
+    """Stores a new account. Raises AccountExists if another one has the email address."""
+    row = AccountRow(tx.new_id(), email, verified, tx.now, display_name, color="")
+    key = comparison_key(email)
+    if not tx.run(_INSERT_ACCOUNT, email_key=key, **row._asdict()):
+        existing = tx.one(_FIND_ACCOUNT_BY_EMAIL, email_key=key)
+        raise AccountExists(existing[0] if existing else "")
+    return row
+
+
+def list_accounts(tx: Transaction) -> list[AccountRow]:
+    """Returns all accounts, oldest first. For operators only."""
+    return [_account(row) for row in tx.all(_LIST_ACCOUNTS)]
+
+
+def ids_of_any_account(after: str, limit: int, tx: Transaction) -> list[str]:
+    """Returns the first IDs of accounts after an ID, in order. For maintenance only."""
+    return [account_id for (account_id,) in tx.all(_IDS_BEYOND, after=after, limit=limit)]
+
+
+def find_account(account_id: str, tx: Transaction) -> AccountRow | None:
+    """Returns the account, or None if there is none."""
+    row = tx.one(_FIND_ACCOUNT, account_id=account_id)
+    return _account(row) if row else None
+
+
+def verify_account(account_id: str, tx: Transaction) -> bool:
+    """Marks an account's email address as verified. Returns whether the account exists."""
+    return tx.run(_VERIFY, account_id=account_id, email_verified=True) > 0
+
+
+def update_account(
+    account_id: str, changes: Mapping[str, Any], tx: Transaction
+) -> AccountRow | None:
+    """Changes the name or color of an account and returns it, or None if there is none."""
+    before = find_account(account_id, tx)
+    if before is None:
+        return None
+    row = before._replace(**changes)
+    if row != before:
+        tx.run(
+            _UPDATE_ACCOUNT, account_id=account_id, display_name=row.display_name, color=row.color
+        )
+    return row
+
+
+def set_logo(account_id: str, content_type: str, data: bytes, tx: Transaction) -> None:
+    """Stores the logo of an account. Empty data deletes it."""
+    if data:
+        tx.run(_PUT_LOGO, account_id=account_id, content_type=content_type, data=data)
+    else:
+        tx.run(_DELETE_LOGO, account_id=account_id)
+
+
+def find_logo(account_id: str, tx: Transaction) -> tuple[str, bytes]:
+    """Returns the content type and the data of the logo, which are empty if there is none."""
+    content_type, data = tx.one(_FIND_LOGO, account_id=account_id) or ("", b"")
+    return content_type, bytes(data)
+
+
+def branding(account_id: str, tx: Transaction) -> Branding:
+    """Returns the name and design of an account's pages. Two statements."""
+    account = find_account(account_id, tx)
+    name, color = (account.display_name, account.color) if account else ("", "")
+    return Branding(name, color, *find_logo(account_id, tx))
+
+
+def _account(row: tuple[Any, ...]) -> AccountRow:
+    account = AccountRow._make(row)
+    return account._replace(email_verified=bool(account.email_verified))
+
+
+def identify_any_account(secret_hash: str, tx: Transaction) -> Identity | None:
+    """Returns the identity of the key with this hash, or None.
+
+    This query has no account ID, and reads reference tables.
+    """
+    row = tx.one(_IDENTIFY, secret_hash=secret_hash)
+    return Identity._make(row) if row else None
+
+
+def find_account_of_any_key(key_id: str, tx: Transaction) -> str | None:
+    """Returns the account of a key, or None. For operators only."""
+    row = tx.one(_ACCOUNT_OF_KEY, id=key_id)
+    return str(row[0]) if row else None
+
+
+def create_key(
+    account_id: str,
+    name: str,
+    scope: str,
+    secret_hash: str,
+    tx: Transaction,
+    *,
+    expires_at: int | None = None,
+) -> ApiKeyRow:
+    """Stores a new key."""
+    row = ApiKeyRow(tx.new_id(), name, scope, tx.now, expires_at)
+    tx.run(_INSERT_KEY, account_id=account_id, secret_hash=secret_hash, **row._asdict())
+    return row
+
+
+def page_of_keys(account_id: str, page: Page, tx: Transaction) -> tuple[list[ApiKeyRow], int]:
+    """Returns the keys of a page, oldest first, and the number of all keys."""
+    rows = tx.all(_PAGE_KEYS, account_id=account_id, limit=page.limit, offset=page.offset)
+    total = tx.scalar(_COUNT_KEYS, account_id=account_id)
+    return [ApiKeyRow._make(row) for row in rows], int(total)
+
+
+def rotate_key(account_id: str, key_id: str, secret_hash: str, tx: Transaction) -> ApiKeyRow:
+    """Gives a key a new secret and returns it. Raises ApiKeyNotFound or ApiKeyExpired."""
+    row = tx.one(_FIND_KEY, account_id=account_id, id=key_id)
+    if row is None:
+        raise ApiKeyNotFound
+    key = ApiKeyRow._make(row)
+    if key.is_expired(tx.now):
+        raise ApiKeyExpired
+    tx.run(_ROTATE_KEY, account_id=account_id, id=key_id, secret_hash=secret_hash)
+    return key
+
+
+def is_last_admin_key(account_id: str, key_id: str, tx: Transaction) -> bool:
+    """Whether an account needs a key to manage its keys.
+
+    This is its only usable admin key, and its only one that does not expire.
+    """
+    row = tx.one(_FIND_KEY, account_id=account_id, id=key_id)
+    if row is None:
+        return False
+    key = ApiKeyRow._make(row)
+    if key.scope != ADMIN or key.is_expired(tx.now):
+        return False
+    other = tx.one(_LAST_TO_EXPIRE, account_id=account_id, id=key_id, scope=ADMIN, now=tx.now)
+    return other is None or (key.expires_at is None and other[0] is not None)
+
+
+def revoke_key(account_id: str, key_id: str, tx: Transaction) -> None:
+    """Deletes a key. Raises ApiKeyNotFound."""
+    if not tx.run(_DELETE_KEY, account_id=account_id, id=key_id):
+        raise ApiKeyNotFound
+
+
+def has_key(account_id: str, key_id: str, tx: Transaction) -> bool:
+    """Returns whether a key is still valid; for calls that outlast their authentication."""
+    row = tx.one(_FIND_KEY, account_id=account_id, id=key_id)
+    return row is not None and not ApiKeyRow._make(row).is_expired(tx.now)
+
+
+def newest_key_of_any_account(tx: Transaction) -> str | None:
+    """Returns the greatest key ID, or None. For the start of the service."""
+    row = tx.one(_NEWEST)
+    return row[0] if row else None

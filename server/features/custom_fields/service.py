@@ -1,0 +1,102 @@
+"""CustomFieldService."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from roster.v1 import custom_fields_pb2 as pb
+from roster.v1.custom_fields_pb2_grpc import CustomFieldServiceServicer
+
+from ...rpc.caller import account_id
+from ...rpc.errors import CustomFieldNotFound, invalid
+from ...rpc.messages import Context, changed_fields, timestamp
+from ...rpc.paging import page_of
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from ...values.ids import checked_id
+from . import store
+from .rules import DataType, derive_key, merge_tag
+
+
+class NamedCustomFields(Protocol):
+    """The filters that name custom fields."""
+
+    def release_custom_field(
+        self, account_id: str, key: str, tx: Transaction, *, force: bool
+    ) -> None: ...
+
+
+class CustomFieldService(CustomFieldServiceServicer):
+    """Manages the custom fields of the caller's account."""
+
+    def __init__(self, database: Database, filters: Sequence[NamedCustomFields]) -> None:
+        self._database = database
+        self._filters = filters
+
+    async def CreateCustomField(
+        self, request: pb.CreateCustomFieldRequest, _context: Context
+    ) -> pb.CreateCustomFieldResponse:
+        account, key = account_id(), derive_key(request.label)
+        data_type = DataType(request.data_type or DataType.TEXT)
+
+        def create(tx: Transaction) -> pb.CreateCustomFieldResponse:
+            row = store.create(account, key, request.label, data_type, request.fallback, tx)
+            return pb.CreateCustomFieldResponse(custom_field=_custom_field(row))
+
+        return await self._database.write(create)
+
+    async def GetCustomField(
+        self, request: pb.GetCustomFieldRequest, _context: Context
+    ) -> pb.GetCustomFieldResponse:
+        account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
+        row = await self._database.read(lambda tx: store.find(account, field_id, tx))
+        return pb.GetCustomFieldResponse(custom_field=_custom_field(row))
+
+    async def ListCustomFields(
+        self, request: pb.ListCustomFieldsRequest, _context: Context
+    ) -> pb.ListCustomFieldsResponse:
+        account, page = account_id(), page_of(request)
+        rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
+        fields = [_custom_field(row) for row in rows]
+        return pb.ListCustomFieldsResponse(
+            custom_fields=fields, total=total, page=page.number, limit=page.limit
+        )
+
+    async def UpdateCustomField(
+        self, request: pb.UpdateCustomFieldRequest, _context: Context
+    ) -> pb.UpdateCustomFieldResponse:
+        account, fields = account_id(), changed_fields(request, ("label", "fallback"))
+        if "label" in fields and not request.label:
+            raise invalid("label", "REQUIRED", "is required")
+        field_id = checked_id(request.id, CustomFieldNotFound)
+        changes = {field: getattr(request, field) for field in fields}
+        row = await self._database.write(lambda tx: store.update(account, field_id, changes, tx))
+        return pb.UpdateCustomFieldResponse(custom_field=_custom_field(row))
+
+    async def DeleteCustomField(
+        self, request: pb.DeleteCustomFieldRequest, _context: Context
+    ) -> pb.DeleteCustomFieldResponse:
+        account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
+
+        def delete(tx: Transaction) -> None:
+            key = store.find(account, field_id, tx).key
+            for filters in self._filters:
+                filters.release_custom_field(account, key, tx, force=request.force)
+            store.delete(account, field_id, tx)
+
+        await self._database.write(delete)
+        return pb.DeleteCustomFieldResponse()
+
+
+def _custom_field(row: store.CustomFieldRow) -> pb.CustomField:
+    return pb.CustomField(
+        id=row.id,
+        key=row.key,
+        label=row.label,
+        data_type=pb.CustomField.DataType.ValueType(row.data_type),
+        merge_tag=merge_tag(row.key),
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+        fallback=row.fallback or None,
+    )

@@ -1,0 +1,166 @@
+"""Reads pages of events in the order of their sequence.
+
+The sequence has no gaps, and only its oldest events are deleted. The number of events between
+two sequence numbers, and the start of a page, are therefore known without counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from peewee import ModelSelect, fn
+
+from ...rpc.paging import Page
+from ...storage.statements import Dialect, Statement, param
+from ...storage.transaction import Transaction
+from .envelope import PREFIX
+from .models import Event
+from .store_ranges import SequenceRange, sequence_range
+
+
+class EventRow(NamedTuple):
+    """A stored event; the envelope contains all of its data."""
+
+    sequence: int
+    id: str
+    envelope: str
+
+
+class Filter(NamedTuple):
+    """The filters of a list. No event types match every type.
+
+    `first_id` is inclusive, `end_id` exclusive. Both have no prefix; None is no bound.
+    """
+
+    after: int = 0
+    event_types: Sequence[str] = ()
+    first_id: str | None = None
+    end_id: str | None = None
+
+
+_COLUMNS = tuple(getattr(Event, name) for name in EventRow._fields)
+_IN_ACCOUNT = Event.account_id == param("account_id")
+_BETWEEN = _IN_ACCOUNT & (Event.sequence > param("after")) & (Event.sequence <= param("until"))
+_FORWARDS = (Event.account_id, Event.sequence)
+_BACKWARDS = (Event.account_id.desc(), Event.sequence.desc())
+
+
+def _range_query(*order: object) -> ModelSelect[Event]:
+    query = Event.select(*_COLUMNS).where(_BETWEEN)
+    return query.order_by(*order).limit(param("limit"))
+
+
+def _type_query(dialect: Dialect, *, descending: bool) -> ModelSelect[Event]:
+    """Selects a page of one event type, found in its index without reading other envelopes."""
+    one = Event.alias()
+    sequences = (
+        one.select(one.sequence)
+        .where(
+            (one.account_id == param("account_id"))
+            & (one.kind == param("kind"))
+            & (one.sequence > param("after"))
+            & (one.sequence <= param("until"))
+        )
+        .order_by(one.sequence.desc() if descending else one.sequence)
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
+    query = Event.select(*_COLUMNS).where(_IN_ACCOUNT & dialect.within(Event.sequence, sequences))
+    return query.order_by(*(_BACKWARDS if descending else _FORWARDS))
+
+
+def _types_query(dialect: Dialect, *order: object) -> ModelSelect[Event]:
+    query = _range_query(*order).where(dialect.any_of(Event.kind, "event_types"))
+    return query.offset(param("offset"))
+
+
+_FIRST = Statement(
+    lambda _: (
+        Event.select(Event.sequence).where(_IN_ACCOUNT).order_by(*_FORWARDS).limit(param("limit"))
+    )
+)
+_LAST = Statement(
+    lambda _: Event.select(*_COLUMNS).where(_IN_ACCOUNT).order_by(*_BACKWARDS).limit(param("limit"))
+)
+_PAGE = Statement(lambda _: _range_query(*_FORWARDS))
+_PAGE_BACKWARDS = Statement(lambda _: _range_query(*_BACKWARDS))
+_PAGE_OF_TYPE = Statement(lambda dialect: _type_query(dialect, descending=False))
+_PAGE_OF_TYPE_BACKWARDS = Statement(lambda dialect: _type_query(dialect, descending=True))
+_PAGE_OF_TYPES = Statement(lambda dialect: _types_query(dialect, *_FORWARDS))
+_PAGE_OF_TYPES_BACKWARDS = Statement(lambda dialect: _types_query(dialect, *_BACKWARDS))
+_NEWEST = Statement(lambda _: Event.select(fn.MAX(Event.id)).where(_IN_ACCOUNT))
+_COUNT_OF_TYPES = Statement(
+    lambda dialect: Event.select(fn.COUNT(Event.sequence)).where(
+        _BETWEEN & dialect.any_of(Event.kind, "event_types")
+    )
+)
+
+
+def newest_id(account_id: str, tx: Transaction) -> str | None:
+    """Returns the newest event ID of an account without its prefix, or None."""
+    event_id: str | None = tx.scalar(_NEWEST, account_id=account_id)
+    return event_id.removeprefix(PREFIX) if event_id else None
+
+
+def last(account_id: str, tx: Transaction) -> EventRow:
+    """Returns the last event of an account. Raises LookupError if there is none."""
+    row = tx.one(_LAST, account_id=account_id, limit=1)
+    if row is None:
+        raise LookupError(f"account {account_id} has no events")
+    return EventRow._make(row)
+
+
+def page(
+    account_id: str, filters: Filter, page: Page, tx: Transaction, *, descending: bool
+) -> tuple[list[EventRow], int]:
+    """Returns the events of a page and the number of matches. At most six statements."""
+    bounds = _sequence_range(account_id, filters, tx)
+    if filters.event_types:
+        return _page_of_types(
+            account_id, filters.event_types, bounds, page, tx, descending=descending
+        )
+    total = max(bounds.until - bounds.after, 0)
+    statement = _PAGE_BACKWARDS if descending else _PAGE
+    after = bounds.after + (0 if descending else page.offset)
+    until = bounds.until - (page.offset if descending else 0)
+    rows = tx.all(statement, account_id=account_id, after=after, until=until, limit=page.limit)
+    return [EventRow._make(row) for row in rows], total
+
+
+def _page_of_types(
+    account_id: str,
+    event_types: Sequence[str],
+    bounds: SequenceRange,
+    page: Page,
+    tx: Transaction,
+    *,
+    descending: bool,
+) -> tuple[list[EventRow], int]:
+    values = {"account_id": account_id, **bounds._asdict()}
+    position = {"limit": page.limit, "offset": page.offset, **values}
+    if len(event_types) == 1:
+        statement = _PAGE_OF_TYPE_BACKWARDS if descending else _PAGE_OF_TYPE
+        rows = tx.all(statement, kind=event_types[0], **position)
+    else:
+        statement = _PAGE_OF_TYPES_BACKWARDS if descending else _PAGE_OF_TYPES
+        rows = tx.all(statement, event_types=event_types, **position)
+    total = tx.scalar(_COUNT_OF_TYPES, event_types=event_types, **values)
+    return [EventRow._make(row) for row in rows], int(total)
+
+
+def _sequence_range(account_id: str, filters: Filter, tx: Transaction) -> SequenceRange:
+    """Returns the range of the filters other than event types."""
+    first = tx.scalar(_FIRST, account_id=account_id, limit=1)
+    if first is None:
+        return SequenceRange(0, 0)
+    after, until = max(filters.after, first - 1), last(account_id, tx).sequence
+    if filters.first_id is None and filters.end_id is None:
+        return SequenceRange(after, until)
+    id_range = sequence_range(account_id, filters.first_id or "", filters.end_id, tx)
+    if filters.first_id is not None:
+        after = max(after, id_range.after)
+    # The clocks of processes may differ, so a range without an end includes the last event.
+    if filters.end_id is not None or id_range == SequenceRange(0, 0):
+        until = min(until, id_range.until)
+    return SequenceRange(after, until)

@@ -1,0 +1,107 @@
+"""SubscriberService.ExportSubscribers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+from roster.v1 import subscribers_pb2 as pb
+
+from ...rpc.caller import account_id, current
+from ...rpc.errors import Forbidden, PublicUrlNotSet, invalid
+from ...rpc.messages import Context, check_bom, csv_header, split_message
+from ...rpc.streams import accept
+from ...security.links import Links
+from ...storage.database import Database
+from ...values.clock import Clock
+from ...values.ids import is_id
+from ..accounts.rules import WRITE, allows
+from ..custom_fields.store import column_fields
+from ..subscribers import linked
+from ..subscribers.csv_format import header_cells, row_cells
+from ..subscribers.fields import SubscriberRow
+from ..subscribers.filters.reading import FilterExpressions
+from ..subscribers.linked import SubscriberUrls
+from ..subscribers.list_query import export_filter
+from ..subscribers.messages import fill_all, fill_urls
+from ..subscribers.store_paging import PagePosition, page_without_total
+
+# The maximum number of subscribers in one read. Bounds the memory of an export.
+BATCH = 500
+
+
+class ExportMethods:
+    """A part of SubscriberService, which sets the attributes."""
+
+    _database: Database
+    _filters: FilterExpressions
+    _links: Links
+    _clock: Clock
+
+    async def ExportSubscribers(
+        self, request: pb.ExportSubscribersRequest, context: Context
+    ) -> AsyncIterator[pb.ExportSubscribersResponse]:
+        expression = await self._filters.read(request.filter, request.segment)
+        account, filters = account_id(), export_filter(request, expression)
+        is_csv = request.format == pb.ExportSubscribersRequest.CSV
+        check_bom(has_bom=request.bom, is_csv=is_csv)
+        after = request.after_id or None
+        if after is not None and not is_id(after):
+            raise invalid("afterId", "INVALID_FORMAT", "must be a subscriber ID")
+        with_links = bool(request.include)
+        if with_links and not allows(current().scope, WRITE):
+            raise Forbidden
+        if with_links and not self._links.has_url:
+            raise PublicUrlNotSet
+        await accept(context)
+        keys: list[str] = []
+        if is_csv:
+            fields = await self._database.read(lambda tx: column_fields(account, tx))
+            keys = [field.key for field in fields]
+            more = linked.COLUMNS if with_links else ()
+            full = request.view == pb.Subscriber.FULL
+            cells = header_cells(keys, full=full, more=more)
+            header = csv_header(cells, has_bom=request.bom)
+            yield pb.ExportSubscribersResponse(lines=[header])
+        limit = BATCH
+        while True:
+            position, now = PagePosition(limit, after=after), self._clock()
+            rows = await self._database.read(
+                partial(page_without_total, account, filters, position)
+            )
+            if not rows:
+                return
+            urls = self._urls(account, rows, now) if with_links else None
+            pieces = list(split_message(_exported(rows, request, keys, urls)))
+            after, is_last = rows[-1].id, len(rows) < limit
+            # At most one message of large subscribers is read at once.
+            limit = min(limit * 2, BATCH) if len(pieces) == 1 else limit // len(pieces) or 1
+            # Released before the yield, which waits for a slow client.
+            del rows, urls
+            while pieces:
+                yield pieces.pop(0)
+            if is_last:
+                return
+
+    def _urls(self, account: str, rows: Sequence[SubscriberRow], now: int) -> list[SubscriberUrls]:
+        return [linked.urls_of(account, row, self._links, now) for row in rows]
+
+
+def _exported(
+    rows: Sequence[SubscriberRow],
+    request: pb.ExportSubscribersRequest,
+    keys: Sequence[str],
+    urls: Sequence[SubscriberUrls] | None,
+) -> pb.ExportSubscribersResponse:
+    reply, full = pb.ExportSubscribersResponse(), request.view == pb.Subscriber.FULL
+    if request.format == pb.ExportSubscribersRequest.CSV:
+        escapes = not request.HasField("escape_formulas") or request.escape_formulas
+        for index, row in enumerate(rows):
+            more = urls[index] if urls else ()
+            cells = row_cells(row, keys, full=full, more=more, escapes_formulas=escapes)
+            reply.lines.add(cells=cells)
+    else:
+        fill_all(reply.subscribers, rows, full=full)
+        for message, each in zip(reply.subscribers, urls or (), strict=False):
+            fill_urls(message, each)
+    return reply

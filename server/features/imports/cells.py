@@ -1,0 +1,270 @@
+"""Parses the cells of a CSV file into rows."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial, reduce
+
+import orjson
+
+from ...values.file_addresses import unwrap
+from ...values.file_dates import DateFormat, UnknownDate, iso_date, parse_date, parse_time
+from ...values.texts import cached_if_short, column_key, json_name
+from ..custom_fields.rules import BOOLEANS, DataType, is_date, typed_value
+from ..subscribers.csv_format import TAG_SEPARATORS
+from ..subscribers.fields import PROFILE, Status
+from ..subscribers.rules import OPTED_OUT, ConsentRecord, on_one_line, strictest
+from .consent_record import is_valid_ip, is_valid_source
+from .csv_row import CsvRow
+from .status_words import COMMON_WORDS, OPT_OUT_WORDS
+
+# Parses a cell into a row. Raises CellError.
+Parse = Callable[[CsvRow, str], None]
+
+# The words of other services for flags, by column key.
+_FLAG_WORDS = {
+    True: "y t on x checked optedin optin subscribed active enabled granted allow allowed",
+    False: "n f off unchecked disabled inactive revoked denied declined optedout optout"
+    " unsubscribed neversubscribed notsubscribed",
+}
+_FLAGS = BOOLEANS | {word: flag for flag, words in _FLAG_WORDS.items() for word in words.split()}
+_MAILABLE = (Status.CONFIRMED, Status.UNCONFIRMED)
+# The words of a list of reasons, such as HARD_BOUNCE.
+_REASONS = re.compile(r"[\w ]+")
+# Cells in place of the date of an opt-out that state none, by column key, in addition to those that
+# `parse_date` knows.
+_NO_DATES = frozenset(("", "false", "no", "never", "none", "nil", "n/a", "na", "nan", "undefined"))
+REVERSED_NAME = "lastName+firstName"
+# Targets of columnMap for flags of other services.
+OPTED_IN, OPTED_OUT_FLAG = "optedIn", "optedOut"
+_TIMES = [name for name in ConsentRecord._fields if name.endswith("_at")]
+
+
+class CellError(Exception):
+    """A cell that could not be parsed. `hint` is what to do about it, if that is known."""
+
+    def __init__(self, hint: str | None = None) -> None:
+        super().__init__()
+        self.hint = hint
+
+
+def parse_email(row: CsvRow, cell: str) -> None:
+    row.email = cell
+    if "<" in cell:  # "Ada Lovelace" <ada@example.com>
+        row.email, row.display_name = unwrap(cell)
+
+
+def parse_profile(name: str, row: CsvRow, cell: str) -> None:
+    setattr(row, name, cell)
+
+
+def parse_name(row: CsvRow, cell: str) -> None:
+    row.name = on_one_line(cell).strip()
+
+
+def parse_reversed_name(row: CsvRow, cell: str) -> None:
+    """Parses a full name that begins with the last name, as "Lovelace, Ada"."""
+    cell = on_one_line(cell).strip()
+    last, comma, first = cell.partition(",")
+    if not comma:
+        last, _, first = cell.partition(" ")
+    row.first_name, row.last_name = first.strip(), last.strip()
+
+
+def parse_confirmed(row: CsvRow, cell: str) -> None:
+    value = BOOLEANS.get(cell.strip().lower())
+    if value is None:
+        raise CellError
+    row.is_confirmed = value
+
+
+def parse_status(words: Mapping[str, Status], row: CsvRow, cell: str) -> None:
+    status = words.get(column_key(cell))
+    if status is None:
+        raise CellError
+    row.status = status
+    if status in OPTED_OUT:
+        # Of several columns, another one can follow.
+        row.opt_out = strictest(row.opt_out, status)
+
+
+def parse_opted_in(row: CsvRow, cell: str) -> None:
+    flag = flag_of(cell)
+    if flag is None:
+        raise CellError
+    if flag:
+        row.is_confirmed = True
+    else:
+        row.opt_out = strictest(row.opt_out, Status.UNSUBSCRIBED)
+
+
+def parse_opted_out(row: CsvRow, cell: str) -> None:
+    """Parses a flag, or the reasons of an opt-out. Any text except a negative word is one."""
+    key = column_key(cell)
+    if key in ("allow", "allowed") or COMMON_WORDS.get(key) in _MAILABLE:
+        return
+    words = [OPT_OUT_WORDS.get(column_key(word)) for word in _REASONS.findall(cell)]
+    status = reduce(strictest, words, None)
+    if status is not None or flag_of(cell) is not False:
+        row.opt_out = strictest(row.opt_out, status or Status.UNSUBSCRIBED)
+
+
+def flag_of(cell: str) -> bool | None:
+    """Returns the value of a flag, or None if the text is not one. A date means true.
+
+    A list of channels is true if it contains mail.
+    """
+    channels = set(map(column_key, _REASONS.findall(cell)))
+    if channels & {"emailmarketing", "smsmarketing"}:
+        return "emailmarketing" in channels
+    key = column_key(cell)
+    if key in _NO_DATES:
+        return False
+    if key in _FLAGS:
+        return _FLAGS[key]
+    try:
+        return parse_date(cell, None) is not None
+    except UnknownDate as error:
+        # A date whose order is not known is a date too.
+        return True if error.hint is not None else None
+
+
+def parse_tags(row: CsvRow, cell: str) -> None:
+    row.tags = (*row.tags, *_tags(cell))
+
+
+def parse_quoted_tags(row: CsvRow, cell: str) -> None:
+    """Parses tags such as `"vip","a, b"`."""
+    row.tags = (*row.tags, *_quoted_tags(cell))
+
+
+# Many rows have the same tags.
+@cached_if_short
+def _tags(cell: str) -> Sequence[str]:
+    names = _json_strings(cell)
+    return _not_blank(TAG_SEPARATORS.split(cell)) if names is None else names
+
+
+@cached_if_short
+def _quoted_tags(cell: str) -> Sequence[str]:
+    try:
+        return _not_blank(next(csv.reader((cell.strip(),), skipinitialspace=True, strict=True)))
+    except csv.Error:
+        raise CellError from None
+
+
+def _not_blank(names: Iterable[str]) -> list[str]:
+    return [name for name in map(str.strip, names) if name]
+
+
+def parse_time_cell(
+    name: str, now: int, date_format: DateFormat | None, row: CsvRow, cell: str
+) -> None:
+    try:
+        time = parse_time(cell, date_format, now)
+    except UnknownDate as error:
+        raise CellError(error.hint) from None
+    if time is not None:
+        row.consent_record[name] = time
+
+
+def parse_opt_out_time(now: int, date_format: DateFormat | None, row: CsvRow, cell: str) -> None:
+    """Parses the time of an opt-out. Any text states an opt-out, unless it means no date.
+
+    The latest time of several columns counts.
+    """
+    if column_key(cell) in _NO_DATES:
+        return
+    before = row.consent_record.get("unsubscribed_at")
+    try:
+        parse_time_cell("unsubscribed_at", now, date_format, row, cell)
+    except CellError:
+        row.opt_out = strictest(row.opt_out, Status.UNSUBSCRIBED)
+        raise
+    if before is not None:
+        time = row.consent_record["unsubscribed_at"]
+        row.consent_record["unsubscribed_at"] = max(before, time)
+
+
+def parse_consent_source(row: CsvRow, cell: str) -> None:
+    if not is_valid_source(cell):
+        raise CellError
+    row.consent_record["consent_source"] = cell
+
+
+def parse_consent_ip(row: CsvRow, cell: str) -> None:
+    text = cell.strip()
+    if not is_valid_ip(text):
+        raise CellError
+    row.consent_record["consent_ip"] = text
+
+
+def value_parser(key: str, data_type: int, date_format: DateFormat | None) -> Parse:
+    """Returns the parser of a custom field."""
+    if data_type == DataType.DATE:
+        return partial(_parse_date_value, key, date_format)
+    return partial(_parse_value, key, data_type)
+
+
+def _parse_value(key: str, data_type: int, row: CsvRow, cell: str) -> None:
+    row.custom_fields[key] = typed_value(cell, data_type)
+
+
+def _parse_date_value(key: str, date_format: DateFormat | None, row: CsvRow, cell: str) -> None:
+    text = cell.strip()
+    if not is_date(text):
+        with suppress(UnknownDate):  # The text itself is not valid either.
+            text = iso_date(text, date_format)
+    if text:
+        row.custom_fields[key] = text
+
+
+def _json_strings(cell: str) -> list[str] | None:
+    """Returns the strings of a JSON array, the form of tags that contain separators."""
+    if not cell.startswith("["):
+        return None
+    try:
+        # The json module would accept lone surrogates, which cannot be stored.
+        names = orjson.loads(cell)
+    except ValueError:
+        return None
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def field_parsers(
+    words: Mapping[str, Status],
+    now: int,
+    date_format: DateFormat | None = None,
+    *,
+    tags_are_quoted: bool,
+) -> dict[str, Parse]:
+    """Returns the parsers of the built-in fields by JSON name.
+
+    `words` are status words by `column_key`.
+    """
+    return {
+        **{json_name(name): partial(parse_profile, name) for name in PROFILE},
+        "email": parse_email,
+        "name": parse_name,
+        REVERSED_NAME: parse_reversed_name,
+        "isConfirmed": parse_confirmed,
+        "status": partial(parse_status, words),
+        "tags": parse_quoted_tags if tags_are_quoted else parse_tags,
+        OPTED_IN: parse_opted_in,
+        OPTED_OUT_FLAG: parse_opted_out,
+        **{json_name(name): partial(parse_time_cell, name, now, date_format) for name in _TIMES},
+        "unsubscribedAt": partial(parse_opt_out_time, now, date_format),
+        "consentSource": parse_consent_source,
+        "consentIp": parse_consent_ip,
+    }
+
+
+# The fields that a column with their name sets.
+FIELD_NAMES = [
+    name
+    for name in field_parsers({}, 0, tags_are_quoted=False)
+    if name not in (REVERSED_NAME, OPTED_IN, OPTED_OUT_FLAG)
+]

@@ -1,0 +1,318 @@
+"""Determines the fields that the columns of a CSV file set.
+
+`columnMap` takes precedence over the preset, and the preset over the names of fields. A built-in
+field takes precedence over a custom field with the same name, and the key of a custom field over
+a label.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from ...rpc.errors import Detail, ValidationError
+from ...rpc.file_columns import column_name, columns_named, mapped_columns
+from ...values.file_dates import DateFormat
+from ...values.texts import column_key
+from ..custom_fields.store import ColumnField
+from ..subscribers.csv_format import CUSTOM_FIELDS
+from .cells import FIELD_NAMES, OPTED_IN, OPTED_OUT_FLAG, REVERSED_NAME
+from .consent_columns import states_consent
+from .presets import Preset, detect
+
+# The maximum length of the list of unknown columns in an error. The size of gRPC metadata is
+# limited.
+MAX_LISTED = 2_000
+# The maximum length of the label of a new custom field.
+MAX_LABEL_LENGTH = 80
+# Fields that clients do not set are ignored, so that an export can be imported.
+_READ_ONLY = ("id", "updatedAt", "confirmUrl", "unsubscribeUrl")
+_NAMES = (
+    {column_key(name): name for name in FIELD_NAMES}
+    | {"emailaddress": "email"}
+    | dict.fromkeys(map(column_key, _READ_ONLY), "")
+)
+# Targets of columnMap for a full name.
+_FULL_NAMES = {
+    "firstname+lastname": "name",
+    "first+last": "name",
+    "lastname+firstname": REVERSED_NAME,
+    "last+first": REVERSED_NAME,
+}
+# Fields that several columns can set.
+_COMBINED = ("tags", OPTED_IN, OPTED_OUT_FLAG)
+_FLAGS = {column_key(name): name for name in (OPTED_IN, OPTED_OUT_FLAG)}
+# Fields that store consent.
+_CONSENT = frozenset(
+    {"status", OPTED_IN, OPTED_OUT_FLAG, "createdAt", "statusChangedAt", "confirmedAt"}
+    | {"unsubscribedAt", "consentSource", "consentIp", "consentAt"}
+)
+# The last columns of a file of failed rows, which are ignored, so that it can be imported.
+_FAILURE = ["line", "reason", "field"]
+# The prefix of a target of columnMap that is the label of a new custom field.
+_NEW = "new:"
+_DUPLICATE = (
+    "sets the same field as another column; map it by position, such as columnMap=#{0}=FIELD, or"
+    " ignore it with columnMap=#{0}="
+)
+_CONSENT_TEXT = (
+    "looks like consent; map it to status, optedIn or optedOut with columnMap, or list it in"
+    " ignoreColumns"
+)
+_CONSENT_HINT = (
+    "Map each to status, optedIn or optedOut with columnMap, such as columnMap=COLUMN=optedOut,"
+    " or list it in ignoreColumns if it says nothing about permission to send mail."
+)
+
+
+class UnknownColumns(IntEnum):
+    """Actions for unknown columns, with the numbers of UnknownColumns.Action."""
+
+    FAIL = 1
+    IGNORE = 2
+    CREATE_FIELDS = 3
+
+
+class ColumnOptions(NamedTuple):
+    """The options of an import that apply to columns and cells; None is the default."""
+
+    preset: Preset | None = None
+    column_map: Sequence[str] = ()
+    unknown: UnknownColumns | None = None
+    date_format: DateFormat | None = None
+    null_keys: frozenset[str] = frozenset()
+    status_map: Sequence[str] = ()
+    ignored: Sequence[str] = ()
+
+
+class Column(NamedTuple):
+    """The name of a column, and the fields that it sets.
+
+    Of several columns for one field, the one with the lowest rank is used.
+    """
+
+    position: int
+    name: str
+    fields: tuple[str, ...]
+    rank: int
+
+
+class UnknownColumn(NamedTuple):
+    """A column that sets no field, and the label of a custom field for it."""
+
+    position: int
+    label: str
+
+
+class Columns:
+    """The columns of a header."""
+
+    def __init__(
+        self,
+        cells: Sequence[str],
+        fields: Iterable[ColumnField],
+        options: ColumnOptions,
+        created: Mapping[int, str],
+    ) -> None:
+        """`created` are the keys of the custom fields for unknown columns, by position.
+
+        Raises ValidationError if a column is a duplicate or missing, or the map is invalid.
+        """
+        names = [column_key(cell) for cell in cells]
+        if names[-len(_FAILURE) :] == _FAILURE:
+            cells, names = cells[: -len(_FAILURE)], names[: -len(_FAILURE)]
+        self.preset = options.preset or detect(cells, names)
+        self.known: list[Column] = []
+        self.unknown: list[UnknownColumn] = []
+        self.action = options.unknown or (
+            UnknownColumns.IGNORE
+            if self.preset is not None and self.preset.is_lenient
+            else UnknownColumns.FAIL
+        )
+        self._cells = cells
+        creates = self.action is UnknownColumns.CREATE_FIELDS
+        by_name = _names(fields)
+        targets_by_name = {**by_name, **_FLAGS}
+        mapped = mapped_columns(
+            cells,
+            options.column_map,
+            lambda text: _fields_of(text, targets_by_name, creates=creates),
+        )
+        ignored = {
+            index
+            for number, column in enumerate(options.ignored)
+            for index in columns_named(cells, column, f"ignoreColumns[{number}]")
+        } | {index for index, targets in mapped.items() if not targets}
+        mapped |= {position: (CUSTOM_FIELDS + key,) for position, key in created.items()}
+        claimed = {field for targets in mapped.values() for field in targets}
+        from_preset = list(self.preset.columns) if self.preset else []
+        for index, (cell, name) in enumerate(zip(cells, names, strict=True)):
+            if index in mapped:
+                targets, rank = mapped[index], 0
+                if targets and targets[0].startswith(_NEW):
+                    self.unknown.append(UnknownColumn(index, targets[0].removeprefix(_NEW)))
+                    continue
+            elif index in ignored:
+                targets, rank = (), 0
+            elif self.preset and name in self.preset.columns:
+                targets = tuple(filter(None, self.preset.columns[name].split("+")))
+                rank = 1 + from_preset.index(name)
+            else:
+                target = _target(cell, name, by_name)
+                if target is None or (creates and _is_custom(target) and target in claimed):
+                    self.unknown.append(UnknownColumn(index, label_of(cell)))
+                    continue
+                targets, rank = (target,) if target else (), 1 + len(from_preset)
+                claimed.update(targets)
+            self.known.append(Column(index, cell, targets, rank))
+        read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
+        self._check_consent(names, mapped, ignored | read_only)
+        if self.preset and self.preset.email_is_first and not self._has_email():
+            self._use_first_as_email()
+        self._check(cells, mapped)
+
+    @property
+    def ignored(self) -> list[str]:
+        """The names of the unknown columns."""
+        return [column_name(self._cells, column.position) for column in self.unknown]
+
+    def _has_email(self) -> bool:
+        return any("email" in column.fields for column in self.known)
+
+    def _use_first_as_email(self) -> None:
+        self.known = [column for column in self.known if column.position != 0]
+        self.known.append(Column(0, self._cells[0], ("email",), 0))
+        self.unknown = [column for column in self.unknown if column.position != 0]
+
+    def _check_consent(
+        self,
+        names: Sequence[str],
+        mapped: Mapping[int, tuple[str, ...]],
+        ignored: Collection[int],
+    ) -> None:
+        """Raises ValidationError for columns that look like consent, but do not set it.
+
+        The opt-outs in them would be lost.
+        """
+        fields = {column.position: column.fields for column in self.known}
+        preset_names = {*self.preset.columns, *self.preset.marks} if self.preset else set()
+        faults = [
+            Detail(cell, "CONSENT_COLUMN", _CONSENT_TEXT)
+            for index, (cell, name) in enumerate(zip(self._cells, names, strict=True))
+            if states_consent(name)
+            and index not in ignored
+            and (index in mapped or name not in preset_names)
+            and _CONSENT.isdisjoint(fields.get(index, ()))
+            and not cell.lower().startswith(CUSTOM_FIELDS.lower())
+        ]
+        if faults:
+            listed = ", ".join(fault.field for fault in faults)[:MAX_LISTED]
+            raise ValidationError(faults, f"Columns look like consent: {listed}. {_CONSENT_HINT}")
+
+    def _check(self, cells: Sequence[str], mapped: Mapping[int, tuple[str, ...]]) -> None:
+        """Raises ValidationError for duplicate, unknown and missing columns."""
+        faults = []
+        if self.preset is None or not self.preset.is_lenient:
+            faults = [
+                Detail(cells[index], "DUPLICATE_FIELD", _DUPLICATE.format(index + 1))
+                for index in self._duplicates(mapped)
+            ]
+        unknown = self.unknown if self.action is UnknownColumns.FAIL else []
+        faults += [
+            Detail(
+                column_name(cells, position),
+                "UNKNOWN_FIELD",
+                f"is not a known column (#{position + 1})",
+            )
+            for position, _ in unknown
+        ]
+        if not self._has_email():
+            faults.append(Detail("email", "REQUIRED", "is a required column"))
+        if faults:
+            # The number of details is limited, but every unknown column is named.
+            listed = ""
+            if unknown:
+                columns = ", ".join(
+                    f"{cells[i]} (#{i + 1})" if cells[i].strip() else f"#{i + 1}"
+                    for i, _ in unknown
+                )
+                listed = (
+                    f" Unknown columns: {columns[:MAX_LISTED]}. Set a preset, or map or ignore"
+                    " them, by name or by position, such as columnMap=#1=FIELD."
+                )
+            raise ValidationError(faults, f"The header row is not valid.{listed}")
+
+    def _duplicates(self, mapped: Mapping[int, tuple[str, ...]]) -> list[int]:
+        """Returns the indexes of columns that set the same field as another one."""
+        fields = [
+            (column.position, field)
+            for column in self.known
+            for field in column.fields
+            if field not in _COMBINED or column.position not in mapped
+        ]
+        counts = Counter(field for _, field in fields)
+        return sorted({position for position, field in fields if counts[field] > 1})
+
+
+def label_of(name: str) -> str:
+    """Returns the label of a custom field for a column, which is empty without a name.
+
+    The middle of a long name is left out, because the names of similar questions often differ at
+    the end.
+    """
+    if name[: len(CUSTOM_FIELDS)].lower() == CUSTOM_FIELDS.lower():
+        name = name[len(CUSTOM_FIELDS) :]
+    label = " ".join(name.split())
+    if len(label) <= MAX_LABEL_LENGTH:
+        return label
+    half = (MAX_LABEL_LENGTH - 1) // 2
+    return f"{label[:half]}\u2026{label[-half:]}"
+
+
+def _is_custom(field: str) -> bool:
+    return field.startswith(CUSTOM_FIELDS)
+
+
+def _target(cell: str, name: str, by_name: Mapping[str, str]) -> str | None:
+    """Returns the field that a column sets by its name, "" for none, or None if it is unknown."""
+    target = by_name.get(cell, by_name.get(name))
+    if target is None and len(cell) > MAX_LABEL_LENGTH:
+        return by_name.get(column_key(label_of(cell)))
+    return target
+
+
+def _names(fields: Iterable[ColumnField]) -> dict[str, str]:
+    """Returns the fields by column name.
+
+    Names are column keys. Keys of custom fields are also present as they are, because
+    shoe_size and shoesize have the same column key.
+    """
+    custom = [(column, CUSTOM_FIELDS + column.key) for column in fields]
+    names: dict[str, str] = {}
+    for column, field in custom:
+        names |= {field: field, column.key: field}
+    for column, field in custom:
+        names.setdefault(column_key(field), field)
+        names.setdefault(column_key(column.key), field)
+    for column, field in custom:
+        names.setdefault(column_key(column.label_key), field)
+    return {name: field for name, field in names.items() if column_key(name) not in _NAMES} | _NAMES
+
+
+def _fields_of(target: str, by_name: Mapping[str, str], *, creates: bool) -> tuple[str, ...] | None:
+    """Returns the fields of a target, or None if one is unknown.
+
+    If unknown columns become custom fields, an unknown target is the label of one.
+    """
+    if not target:
+        return ()
+    full_name = _FULL_NAMES.get(column_key(target))
+    if full_name is not None:
+        return (full_name,)
+    fields = [by_name.get(part) or by_name.get(column_key(part)) for part in target.split("+")]
+    if all(fields):
+        return tuple(field for field in fields if field)
+    is_new = creates and len(fields) == 1 and column_key(target) not in by_name
+    return (_NEW + label_of(target),) if is_new else None

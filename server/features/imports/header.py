@@ -1,0 +1,250 @@
+"""Parses the lines of a CSV file by its header."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ...rpc.file_columns import column_name, null_key
+from ...values.clock import system_clock
+from ...values.emails import parse_email
+from ...values.texts import column_key
+from ...values.unrecognized import UnrecognizedCells
+from ..custom_fields.store import ColumnField
+from ..subscribers.csv_format import CUSTOM_FIELDS
+from ..subscribers.fields import Status
+from ..subscribers.formulas import unescape_formula
+from ..subscribers.rules import NO_CONSENT_RECORD, OPTED_OUT, ConsentRecord, strictest
+from .cells import (
+    OPTED_IN,
+    OPTED_OUT_FLAG,
+    CellError,
+    Parse,
+    field_parsers,
+    flag_of,
+    value_parser,
+)
+from .columns import Column, ColumnOptions, Columns
+from .csv_row import CsvRow, RowFault
+from .evidence import stated_status
+from .presets import Preset
+from .rows import ImportRow
+from .status_words import COMMON_WORDS, OPT_OUT_WORDS, STATUSES, parse_status_map
+
+_DEFAULTS = ColumnOptions()
+_FLAGS = frozenset({OPTED_IN, OPTED_OUT_FLAG})
+_CONSENT = _FLAGS | {"status"}
+# The fields that are read from a line with too many or too few cells.
+_OF_OPT_OUTS = _CONSENT | {"email", "unsubscribedAt"}
+
+
+class Parser(NamedTuple):
+    """Parses the cells of a column into a field."""
+
+    position: int
+    field: str
+    parse: Parse
+
+
+class Header:
+    """The columns of a CSV file. A blank cell has no value."""
+
+    def __init__(
+        self,
+        cells: Sequence[str],
+        fields: Iterable[ColumnField],
+        options: ColumnOptions = _DEFAULTS,
+        now: int | None = None,
+        created: Mapping[int, str] | None = None,
+    ) -> None:
+        """`created` are the keys of the custom fields for unknown columns, by position.
+
+        Raises ValidationError if a column is unknown, a duplicate, or missing.
+        """
+        fields = list(fields)
+        self.cells = cells
+        self.columns = Columns(cells, fields, options, created or {})
+        self._null_keys = options.null_keys
+        self.unrecognized = UnrecognizedCells()
+        self._rejected: tuple[CsvRow | None, int] = (None, 0)
+        preset = self.preset = self.columns.preset
+        self._is_own_export = preset is not None and not preset.is_lenient
+        words = STATUSES if self._is_own_export else COMMON_WORDS
+        parsers = field_parsers(
+            {
+                **words,
+                **(preset.statuses if preset else {}),
+                **parse_status_map(options.status_map),
+            },
+            system_clock() if now is None else now,
+            options.date_format,
+            tags_are_quoted=preset is not None and preset.tags_are_quoted,
+        ) | {
+            CUSTOM_FIELDS + column.key: value_parser(
+                column.key, column.data_type, options.date_format
+            )
+            for column in fields
+        }
+        # The last parser of a field takes effect, and is that of the lowest rank.
+        by_rank = sorted(self.columns.known, key=lambda column: column.rank, reverse=True)
+        self._parsers = [
+            Parser(column.position, field, parsers[field])
+            for column in by_rank
+            for field in column.fields
+        ]
+        self._is_lenient = preset is not None and preset.is_lenient
+        self._marks = _marks(self.columns.known, cells, preset)
+
+    def row(self, line: int, cells: Sequence[str], *, is_malformed: bool = False) -> ImportRow:
+        """Returns a parsed line, with its faults.
+
+        The cells of a malformed line, or of one with more or fewer than the header, may be in wrong
+        columns. Only an opt-out is read from it.
+        """
+        if is_malformed or len(cells) != len(self.cells):
+            return self._of_wrong_length(line, cells)
+        row = self._parsed(cells)
+        record = ConsentRecord(**row.consent_record) if row.consent_record else NO_CONSENT_RECORD
+        return ImportRow(line, row, self._status(row, record), record)
+
+    def _parsed(self, cells: Sequence[str]) -> CsvRow:
+        row = CsvRow()
+        for index, field, parse in self._parsers:
+            if not (cell := cells[index]) or cell.isspace():
+                continue
+            if self._null_keys and null_key(cell) in self._null_keys:
+                continue
+            try:
+                parse(row, unescape_formula(cell) if cell[0] == "'" else cell)
+            except CellError as error:
+                self._reject(row, index, field, cell, error.hint)
+        if row.name or row.display_name:
+            row.split_name()
+        if self._is_lenient:
+            self._derive_status(row, cells)
+        return row
+
+    def _status(self, row: CsvRow, record: ConsentRecord) -> Status | None:
+        if row.opt_out is None and record is NO_CONSENT_RECORD:
+            return row.status
+        return stated_status(
+            row.status,
+            row.opt_out,
+            record,
+            is_own_export=self._is_own_export,
+            dates_status=not self._is_lenient,
+        )
+
+    def _of_wrong_length(self, line: int, cells: Sequence[str]) -> ImportRow:
+        """Returns a row with a fault, or only its address and status if these are an opt-out.
+
+        The cells before a missing or additional one are in their columns from the left, the
+        others from the right.
+        """
+        count = len(self.cells)
+        padding = [""] * (count - len(cells))
+        row, status = CsvRow(faults=[RowFault()]), None
+        for aligned in ([*cells, *padding][:count], [*padding, *cells][-count:]):
+            for index, field, parse in self._parsers:
+                if field in _OF_OPT_OUTS and aligned[index].strip():
+                    status = strictest(status, _clear_opt_out(row, field, parse, aligned[index]))
+        if any(parser.field == "status" for parser in self._parsers):
+            for word in map(column_key, cells):
+                status = strictest(status, OPT_OUT_WORDS.get(word))
+        if not parse_email(row.email):
+            addresses = [cell for cell in cells if parse_email(cell)]
+            row.email = addresses[0] if len(addresses) == 1 else ""
+        if status in OPTED_OUT and row.email:
+            fields = dict.fromkeys(parser.field for parser in self._parsers)
+            row.faults = [RowFault(field) for field in fields if field not in _OF_OPT_OUTS]
+        return ImportRow(line, row, status)
+
+    def _reject(self, row: CsvRow, index: int, field: str, cell: str, hint: str | None) -> None:
+        """Handles a cell that could not be parsed.
+
+        A lenient preset reports and ignores it, unless it can state an opt-out.
+        """
+        if not self._is_lenient:
+            row.faults.append(RowFault(field))
+            if hint is not None:
+                self.unrecognized.add(column_name(self.cells, index), cell, hint)
+            return
+        # A column that sets several fields is counted once a row.
+        rejected, column = self._rejected
+        if rejected is not row or column != index:
+            self._rejected = row, index
+            self.unrecognized.add(self.cells[index], cell, hint)
+        if field in _CONSENT:
+            row.faults.append(RowFault(field))
+
+    def _derive_status(self, row: CsvRow, cells: Sequence[str]) -> None:
+        """Sets the status that the columns of another service imply."""
+        flags = self._marks.flags
+        if row.status is None and (not flags or any(self._has_value(cells[i]) for i in flags)):
+            row.status = self._marks.default
+            # Contacts who never subscribed are exported with the same columns.
+            if (
+                self._marks.has_confirmations
+                and row.status is Status.CONFIRMED
+                and "confirmed_at" not in row.consent_record
+            ):
+                row.status = Status.UNCONFIRMED
+        for index, status in self._marks.columns:
+            cell = cells[index]
+            if self._has_value(cell) and flag_of(cell) is not False:
+                row.opt_out = strictest(row.opt_out, status)
+        if row.status is None and not row.is_confirmed:
+            row.status = Status.UNCONFIRMED
+
+    def _has_value(self, cell: str) -> bool:
+        return bool(cell.strip()) and null_key(cell) not in self._null_keys
+
+
+def _clear_opt_out(row: CsvRow, field: str, parse: Parse, cell: str) -> Status | None:
+    """Returns the opt-out in a cell of a line whose cells may be in wrong columns.
+
+    Sets the address of the row if the cell is one.
+    """
+    if field == OPTED_OUT_FLAG and flag_of(cell) is None:
+        return None
+    read = CsvRow()
+    try:
+        parse(read, cell)
+    except CellError:
+        return None
+    if parse_email(read.email) and not parse_email(row.email):
+        row.email = read.email
+    if "unsubscribed_at" in read.consent_record:
+        return Status.UNSUBSCRIBED
+    return read.opt_out
+
+
+class _Marks(NamedTuple):
+    """The columns that give their status to rows with a value, and the status of other rows."""
+
+    columns: Sequence[tuple[int, Status]] = ()
+    default: Status | None = None
+    has_confirmations: bool = False
+    # The positions of flags. A row without any of them has no default.
+    flags: Sequence[int] = ()
+
+
+def _marks(columns: Sequence[Column], cells: Sequence[str], preset: Preset | None) -> _Marks:
+    has_statuses = any("status" in column.fields for column in columns)
+    has_confirmations = any("confirmedAt" in column.fields for column in columns)
+    if preset is None:
+        return _Marks()
+    marks = [
+        (index, preset.marks[name])
+        for index, name in enumerate(map(column_key, cells))
+        if name in preset.marks
+    ]
+    if preset.lists_by_mark and len(marks) == 1 and not has_statuses:
+        return _Marks(default=marks[0][1])
+    # A column of opt-out dates is compared with the other dates of the row.
+    dates = [column.position for column in columns if "unsubscribedAt" in column.fields]
+    marks = [(index, status) for index, status in marks if index not in dates]
+    flags = [column.position for column in columns if not _FLAGS.isdisjoint(column.fields)]
+    can_have_flags = any(target in _FLAGS for target in preset.columns.values())
+    is_known = not has_statuses and (bool(flags) or not can_have_flags)
+    return _Marks(marks, preset.status if is_known else None, has_confirmations, flags)

@@ -1,0 +1,267 @@
+"""Runs an import: reads messages, validates rows, stores them and returns results."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from roster.v1 import subscribers_pb2 as pb
+from roster.v1.http_pb2 import CsvLine
+
+from ...rpc.caller import account_id, current
+from ...rpc.errors import EmailNotVerified, invalid
+from ...rpc.messages import select_results
+from ...rpc.streams import end
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from ...values.clock import system_clock
+from ...values.unrecognized import UnrecognizedCells
+from ..custom_fields.store import column_fields
+from ..subscribers.filters.reading import FilterExpressions
+from ..subscribers.history import Actor, Source
+from ..subscribers.row_writer import Result, RowWriter
+from ..subscribers.rules import Validated
+from ..subscribers.store import SubscriberStore
+from .columns import UnknownColumns
+from .dry_run import DryRun, rolled_back
+from .header import Header
+from .messages import Options, import_row, reply_of, summary_message
+from .new_fields import NewFields, UnknownFields
+from .row_filter import RowFilter
+from .rows import ImportRow, validate_import_rows
+from .summary import Summary
+
+
+class Batch(NamedTuple):
+    """The rows of a message, and the validated rows."""
+
+    rows: list[ImportRow]
+    validated: list[Validated]
+
+
+class Write(NamedTuple):
+    """The rows of a transaction, which waits or runs, and their future results."""
+
+    rows: Sequence[ImportRow]
+    validated: Sequence[Validated]
+    results: asyncio.Future[list[Result]]
+
+
+class ImportPipeline:
+    """Validates and stores the messages of one import, in order.
+
+    The first message sets the options.
+    """
+
+    def __init__(
+        self, store: SubscriberStore, database: Database, filters: FilterExpressions
+    ) -> None:
+        self._store = store
+        self._database = database
+        self._filters = filters
+        self._filter: RowFilter | None = None
+        self._options = Options(pb.ImportSubscribersRequest())
+        self._writer: RowWriter | None = None
+        self._dry_run: DryRun | None = None
+        self._header: Header | None = None
+        self._new_fields: NewFields | None = None
+        self._unknown_fields: UnknownFields | None = None
+        # In JSON rows.
+        self._unrecognized = UnrecognizedCells()
+        self._last_line = 0
+        self._summary = Summary()
+        # Of the transactions that may still wait or run.
+        self._results: deque[asyncio.Future[list[Result]]] = deque()
+
+    async def validated(
+        self, requests: AsyncIterator[pb.ImportSubscribersRequest]
+    ) -> AsyncGenerator[Batch, None]:
+        """Yields the validated rows of each message. Raises ValidationError for the header."""
+        async for request in requests:
+            is_first = self._writer is None
+            if is_first:
+                self._start(Options(request))
+                expression = await self._filters.read(request.filter, request.segment)
+                self._filter = None if expression is None else RowFilter(expression)
+            lines = await self._without_header(request)
+            # In another thread, so that the event loop and the writer thread do not wait.
+            batch = await asyncio.to_thread(self._validated, request, lines)
+            if is_first and self._header is None:
+                await self._check_fields(batch.validated)
+            yield batch
+
+    async def writes(self, batches: AsyncIterator[Batch]) -> AsyncGenerator[Write, None]:
+        """Starts the transactions that store validated rows, and yields each at once.
+
+        If the consumer is one behind, the next transaction can start when the last one ends.
+        """
+        async for rows, validated in batches:
+            assert self._writer is not None
+            for chunk in self._writer.chunks(validated):
+                results = asyncio.ensure_future(self._store_rows(self._writer, validated[chunk]))
+                self._results.append(results)
+                yield Write(rows[chunk], validated[chunk], results)
+
+    async def replies(
+        self, writes: AsyncIterator[Write]
+    ) -> AsyncGenerator[pb.ImportSubscribersResponse, None]:
+        """Yields the results of each transaction, then the summary."""
+        async for rows, validated, results in writes:
+            stored = await results
+            self._results.popleft()
+            self._summary.add(validated, stored)
+            reply = reply_of(rows, stored)
+            if select_results(reply, self._options.results):
+                yield reply
+        yield pb.ImportSubscribersResponse(summary=self._summary_message())
+
+    async def aclose(self) -> None:
+        """Cancels the transactions that have not begun, and waits for the others."""
+        for results in self._results:
+            results.cancel()
+        while self._results:
+            await end(self._results.popleft())
+
+    def _start(self, options: Options) -> None:
+        self._options = options
+        account, by = account_id(), Actor(Source.IMPORT, current().key_id)
+        is_resumed = options.after_line > 0
+        self._writer = RowWriter(
+            account, options.on_conflict, self._store, by, is_resumed=is_resumed
+        )
+        self._unknown_fields = self._new_unknown_fields()
+        if options.is_dry_run:
+            self._dry_run = DryRun(self._database, partial(self._stored, self._writer))
+
+    def _new_unknown_fields(self) -> UnknownFields:
+        return UnknownFields(
+            account_id(),
+            self._options.columns,
+            checks_consent=not self._options.is_own_export,
+            may_create=current().email_verified,
+        )
+
+    async def _check_fields(self, rows: Sequence[Validated]) -> None:
+        """Raises the error of custom fields that JSON rows would fail to create."""
+        if self._options.columns.unknown is UnknownColumns.CREATE_FIELDS:
+            await rolled_back(self._database, partial(self._new_unknown_fields().resolve, rows))
+
+    async def _store_rows(self, writer: RowWriter, rows: Sequence[Validated]) -> list[Result]:
+        if self._dry_run is not None:
+            return await self._dry_run.run(rows)
+        return await self._database.write(partial(self._stored, writer, rows))
+
+    def _stored(
+        self, writer: RowWriter, rows: Sequence[Validated], tx: Transaction
+    ) -> list[Result]:
+        """Stores the rows of a transaction, which a dry run rolls back."""
+        if self._dry_run is not None:
+            self._create_fields(tx)
+        if self._header is None and self._unknown_fields is not None:
+            if self._dry_run is not None:
+                self._unknown_fields.create(tx)
+            rows = self._unknown_fields.resolve(rows, tx)
+        return writer.store_rows(rows, tx)
+
+    async def _without_header(self, request: pb.ImportSubscribersRequest) -> Sequence[CsvLine]:
+        """Returns the lines of a message after the header, which is parsed.
+
+        Raises ValidationError if rows and lines are mixed.
+        """
+        forms = [bool(request.rows), bool(request.subscribers), bool(request.lines)]
+        if sum(forms) > 1 or (self._header is not None and not request.lines and any(forms)):
+            raise invalid("rows", "INVALID_VALUE", "cannot be used in the same import as lines")
+        if not request.lines:
+            return ()
+        if self._header is not None:
+            return request.lines
+        header, *lines = request.lines
+        self._last_line = header.number or self._last_line + 1
+        self._header = await self._parsed_header(list(header.cells))
+        return lines
+
+    async def _parsed_header(self, cells: Sequence[str]) -> Header:
+        fields = await self._database.read(partial(column_fields, account_id()))
+        header = Header(cells, fields, self._options.columns)
+        new = self._new_fields = NewFields(account_id(), header.columns, fields)
+        if not new.by_position:
+            return header
+        if new.fields and not current().email_verified:
+            raise EmailNotVerified
+        if self._dry_run is not None:
+            await self._dry_run.run(())
+        else:
+            await self._database.write(self._create_fields)
+        columns = [field.column for field in new.fields]
+        return Header(cells, [*fields, *columns], self._options.columns, created=new.by_position)
+
+    def _create_fields(self, tx: Transaction) -> None:
+        if self._new_fields is not None:
+            self._new_fields.create(tx)
+
+    def _validated(self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]) -> Batch:
+        rows = list(self._rows(request, lines))
+        validated = validate_import_rows(rows, self._options.added_tags)
+        if self._filter is not None:
+            validated = self._filter.apply(validated, system_clock())
+            first = sum(row.line <= self._options.after_line for row in rows)
+            rows, validated = rows[first:], validated[first:]
+        return Batch(rows, validated)
+
+    def _rows(
+        self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]
+    ) -> Iterator[ImportRow]:
+        """Yields the rows of a message after the line from which the import resumes.
+
+        With a filter, also the earlier ones, whose opt-outs count for later rows.
+        """
+        for line in lines:
+            number = line.number
+            if 0 < number <= self._last_line:
+                raise invalid("lines", "INVALID_VALUE", "must have ascending line numbers")
+            self._last_line = number or self._last_line + 1
+            if self._reads_row():
+                assert self._header is not None
+                cells = line.cells[:]
+                yield self._header.row(self._last_line, cells, is_malformed=line.malformed)
+        for bulk_row in request.rows:
+            self._last_line += 1
+            if self._reads_row():
+                yield ImportRow(self._last_line, bulk_row)
+        now = system_clock()
+        for subscriber in request.subscribers:
+            self._last_line += 1
+            if self._reads_row():
+                yield import_row(
+                    self._last_line, subscriber, now, self._options, self._unrecognized
+                )
+
+    def _reads_row(self) -> bool:
+        """Whether to read the row of the last line. Cells of earlier rows are not counted again."""
+        if self._last_line == self._options.after_line + 1 and self._filter is not None:
+            self._unrecognized = UnrecognizedCells()
+            if self._header is not None:
+                self._header.unrecognized = UnrecognizedCells()
+        return self._last_line > self._options.after_line or self._filter is not None
+
+    def _summary_message(self) -> pb.ImportSummary:
+        message = summary_message(self._summary)
+        message.dry_run = self._options.is_dry_run
+        header, unknown_fields = self._header, self._unknown_fields
+        unrecognized = self._unrecognized
+        if header is not None:
+            unrecognized = header.unrecognized
+            if header.preset is not None:
+                message.preset = pb.ImportSubscribersRequest.Preset.ValueType(header.preset.number)
+            message.ignored_columns.extend(header.columns.ignored)
+            if self._new_fields is not None:
+                message.created_fields.extend(field.key for field in self._new_fields.fields)
+        elif unknown_fields is not None:
+            message.ignored_columns.extend(unknown_fields.ignored)
+            message.created_fields.extend(unknown_fields.created)
+        for column, cells in unrecognized.by_column.items():
+            message.unrecognized_cells.add(column=column, **cells._asdict())
+        return message

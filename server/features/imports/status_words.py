@@ -1,0 +1,45 @@
+"""Maps the words that services use for the status of a person, by column key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...rpc.errors import invalid
+from ...values.texts import column_key
+from ..subscribers.fields import Status
+from ..subscribers.rules import OPTED_OUT
+
+STATUSES = {status.name.lower(): status for status in Status}
+# Known without a preset, which can give them another meaning.
+_COMMON = {
+    Status.CONFIRMED: "active subscribed subscriber enabled optedin optin doubleoptin verified"
+    " aktiv abonniert bestätigt actif abonné activo suscrito attivo iscritto",
+    Status.UNCONFIRMED: "pending nonsubscribed notconfirmed notactivated unverified"
+    " doubleoptinpending",
+    Status.UNSUBSCRIBED: "unsubscribe unsub optedout optout cancelled canceled inactive disabled"
+    " removed deleted archived blocked blocklisted blacklisted suppressed usersuppressed donotmail"
+    " donotemail donotcontact neversubscribed notsubscribed noconsent inaktiv abgemeldet gesperrt"
+    " désabonné désinscrit inactivo desuscrito cancelado inattivo disiscritto",
+    Status.BOUNCED: "cleaned bounce hardbounce hardbounced undeliverable invalid invalidemail",
+    Status.COMPLAINED: "complaint spam junk abuse spamcomplaint reportedspam markedasspam",
+}
+COMMON_WORDS = STATUSES | {
+    word: status for status, words in _COMMON.items() for word in words.split()
+}
+OPT_OUT_WORDS = {word: status for word, status in COMMON_WORDS.items() if status in OPTED_OUT}
+
+
+def parse_status_map(entries: Iterable[str]) -> dict[str, Status]:
+    """Returns the words of the option statusMap. Raises ValidationError."""
+    words = {}
+    for number, entry in enumerate(entries):
+        word, equals, name = entry.rpartition("=")
+        path = f"statusMap[{number}]"
+        if not equals or not column_key(word):
+            raise invalid(path, "INVALID_FORMAT", "must be WORD=STATUS")
+        status = STATUSES.get(name.strip().lower())
+        if status is None:
+            names = ", ".join(status.name for status in Status)
+            raise invalid(path, "INVALID_VALUE", f"must name one of the statuses {names}")
+        words[column_key(word)] = status
+    return words

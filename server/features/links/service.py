@@ -1,0 +1,79 @@
+"""LinkService."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from roster.v1 import links_pb2 as pb
+from roster.v1 import subscribers_pb2
+from roster.v1.links_pb2_grpc import LinkServiceServicer
+
+from ...rpc.caller import account_id
+from ...rpc.messages import Context, check_ip, timestamp
+from ...security.links import CONFIRM_TIME, Links, Purpose, Token, masked
+from ...storage.database import Database
+from ...values.clock import Clock
+from ..subscribers.history import Actor, Source
+from ..subscribers.linked import urls_of
+from ..subscribers.store_reading import check_reference, find
+from .store import FoundLink, LinkStore
+
+
+class LinkService(LinkServiceServicer):
+    """Creates the links of the caller's account, and acts on them for its services."""
+
+    def __init__(self, database: Database, links: Links, store: LinkStore, clock: Clock) -> None:
+        self._database = database
+        self._links = links
+        self._store = store
+        self._clock = clock
+
+    async def CreateSubscriberLinks(
+        self, request: pb.CreateSubscriberLinksRequest, _context: Context
+    ) -> pb.CreateSubscriberLinksResponse:
+        account, reference = account_id(), check_reference(request.id)
+        row = await self._database.read(partial(find, account, reference))
+        now = self._clock()
+        urls = urls_of(account, row, self._links, now, can_confirm=True)
+        purposes = request.purposes or list(Purpose)
+        reply = pb.CreateSubscriberLinksResponse()
+        if Purpose.CONFIRM in purposes and urls.confirm_url is not None:
+            reply.confirm_url = urls.confirm_url
+            reply.confirm_expires_at.CopyFrom(timestamp(now + CONFIRM_TIME))
+        if Purpose.UNSUBSCRIBE in purposes:
+            reply.unsubscribe_url = urls.unsubscribe_url
+        return reply
+
+    async def GetLink(self, request: pb.GetLinkRequest, _context: Context) -> pb.GetLinkResponse:
+        token = self._own_token(request.token)
+        link = await self._database.read(lambda tx: self._store.find(token, tx))
+        return pb.GetLinkResponse(link=_link(link))
+
+    async def FollowLink(
+        self, request: pb.FollowLinkRequest, _context: Context
+    ) -> pb.FollowLinkResponse:
+        token, by = self._own_token(request.token), Actor(Source.SELF_SERVICE, check_ip(request.ip))
+        act = self._store.undo if request.undo else self._store.follow
+        return await self._database.write(
+            lambda tx: pb.FollowLinkResponse(link=_link(act(token, tx, by)))
+        )
+
+    def _own_token(self, text: str) -> Token | None:
+        """Returns a token of the caller's account, or None."""
+        token = self._links.token(text)
+        return token if token is not None and token.account_id == account_id() else None
+
+
+def _link(link: FoundLink) -> pb.Link:
+    token, row = link.token, link.subscriber
+    message = pb.Link(
+        purpose=pb.Link.Purpose.ValueType(token.purpose),
+        subscriber_id=row.id if row else "",
+        masked_email=masked(link.email_key),
+        status=subscribers_pb2.Subscriber.Status.ValueType(link.status),
+    )
+    if token.expires_at is not None:
+        message.expires_at.CopyFrom(timestamp(token.expires_at))
+    if link.undo is not None:
+        message.undo_until.CopyFrom(timestamp(link.undo.until))
+    return message

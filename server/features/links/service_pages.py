@@ -1,0 +1,156 @@
+"""LinkPageService: the pages that links open."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+from urllib.parse import parse_qs
+
+from google.api.httpbody_pb2 import HttpBody
+from roster.v1 import links_pb2 as pb
+from roster.v1.links_pb2_grpc import LinkPageServiceServicer
+
+from ...rpc import caller, response_times
+from ...rpc.errors import (
+    InvalidStatusTransition,
+    LinkNotFound,
+    SubscriberSuppressed,
+    TooManyInvalidLinks,
+)
+from ...rpc.messages import Context
+from ...rpc.response_times import wait_for_step
+from ...security.links import Links, Purpose, Token, masked
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from ..accounts.store import branding
+from ..subscribers.fields import Status
+from ..subscribers.history import Actor, Source
+from ..subscribers.rules import DECIDED, OPTED_OUT
+from . import pages
+from .page_responses import language_of, response
+from .pages import INVALID, Content, View
+from .store import FoundLink, LinkStore
+
+_FORM = "application/x-www-form-urlencoded"
+# The content of a form is not read beyond this.
+_MAX_FORM_BYTES = 1_000
+
+
+class Limit(Protocol):
+    """A token bucket for each client address."""
+
+    def take(self, address: str) -> Any:
+        """Takes a token. The result has `allowed`, and `seconds` until there is one."""
+
+
+class LinkPageService(LinkPageServiceServicer):
+    """Returns pages in the language of the person. The token of a link authorizes the call.
+
+    Tokens that do not work are limited for each client address. Others are not, because mailbox
+    providers unsubscribe many people from a few addresses.
+    """
+
+    def __init__(
+        self, database: Database, links: Links, store: LinkStore, invalid_links: Limit
+    ) -> None:
+        self._database = database
+        self._links = links
+        self._store = store
+        self._invalid_links = invalid_links
+
+    async def GetConfirmPage(self, request: pb.GetConfirmPageRequest, context: Context) -> HttpBody:
+        return await self._show(Purpose.CONFIRM, request.token, context)
+
+    async def SubmitConfirmPage(
+        self, request: pb.SubmitConfirmPageRequest, context: Context
+    ) -> HttpBody:
+        return await self._submit(Purpose.CONFIRM, request.token, context)
+
+    async def GetUnsubscribePage(
+        self, request: pb.GetUnsubscribePageRequest, context: Context
+    ) -> HttpBody:
+        return await self._show(Purpose.UNSUBSCRIBE, request.token, context)
+
+    async def SubmitUnsubscribePage(
+        self, request: pb.SubmitUnsubscribePageRequest, context: Context
+    ) -> HttpBody:
+        is_undo = _action(request.form) == "undo"
+        return await self._submit(Purpose.UNSUBSCRIBE, request.token, context, is_undo=is_undo)
+
+    async def _show(self, purpose: Purpose, text: str, context: Context) -> HttpBody:
+        started, language = response_times.now(), language_of(context)
+        token = self._token(text, purpose)
+
+        def read(tx: Transaction) -> Content:
+            return _content(self._store.find(token, tx), tx)
+
+        try:
+            content = await self._database.read(read)
+        except LinkNotFound:
+            raise await self._not_found(language, context, started) from None
+        return response(pages.page(language, content), context)
+
+    async def _submit(
+        self, purpose: Purpose, text: str, context: Context, *, is_undo: bool = False
+    ) -> HttpBody:
+        started, language = response_times.now(), language_of(context)
+        token = self._token(text, purpose)
+        by = Actor(Source.SELF_SERVICE, caller.client_address())
+        act = self._store.undo if is_undo else self._store.follow
+
+        def write(tx: Transaction) -> Content:
+            link = act(token, tx, by)
+            is_subscribed = link.is_current and link.status not in OPTED_OUT
+            return _content(link, tx, View.RESUBSCRIBED if is_undo and is_subscribed else None)
+
+        def read(tx: Transaction) -> Content:
+            return _content(self._store.find(token, tx), tx, View.NOT_CONFIRMABLE)
+
+        try:
+            # An invalid token does not reach the writer of the account.
+            await self._database.read(lambda tx: self._store.find(token, tx))
+            try:
+                content = await self._database.write(write)
+            except (InvalidStatusTransition, SubscriberSuppressed):
+                content = await self._database.read(read)
+        except LinkNotFound:
+            raise await self._not_found(language, context, started) from None
+        return response(pages.page(language, content), context)
+
+    def _token(self, text: str, purpose: Purpose) -> Token | None:
+        """Returns a token of this purpose, or None. The call works for its account from here on."""
+        token = self._links.token(text)
+        if token is None or token.purpose is not purpose:
+            return None
+        caller.enter_account(token.account_id)
+        return token
+
+    async def _not_found(
+        self, language: str, context: Context, started: float
+    ) -> LinkNotFound | TooManyInvalidLinks:
+        """Returns the error for a token that does not work, after a time that reveals no reason."""
+        await wait_for_step(started)
+        decision = self._invalid_links.take(caller.client_address())
+        if not decision.allowed:
+            return TooManyInvalidLinks(decision.seconds)
+        return LinkNotFound(response(pages.page(language, INVALID), context).data)
+
+
+def _content(link: FoundLink, tx: Transaction, view: View | None = None) -> Content:
+    masked_email = masked(link.email_key)
+    design = branding(link.token.account_id, tx)
+    return Content(view or _view(link), masked_email, design, can_undo=link.undo is not None)
+
+
+def _view(link: FoundLink) -> View:
+    if link.token.purpose is Purpose.UNSUBSCRIBE:
+        return View.UNSUBSCRIBED if link.status in DECIDED else View.UNSUBSCRIBE
+    if link.status is Status.COMPLAINED:
+        return View.NOT_CONFIRMABLE
+    return View.CONFIRMED if link.status is Status.CONFIRMED else View.CONFIRM
+
+
+def _action(form: HttpBody) -> str:
+    if not form.content_type.lower().startswith(_FORM) or len(form.data) > _MAX_FORM_BYTES:
+        return ""
+    action: str = parse_qs(form.data.decode("ascii", "replace")).get("action", [""])[0]
+    return action

@@ -1,0 +1,251 @@
+"""Stores operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from peewee import SQL, fn
+
+from ...rpc.errors import OperationLimitReached, OperationNotFound
+from ...rpc.paging import Page
+from ...storage.statements import Statement, param, params
+from ...storage.transaction import Transaction
+from ...values.clock import iso8601
+from ..events.rules import EventType, created
+from ..events.store import record
+from ..subscribers.store_reading import greatest_id
+from ..subscribers.store_revisions import last_revision
+from .models import Operation
+from .rules import MAX_RUNNING, BatchRequest, State, stored_request
+
+RETENTION = 30 * 24 * 3600 * 1000
+
+
+class OperationRow(NamedTuple):
+    """A stored operation.
+
+    `request` and `failed` are JSON: a BatchRequest, and the number of subscribers that were not
+    changed by reason. Subscribers up to the ID `after_id` are processed. `runner` is the process
+    that runs it. Timestamps are in milliseconds.
+    """
+
+    id: str
+    state: int
+    request: str
+    total: int
+    processed: int
+    failed: str
+    after_id: str
+    runner: str
+    created_at: int
+    updated_at: int
+    ended_at: int | None
+
+    @property
+    def batch(self) -> BatchRequest:
+        """The request."""
+        return stored_request(orjson.loads(self.request))
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """The number of subscribers that were not changed, by reason."""
+        failures: dict[str, int] = orjson.loads(self.failed)
+        return failures
+
+    @property
+    def rate(self) -> int:
+        """Subscribers processed per second."""
+        return self.processed * 1000 // max(self.updated_at - self.created_at, 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the operation as the API returns it."""
+        batch = self.batch
+        operation = {
+            "id": self.id,
+            "action": batch.message["action"],
+            "filter": batch.filter,
+            "segment": batch.segment,
+            "dryRun": batch.dry_run,
+            "state": State(self.state).name,
+            "done": self.state != State.RUNNING,
+            "total": self.total,
+            "processed": self.processed,
+            "failed": [
+                {"reason": reason, "total": total} for reason, total in self.failures.items()
+            ],
+            "rate": self.rate,
+            "createdAt": iso8601(self.created_at),
+        }
+        if self.ended_at is not None:
+            operation["endedAt"] = iso8601(self.ended_at)
+        return operation
+
+
+_COLUMNS = tuple(getattr(Operation, name) for name in OperationRow._fields)
+IN_ACCOUNT = Operation.account_id == param("account_id")
+ONE = IN_ACCOUNT & (Operation.id == param("id"))
+_RUNNING = Operation.state == SQL(str(int(State.RUNNING)))
+
+_FIND = Statement(lambda _: Operation.select(*_COLUMNS).where(ONE), has_one_plan=True)
+_IDS = Statement(lambda _: Operation.select(Operation.ids).where(ONE), has_one_plan=True)
+_COUNT = Statement(lambda _: Operation.select(fn.COUNT(Operation.id)).where(IN_ACCOUNT))
+_COUNT_RUNNING = Statement(
+    lambda _: Operation.select(fn.COUNT(Operation.id)).where(IN_ACCOUNT & _RUNNING)
+)
+_PAGE = Statement(
+    lambda _: (
+        Operation.select(*_COLUMNS)
+        .where(IN_ACCOUNT)
+        .order_by(Operation.account_id.desc(), Operation.id.desc())
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
+)
+_ALL_RUNNING = Statement(
+    lambda _: (
+        Operation.select(*_COLUMNS)
+        .where(IN_ACCOUNT & _RUNNING)
+        .order_by(Operation.account_id, Operation.id)
+        .limit(param("limit"))
+    )
+)
+_INSERT = Statement(
+    lambda _: Operation.insert(params(Operation.account_id, Operation.ids, *_COLUMNS))
+)
+_UPDATE = Statement(
+    lambda _: Operation.update(
+        params(
+            Operation.state,
+            Operation.processed,
+            Operation.failed,
+            Operation.after_id,
+            Operation.runner,
+            Operation.updated_at,
+            Operation.ended_at,
+        )
+    ).where(ONE),
+    has_one_plan=True,
+)
+_OLD = IN_ACCOUNT & (Operation.ended_at < param("before"))
+_HAS_OLD = Statement(lambda _: Operation.select(Operation.id).where(_OLD).limit(SQL("1")))
+_PURGE = Statement(lambda _: Operation.delete().where(_OLD))
+# The only search across accounts. It reads the operations that have not ended.
+_WITH_RUNNING = Statement(
+    lambda _: Operation.select(Operation.account_id).where(_RUNNING).limit(param("limit"))
+)
+_NEWEST = Statement(lambda _: Operation.select(fn.MAX(Operation.id)))
+
+
+def create(
+    account_id: str,
+    request: BatchRequest,
+    ids: Sequence[str] | None,
+    total: int,
+    tx: Transaction,
+) -> OperationRow:
+    """Stores a new operation, which has ended if it only counts.
+
+    Adds the revision to the request. Raises OperationLimitReached if too many operations of the
+    account have not ended.
+    """
+    if tx.scalar(_COUNT_RUNNING, account_id=account_id) >= MAX_RUNNING:
+        raise OperationLimitReached
+    # No ID is between an ID and this text.
+    end_id = f"{greatest_id(account_id, tx)}0"
+    request = request._replace(revision=last_revision(account_id, tx), end_id=end_id)
+    row = OperationRow(
+        id=tx.new_id(),
+        state=State.SUCCEEDED if request.dry_run else State.RUNNING,
+        request=as_text(request),
+        total=total,
+        processed=0,
+        failed="{}",
+        after_id="",
+        runner="",
+        created_at=tx.now,
+        updated_at=tx.now,
+        ended_at=tx.now if request.dry_run else None,
+    )
+    stored_ids = None if ids is None else orjson.dumps(ids).decode()
+    tx.run(_INSERT, account_id=account_id, ids=stored_ids, **row._asdict())
+    return row
+
+
+def as_text(request: BatchRequest) -> str:
+    """Returns a request as it is stored."""
+    return orjson.dumps(request._asdict()).decode()
+
+
+def find(account_id: str, operation_id: str, tx: Transaction) -> OperationRow:
+    """Returns one operation. Raises OperationNotFound."""
+    row = tx.one(_FIND, account_id=account_id, id=operation_id)
+    if row is None:
+        raise OperationNotFound
+    return OperationRow._make(row)
+
+
+def selected_ids(account_id: str, operation_id: str, tx: Transaction) -> list[str] | None:
+    """Returns the IDs that an operation selects, in order, or None if a filter selects them."""
+    text = tx.scalar(_IDS, account_id=account_id, id=operation_id)
+    return None if text is None else orjson.loads(text)
+
+
+def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[OperationRow], int]:
+    """Returns the operations of a page, newest first, and the number of operations."""
+    rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
+    count = int(tx.scalar(_COUNT, account_id=account_id))
+    return [OperationRow._make(row) for row in rows], count
+
+
+def running(account_id: str, tx: Transaction, limit: int = MAX_RUNNING) -> list[OperationRow]:
+    """Returns the operations of an account that have not ended, in the order in which they run."""
+    rows = tx.all(_ALL_RUNNING, account_id=account_id, limit=limit)
+    return [OperationRow._make(row) for row in rows]
+
+
+def put(account_id: str, row: OperationRow, tx: Transaction) -> None:
+    """Stores the progress of an operation."""
+    values = {
+        name: value
+        for name, value in row._asdict().items()
+        if name not in ("request", "total", "created_at")
+    }
+    tx.run(_UPDATE, account_id=account_id, **values)
+
+
+def end(account_id: str, row: OperationRow, state: State, tx: Transaction) -> OperationRow:
+    """Ends a running operation and returns it."""
+    row = row._replace(state=state, ended_at=tx.now, updated_at=tx.now)
+    put(account_id, row, tx)
+    record(account_id, [created(EventType.OPERATION_COMPLETED, row)], tx)
+    return row
+
+
+def cancel(account_id: str, operation_id: str, tx: Transaction) -> OperationRow:
+    """Cancels an operation unless it has ended, and returns it. Raises OperationNotFound."""
+    row = find(account_id, operation_id, tx)
+    return row if row.state != State.RUNNING else end(account_id, row, State.CANCELLED, tx)
+
+
+def has_old(account_id: str, tx: Transaction) -> bool:
+    """Whether an account has operations that are no longer retained."""
+    return tx.one(_HAS_OLD, account_id=account_id, before=tx.now - RETENTION) is not None
+
+
+def purge(account_id: str, tx: Transaction) -> int:
+    """Deletes the operations that are no longer retained, and returns their number."""
+    return tx.run(_PURGE, account_id=account_id, before=tx.now - RETENTION)
+
+
+def ids_of_any_account_with_running(limit: int, tx: Transaction) -> list[str]:
+    """Returns accounts with operations that have not ended."""
+    rows = tx.all(_WITH_RUNNING, limit=limit)
+    return list(dict.fromkeys(account_id for (account_id,) in rows))
+
+
+def newest_id_of_any_account(tx: Transaction) -> str | None:
+    """Returns the greatest ID of all accounts, or None. For the start of the service."""
+    newest: str | None = tx.greatest(_NEWEST)
+    return newest

@@ -1,0 +1,122 @@
+"""Keeps the filters of running operations valid when tags, custom fields or segments change.
+
+A filter such as `NOT tags:"customer"` would match other subscribers after the tag was renamed or
+deleted. A filter gets the new name of a tag that it names. The operation ends if the tag, field or
+segment is deleted, or if a renamed tag newly matches the filter or no longer matches its prefix.
+
+An operation that is being created is not stored yet. Each of these changes therefore increments the
+name revision of the account, which is compared when the operation is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from peewee import EXCLUDED
+
+from ...storage.statements import Statement, param, params
+from ...storage.transaction import Transaction
+from ...values.texts import caseless_key
+from ..subscribers.filters.references import Uses, names_tag, uses_of, with_renamed_tag
+from ..subscribers.filters.syntax import parse
+from ..subscribers.filters.tree import comparisons
+from . import store
+from .models import NameRevision, Operation
+from .rules import ActionKind, BatchRequest, State
+
+PUT_REQUEST = Statement(
+    lambda _: Operation.update({Operation.request: param("request")}).where(store.ONE),
+    has_one_plan=True,
+)
+_NAME_REVISION = Statement(
+    lambda _: NameRevision.select(NameRevision.revision).where(
+        NameRevision.account_id == param("account_id")
+    ),
+    has_one_plan=True,
+)
+_COUNT_CHANGE = Statement(
+    lambda _: NameRevision.insert(
+        params(NameRevision.account_id, NameRevision.revision)
+    ).on_conflict(
+        conflict_target=[NameRevision.account_id],
+        update={NameRevision.revision: NameRevision.revision + EXCLUDED.revision},
+    ),
+    has_one_plan=True,
+)
+
+
+def name_revision(account_id: str, tx: Transaction) -> int:
+    """Returns the number of changes of tags, custom fields and segments that filters can name."""
+    return tx.scalar(_NAME_REVISION, account_id=account_id) or 0
+
+
+class OperationFilters:
+    """Updates running operations after a rename, and ends them after a deletion."""
+
+    def rename_tag(self, account_id: str, before: str, name: str, tx: Transaction) -> None:
+        """Writes the new name of a tag into the filters and actions that name it."""
+        key, new_key = caseless_key(before), caseless_key(name)
+
+        def moves_into_or_out_of(each: Any) -> bool:
+            is_name = names_tag(each, key) and not each.is_prefix
+            return not is_name and names_tag(each, key) != names_tag(each, new_key)
+
+        _end(account_id, lambda batch: any(map(moves_into_or_out_of, _terms(batch))), tx)
+        for row in store.running(account_id, tx):
+            changed = _with_renamed_tag(row.batch, key, name)
+            if changed != row.batch:
+                request = store.as_text(changed)
+                tx.run(PUT_REQUEST, account_id=account_id, id=row.id, request=request)
+
+    def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None:  # noqa: ARG002
+        """Ends the operations that filter by a tag, also if by a prefix or its presence."""
+        key = caseless_key(name)
+        _end(account_id, lambda batch: any(names_tag(each, key) for each in _terms(batch)), tx)
+
+    def release_custom_field(
+        self,
+        account_id: str,
+        key: str,
+        tx: Transaction,
+        *,
+        force: bool,  # noqa: ARG002
+    ) -> None:
+        """Ends the operations that filter by a custom field."""
+        field = Uses([], [key])
+        _end(
+            account_id,
+            lambda batch: any(uses_of(parse(text)).names_any(field) for text in batch.texts),
+            tx,
+        )
+
+    def change_segment(self, account_id: str, tx: Transaction) -> None:
+        """Counts a change of the filter of a segment. Running operations keep the filter."""
+        tx.run(_COUNT_CHANGE, account_id=account_id, revision=1)
+
+    def release_segment(self, account_id: str, segment_id: str, tx: Transaction) -> None:
+        """Ends the operations on a segment."""
+        _end(account_id, lambda batch: batch.segment == segment_id, tx)
+
+
+def _with_renamed_tag(batch: BatchRequest, key: str, name: str) -> BatchRequest:
+    texts = [with_renamed_tag(text, key, name) for text in batch.texts]
+    message = batch.message
+    if batch.filter:
+        message = {**message, "filter": texts[0]}
+    if batch.action in (ActionKind.ADD_TAGS, ActionKind.REMOVE_TAGS):
+        tags = [name if caseless_key(tag) == key else tag for tag in batch.value]
+        message = {**message, "action": {batch.action.value: tags}}
+    return batch._replace(texts=texts, message=message)
+
+
+def _terms(batch: BatchRequest) -> list[Any]:
+    return [each for text in batch.texts for each in comparisons(parse(text))]
+
+
+def _end(account_id: str, names_it: Callable[[BatchRequest], bool], tx: Transaction) -> None:
+    """Ends the running operations whose request names what changes, and counts the change."""
+    tx.run(_COUNT_CHANGE, account_id=account_id, revision=1)
+    for row in store.running(account_id, tx):
+        if names_it(row.batch):
+            store.end(account_id, row, State.FAILED, tx)

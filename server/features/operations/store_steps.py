@@ -1,0 +1,238 @@
+"""Runs operations in steps, each of which is one transaction.
+
+The next subscribers are selected outside of the transactions that change them. Each step checks
+again that they match, and skips those that an earlier step has processed, so that a step can be
+repeated and several processes can run one operation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import orjson
+from peewee import SQL
+
+from ...rpc.errors import DeadlineExceeded, RosterError, SubscriberNotFound, ValidationError
+from ...storage.statements import Statement, param
+from ...storage.transaction import Transaction
+from ..custom_fields.rules import check_values
+from ..custom_fields.store import types as custom_field_types
+from ..subscribers.fields import Status, SubscriberRow
+from ..subscribers.filters.expression import FilterExpression, filter_expression
+from ..subscribers.filters.syntax import parse
+from ..subscribers.filters.tree import And, joined
+from ..subscribers.history import Actor, Source
+from ..subscribers.models import Subscriber
+from ..subscribers.store import SubscriberStore
+from ..subscribers.store_changes import (
+    add_tags_to_each,
+    change_statuses,
+    remove_tags_from_each,
+    set_values_of_each,
+)
+from ..subscribers.store_filter import Filter, with_expression
+from ..subscribers.store_paging import find_matches, ids_after
+from ..subscribers.store_reading import IN_ACCOUNT, find_each
+from ..suppressions.store import Suppressions
+from ..tags.rules import distinct
+from . import store
+from .rules import ActionKind, BatchRequest, State
+from .store import OperationRow
+
+# Milliseconds after which another process continues an operation. If the clock of its process is
+# ahead by more, the operation is continued at once; steps can be repeated.
+LEASE = 5_000
+# Selects the IDs that were stored when an operation started. Processes of an earlier version store
+# no revision of the insertion.
+_STORED_AT_START = Statement(
+    lambda dialect: Subscriber.select(Subscriber.id).where(
+        IN_ACCOUNT
+        & dialect.any_of(Subscriber.id, "ids")
+        & (
+            (Subscriber.inserted_revision == SQL("0")) & (Subscriber.id < param("end_id"))
+            | Subscriber.inserted_revision.between(SQL("1"), param("revision"))
+        )
+    ),
+    has_one_plan=True,
+)
+
+
+class Selection(NamedTuple):
+    """The next subscribers of an operation, and whether no others follow.
+
+    `up_to` is the ID up to which all are selected, if it is greater than theirs.
+    """
+
+    operation_id: str
+    ids: list[str]
+    is_last: bool
+    up_to: str = ""
+
+
+class StepResult(Enum):
+    """What follows a step."""
+
+    CONTINUES = "continues"
+    ENDED = "ended"
+    TAKEN = "taken by another process"
+
+
+def select_next(
+    account_id: str, runner: str, limit: int, tx: Transaction, span: int | None = None
+) -> Selection | None:
+    """Returns at most `limit` next subscribers of the oldest operation of an account.
+
+    With `span`, they are selected among that many subscribers of the account. Returns None if no
+    operation is running, or if another process runs it.
+    """
+    oldest = store.running(account_id, tx, limit=1)
+    if not oldest or _is_taken(oldest[0], runner, tx):
+        return None
+    (row,) = oldest
+    ids = store.selected_ids(account_id, row.id, tx)
+    if ids is not None:
+        return Selection(row.id, [each for each in ids if each > row.after_id], is_last=True)
+    try:
+        expression = _expression(account_id, row, tx)
+    except ValidationError:
+        # The step fails for the same reason.
+        return Selection(row.id, [], is_last=True)
+    # Some of these were inserted later, with a time of creation in the past. The step skips them.
+    end_id, up_to, after = _end_id(row), "", row.after_id or None
+    if span is not None:
+        among = ids_after(account_id, Filter(end_id=end_id), after, span, tx)
+        if len(among) == span:
+            up_to = among[-1]
+            end_id = f"{up_to}0"
+    filters = with_expression(Filter(end_id=end_id), expression)
+    found = ids_after(account_id, filters, after, limit, tx)
+    if len(found) == limit:
+        return Selection(row.id, found, is_last=False)
+    return Selection(row.id, found, is_last=not up_to, up_to=up_to)
+
+
+class Steps:
+    """Changes the selected subscribers."""
+
+    def __init__(self, suppressions: Suppressions) -> None:
+        self._subscribers = SubscriberStore(suppressions)
+        self._suppressions = suppressions
+
+    def run(
+        self, account_id: str, selection: Selection, runner: str, tx: Transaction
+    ) -> StepResult:
+        """Changes selected subscribers and stores the progress. Ends after the last selection."""
+        row = store.find(account_id, selection.operation_id, tx)
+        if row.state != State.RUNNING:
+            return StepResult.ENDED
+        if _is_taken(row, runner, tx):
+            return StepResult.TAKEN
+        try:
+            expression = _expression(account_id, row, tx) if row.batch.texts else None
+        except ValidationError as error:
+            _fail(account_id, row, error.reason, tx)
+            return StepResult.ENDED
+        ids = [each for each in selection.ids if each > row.after_id]
+        failures = Counter(row.failures)
+        processed = row.processed
+        if ids:
+            rows = self._matching(account_id, _at_start(account_id, row, ids, tx), expression, tx)
+            processed += len(rows)
+            if expression is None:
+                processed = row.processed + len(ids)
+                failures[SubscriberNotFound.reason] += len(ids) - len(rows)
+            if rows:
+                failures.update(self._change(account_id, row.batch, rows, tx))
+        row = row._replace(
+            processed=processed,
+            failed=orjson.dumps(dict(+failures)).decode(),
+            after_id=max(row.after_id, selection.up_to, *ids[-1:]),
+            runner=runner,
+            updated_at=tx.now,
+        )
+        if selection.is_last:
+            store.end(account_id, row, State.SUCCEEDED, tx)
+            return StepResult.ENDED
+        store.put(account_id, row, tx)
+        return StepResult.CONTINUES
+
+    def fail(self, account_id: str, runner: str, tx: Transaction) -> None:
+        """Ends the oldest operation of an account, whose subscribers cannot be selected in time."""
+        for row in store.running(account_id, tx, limit=1):
+            if not _is_taken(row, runner, tx):
+                _fail(account_id, row, DeadlineExceeded.reason, tx)
+
+    def _matching(
+        self,
+        account_id: str,
+        ids: Sequence[str],
+        expression: FilterExpression | None,
+        tx: Transaction,
+    ) -> list[SubscriberRow]:
+        if expression is None:
+            return list(find_each(account_id, ids, tx).values())
+        return find_matches(account_id, ids, expression, tx)
+
+    def _change(
+        self, account_id: str, batch: BatchRequest, rows: list[SubscriberRow], tx: Transaction
+    ) -> Counter[str]:
+        """Changes subscribers, and returns the number of those that failed, by reason."""
+        by = Actor(Source.API, batch.key_id)
+        outcomes: Sequence[object] = ()
+        match batch.action:
+            case ActionKind.ADD_TAGS:
+                outcomes = add_tags_to_each(account_id, rows, distinct(batch.value), tx, by)
+            case ActionKind.REMOVE_TAGS:
+                remove_tags_from_each(account_id, rows, set(distinct(batch.value)), tx, by)
+            case ActionKind.SET_CUSTOM_FIELDS:
+                # A field may have been deleted since the start.
+                if check_values(batch.value, custom_field_types(account_id, tx)):
+                    return Counter({ValidationError.reason: len(rows)})
+                outcomes = set_values_of_each(account_id, rows, batch.value, tx, by)
+            case ActionKind.CHANGE_STATUS:
+                outcomes = change_statuses(
+                    account_id,
+                    rows,
+                    Status[batch.value],
+                    tx,
+                    by,
+                    by_admin=batch.by_admin,
+                    suppressions=self._suppressions,
+                )
+            case ActionKind.DELETE:
+                for row in rows:
+                    self._subscribers.delete(account_id, row.id, tx)
+        return Counter(each.reason for each in outcomes if isinstance(each, RosterError))
+
+
+def _fail(account_id: str, row: OperationRow, reason: str, tx: Transaction) -> None:
+    """Ends an operation, with a reason for the subscribers that are left."""
+    failed = {**row.failures, reason: max(row.total - row.processed, 0)}
+    row = row._replace(failed=orjson.dumps(failed).decode())
+    store.end(account_id, row, State.FAILED, tx)
+
+
+def _end_id(row: OperationRow) -> str:
+    return row.batch.end_id or row.id
+
+
+def _at_start(account_id: str, row: OperationRow, ids: Sequence[str], tx: Transaction) -> list[str]:
+    """Returns the IDs of the subscribers that were stored when the operation started."""
+    values = {"ids": ids, "end_id": _end_id(row), "revision": row.batch.revision}
+    return [id_ for (id_,) in tx.all(_STORED_AT_START, account_id=account_id, **values)]
+
+
+def _expression(account_id: str, row: OperationRow, tx: Transaction) -> FilterExpression:
+    """Returns the filter of an operation.
+
+    Raises ValidationError if a custom field in it does not exist or has another type.
+    """
+    tree = joined(And, [parse(text) for text in row.batch.texts])
+    return filter_expression(tree, custom_field_types(account_id, tx))
+
+
+def _is_taken(row: OperationRow, runner: str, tx: Transaction) -> bool:
+    return row.runner not in ("", runner) and abs(tx.now - row.updated_at) < LEASE

@@ -1,0 +1,115 @@
+"""SegmentService."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from roster.v1 import segments_pb2 as pb
+from roster.v1.segments_pb2_grpc import SegmentServiceServicer
+
+from ...rpc.caller import account_id
+from ...rpc.errors import SegmentNotFound, invalid
+from ...rpc.messages import Context, changed_fields, timestamp
+from ...rpc.paging import page_of
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from ...values.ids import checked_id
+from ..custom_fields.store import types as custom_field_types
+from ..subscribers.filters.expression import filter_expression
+from ..subscribers.filters.syntax import parse
+from . import store
+
+
+class NamedSegments(Protocol):
+    """The operations that name segments."""
+
+    def change_segment(self, account_id: str, tx: Transaction) -> None: ...
+    def release_segment(self, account_id: str, segment_id: str, tx: Transaction) -> None: ...
+
+
+class SegmentService(SegmentServiceServicer):
+    """Manages the segments of the caller's account."""
+
+    def __init__(self, database: Database, operations: NamedSegments) -> None:
+        self._database = database
+        self._operations = operations
+
+    async def CreateSegment(
+        self, request: pb.CreateSegmentRequest, _context: Context
+    ) -> pb.CreateSegmentResponse:
+        account, tree = account_id(), parse(request.filter)
+
+        def create(tx: Transaction) -> pb.CreateSegmentResponse:
+            _check(account, tree, tx)
+            row = store.create(account, request.name, request.filter, tree, request.description, tx)
+            return pb.CreateSegmentResponse(segment=_segment(row))
+
+        return await self._database.write(create)
+
+    async def GetSegment(
+        self, request: pb.GetSegmentRequest, _context: Context
+    ) -> pb.GetSegmentResponse:
+        account, segment_id = account_id(), checked_id(request.id, SegmentNotFound)
+        row = await self._database.read(lambda tx: store.find(account, segment_id, tx))
+        return pb.GetSegmentResponse(segment=_segment(row))
+
+    async def ListSegments(
+        self, request: pb.ListSegmentsRequest, _context: Context
+    ) -> pb.ListSegmentsResponse:
+        account, page = account_id(), page_of(request)
+        rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
+        segments = [_segment(row) for row in rows]
+        return pb.ListSegmentsResponse(
+            segments=segments, total=total, page=page.number, limit=page.limit
+        )
+
+    async def UpdateSegment(
+        self, request: pb.UpdateSegmentRequest, _context: Context
+    ) -> pb.UpdateSegmentResponse:
+        account, fields = account_id(), changed_fields(request, ("name", "filter", "description"))
+        for field in ("name", "filter"):
+            if field in fields and not getattr(request, field):
+                raise invalid(field, "REQUIRED", "is required")
+        segment_id = checked_id(request.id, SegmentNotFound)
+        changes = {
+            "expression" if field == "filter" else field: getattr(request, field)
+            for field in fields
+        }
+        tree = parse(request.filter) if "filter" in fields else None
+
+        def update(tx: Transaction) -> pb.UpdateSegmentResponse:
+            if tree is not None:
+                _check(account, tree, tx)
+                self._operations.change_segment(account, tx)
+            row = store.update(account, segment_id, changes, tree, tx)
+            return pb.UpdateSegmentResponse(segment=_segment(row))
+
+        return await self._database.write(update)
+
+    async def DeleteSegment(
+        self, request: pb.DeleteSegmentRequest, _context: Context
+    ) -> pb.DeleteSegmentResponse:
+        account, segment_id = account_id(), checked_id(request.id, SegmentNotFound)
+
+        def delete(tx: Transaction) -> None:
+            store.delete(account, segment_id, tx)
+            self._operations.release_segment(account, segment_id, tx)
+
+        await self._database.write(delete)
+        return pb.DeleteSegmentResponse()
+
+
+def _check(account_id: str, tree: Any, tx: Transaction) -> None:
+    """Raises ValidationError for a filter that does not fit the custom fields of the account."""
+    filter_expression(tree, custom_field_types(account_id, tx))
+
+
+def _segment(row: store.SegmentRow) -> pb.Segment:
+    return pb.Segment(
+        id=row.id,
+        name=row.name,
+        filter=row.expression,
+        description=row.description,
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+    )

@@ -1,0 +1,203 @@
+"""Stores segments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import orjson
+from peewee import fn
+
+from ...rpc.errors import (
+    SegmentAlreadyExists,
+    SegmentLimitReached,
+    SegmentNotFound,
+    SegmentWithoutFilter,
+    UsedBySegments,
+)
+from ...rpc.paging import Page
+from ...storage.statements import Statement, param, params
+from ...storage.transaction import Transaction
+from ...values.texts import caseless_key
+from ..subscribers.filters.references import Uses, uses_of, with_renamed_tag
+from ..subscribers.filters.syntax import parse
+from .models import Segment
+
+MAX_SEGMENTS = 500
+
+
+class SegmentRow(NamedTuple):
+    """A stored segment; `uses` is JSON of `Uses`. Timestamps are in milliseconds."""
+
+    id: str
+    name: str
+    expression: str
+    uses: str
+    description: str
+    created_at: int
+    updated_at: int
+
+
+_COLUMNS = tuple(getattr(Segment, name) for name in SegmentRow._fields)
+_IN_ACCOUNT = Segment.account_id == param("account_id")
+_ONE = _IN_ACCOUNT & (Segment.id == param("id"))
+
+_FIND = Statement(lambda _: Segment.select(*_COLUMNS).where(_ONE), has_one_plan=True)
+_COUNT = Statement(lambda _: Segment.select(fn.COUNT(Segment.id)).where(_IN_ACCOUNT))
+_PAGE = Statement(
+    lambda _: (
+        Segment.select(*_COLUMNS)
+        .where(_IN_ACCOUNT)
+        .order_by(Segment.account_id, Segment.name_key)
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
+)
+_BY_KEY = Statement(
+    lambda _: Segment.select(Segment.id).where(
+        _IN_ACCOUNT & (Segment.name_key == param("name_key"))
+    ),
+    has_one_plan=True,
+)
+_ALL = Statement(
+    lambda _: (
+        Segment.select(*_COLUMNS).where(_IN_ACCOUNT).order_by(Segment.account_id, Segment.name_key)
+    )
+)
+_INSERT = Statement(
+    lambda _: Segment.insert(
+        params(Segment.account_id, Segment.name_key, *_COLUMNS)
+    ).on_conflict_ignore(),
+    has_one_plan=True,
+)
+_UPDATE = Statement(
+    lambda _: Segment.update(
+        params(
+            Segment.name,
+            Segment.name_key,
+            Segment.expression,
+            Segment.uses,
+            Segment.description,
+            Segment.updated_at,
+        )
+    ).where(_ONE)
+)
+_DELETE = Statement(lambda _: Segment.delete().where(_ONE))
+
+
+def create(
+    account_id: str, name: str, text: str, tree: Any, description: str, tx: Transaction
+) -> SegmentRow:
+    """Stores a new segment with the filter `text`, which was parsed to `tree`.
+
+    Raises SegmentAlreadyExists if its name is taken, or SegmentLimitReached.
+    """
+    uses = _json(uses_of(tree))
+    row = SegmentRow(tx.new_id(), name, text, uses, description, tx.now, tx.now)
+    values = {"account_id": account_id, "name_key": caseless_key(name), **row._asdict()}
+    if not tx.run(_INSERT, **values):
+        raise SegmentAlreadyExists
+    if _count(account_id, tx) > MAX_SEGMENTS:
+        raise SegmentLimitReached
+    return row
+
+
+def find(account_id: str, segment_id: str, tx: Transaction) -> SegmentRow:
+    """Returns one segment. Raises SegmentNotFound."""
+    row = tx.one(_FIND, account_id=account_id, id=segment_id)
+    if row is None:
+        raise SegmentNotFound
+    return SegmentRow._make(row)
+
+
+def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[SegmentRow], int]:
+    """Returns the segments of a page in order of name, and the number of segments."""
+    rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
+    return [SegmentRow._make(row) for row in rows], _count(account_id, tx)
+
+
+def update(
+    account_id: str, segment_id: str, changes: Mapping[str, Any], tree: Any, tx: Transaction
+) -> SegmentRow:
+    """Changes a segment and returns it. `tree` is the parsed filter of the changes, if any.
+
+    Raises SegmentNotFound, or SegmentAlreadyExists if another segment has the name.
+    """
+    before = find(account_id, segment_id, tx)
+    row = before._replace(**changes)
+    if tree is not None:
+        row = row._replace(uses=_json(uses_of(tree)))
+    if row == before:
+        return before
+    key = caseless_key(row.name)
+    if tx.scalar(_BY_KEY, account_id=account_id, name_key=key) not in (None, segment_id):
+        raise SegmentAlreadyExists
+    return _store(account_id, row, tx)
+
+
+def _store(account_id: str, row: SegmentRow, tx: Transaction) -> SegmentRow:
+    """Stores a changed segment and returns it."""
+    row = row._replace(updated_at=tx.now)
+    tx.run(_UPDATE, account_id=account_id, name_key=caseless_key(row.name), **row._asdict())
+    return row
+
+
+def delete(account_id: str, segment_id: str, tx: Transaction) -> None:
+    """Deletes a segment. Raises SegmentNotFound."""
+    if not tx.run(_DELETE, account_id=account_id, id=segment_id):
+        raise SegmentNotFound
+
+
+class SegmentFilters:
+    """The filters of segments, for the services of what they name and select."""
+
+    def filter_of(self, account_id: str, segment_id: str, tx: Transaction) -> str:
+        """Returns the filter of a segment. Raises SegmentNotFound or SegmentWithoutFilter."""
+        row = find(account_id, segment_id, tx)
+        if not row.expression:
+            raise SegmentWithoutFilter
+        return row.expression
+
+    def rename_tag(self, account_id: str, before: str, name: str, tx: Transaction) -> None:
+        """Writes the new name of a tag into all filters that name it."""
+        key = caseless_key(before)
+        for segment in _naming(account_id, Uses([key], []), tx):
+            text = with_renamed_tag(segment.expression, key, name)
+            _store_filter(account_id, segment, text, tx)
+
+    def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None:
+        """Clears all filters that name a tag. Without `force`, raises UsedBySegments."""
+        _release(account_id, Uses([caseless_key(name)], []), tx, force=force)
+
+    def release_custom_field(
+        self, account_id: str, key: str, tx: Transaction, *, force: bool
+    ) -> None:
+        """Clears all filters that name a custom field. Without `force`, raises UsedBySegments."""
+        _release(account_id, Uses([], [key]), tx, force=force)
+
+
+def _release(account_id: str, named: Uses, tx: Transaction, *, force: bool) -> None:
+    segments = _naming(account_id, named, tx)
+    if segments and not force:
+        raise UsedBySegments([(segment.id, segment.name) for segment in segments])
+    for segment in segments:
+        _store_filter(account_id, segment, "", tx)
+
+
+def _naming(account_id: str, named: Uses, tx: Transaction) -> list[SegmentRow]:
+    """Returns the segments whose filter names one of these tags or custom fields."""
+    segments = map(SegmentRow._make, tx.all(_ALL, account_id=account_id))
+    return [each for each in segments if Uses(*orjson.loads(each.uses)).names_any(named)]
+
+
+def _store_filter(account_id: str, segment: SegmentRow, text: str, tx: Transaction) -> None:
+    uses = uses_of(parse(text)) if text else Uses([], [])
+    _store(account_id, segment._replace(expression=text, uses=_json(uses)), tx)
+
+
+def _json(uses: Uses) -> str:
+    return orjson.dumps([*uses]).decode()
+
+
+def _count(account_id: str, tx: Transaction) -> int:
+    return int(tx.scalar(_COUNT, account_id=account_id))

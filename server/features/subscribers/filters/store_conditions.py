@@ -1,0 +1,287 @@
+"""Translates the conditions of a filter to SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import add, and_, or_
+from typing import Any, NamedTuple
+
+from peewee import OP, SQL, Expression, Field, ModelSelect, fn
+
+from ....storage.statements import Dialect, Fragment, Within, param
+from ...custom_fields.models import CustomValue
+from ...tags.models import SubscriberTag, Tag
+from ..models import Subscriber
+from .expression import Condition, Kind
+from .tree import And, Not, Or
+
+
+class SubscriberColumns(NamedTuple):
+    """The table of subscribers that a condition is on, and the column of their IDs.
+
+    `key` identifies both in the keys of fragments. It is empty if the table has no explicit alias.
+    """
+
+    key: str
+    table: Any
+    id: Any
+
+
+# Explicit aliases, see `Fragment`.
+ONE = Subscriber.alias("one")
+_OTHER = Subscriber.alias("other")
+_LINK, _TAG, _VALUE = SubscriberTag.alias("link"), Tag.alias("tag"), CustomValue.alias("value")
+SUBSCRIBERS = SubscriberColumns("one", ONE, ONE.id)
+SUBSCRIBERS_WITHOUT_INDEX = SubscriberColumns(
+    "one without index", ONE, Expression(ONE.id, OP.CONCAT, SQL("''"))
+)
+
+
+def condition_of(
+    tree: Any,
+    rows: SubscriberColumns,
+    dialect: Dialect,
+    *,
+    is_required: bool = True,
+    is_looked_up: bool = False,
+) -> Any:
+    """Returns a tree as a condition on subscribers.
+
+    No part of the condition is null, because NOT of null would be null. `is_required` is whether
+    every match fulfills it, so that its subquery can select the candidates. Any other part is
+    checked for each candidate. With IN, SQLite would store all rows of the subquery, and
+    PostgreSQL would run it again for each candidate if its rows exceed `work_mem`. `is_looked_up`
+    is whether there are few candidates, so that all rows of a subquery are never read.
+    """
+    if isinstance(tree, Not):
+        return ~condition_of(
+            tree.condition, rows, dialect, is_required=False, is_looked_up=is_looked_up
+        )
+    if isinstance(tree, (And, Or)):
+        is_required = is_required and isinstance(tree, And)
+        has_few = is_required and any(map(selects_few, tree.conditions))
+
+        def part_of(part: Any) -> Any:
+            # More subscribers have a status than fulfill another condition with an index.
+            selects = is_required and (selects_few(part) if has_few else not is_status(part))
+            return condition_of(
+                part,
+                rows,
+                dialect,
+                is_required=selects,
+                is_looked_up=has_few or is_looked_up,
+            )
+
+        parts = [part_of(part) for part in tree.conditions]
+        return reduce(and_ if isinstance(tree, And) else or_, parts)
+    shape = tree._replace(parameters=())
+    key = (_comparison, rows.key, shape, is_required, is_looked_up)
+
+    def build(names: Sequence[str]) -> Any:
+        condition = tree._replace(parameters=tuple(names))
+        return _comparison(
+            condition, rows, dialect, is_required=is_required, is_looked_up=is_looked_up
+        )
+
+    return Fragment(key, tree.parameters, build) if rows.key else build(tree.parameters)
+
+
+def _comparison(
+    condition: Condition,
+    rows: SubscriberColumns,
+    dialect: Dialect,
+    *,
+    is_required: bool,
+    is_looked_up: bool,
+) -> Any:
+    _, one, id_ = rows
+    match condition.kind:
+        case Kind.EMAIL:
+            return _email(condition, one, id_, is_required=is_required)
+        case Kind.RARE_DOMAIN if is_required:
+            return Within(id_, select_with_domain(condition, dialect)[1])
+        case Kind.DOMAIN | Kind.RARE_DOMAIN:
+            return _in_scan(with_domain(condition, one, dialect))
+        case Kind.COLUMN | Kind.ADDRESS:
+            return _column(condition, one, id_, is_required=is_required)
+        case Kind.NAME:
+            return _named(condition, one, id_, is_required=is_required)
+        case Kind.TAG:
+            # The first required tag selects the candidates, see `with_expression`.
+            is_required = is_required and condition.operator != "="
+    column, query = selected_ids(condition, dialect)
+    if is_required:
+        return Within(id_, query)
+    query = query.where(column == id_)
+    # PostgreSQL does not convert a subquery with OFFSET to a join, which would read all its rows.
+    return fn.EXISTS(query.limit(SQL("1")).offset(SQL("0")) if is_looked_up else query)
+
+
+def is_address_prefix(tree: Any) -> bool:
+    """Whether a condition is a prefix that any number of addresses can have."""
+    return isinstance(tree, Condition) and (tree.kind, tree.column) == (Kind.COLUMN, "email_key")
+
+
+def selects_few(tree: Any) -> bool:
+    """Whether few subscribers fulfill a condition, which their index selects."""
+    return is_address(tree) or (
+        isinstance(tree, Condition) and tree.kind in (Kind.NAME, Kind.RARE_DOMAIN)
+    )
+
+
+def is_address(tree: Any) -> bool:
+    """Whether a condition selects few addresses in their index."""
+    return isinstance(tree, Condition) and (
+        tree.kind is Kind.ADDRESS or (tree.kind is Kind.EMAIL and tree.operator in ("=", "prefix"))
+    )
+
+
+def is_domain(tree: Any) -> bool:
+    """Whether a condition is a whole domain, whose index has the subscribers in order of ID."""
+    return isinstance(tree, Condition) and (tree.kind, tree.operator) == (Kind.DOMAIN, "=")
+
+
+def is_status(tree: Any) -> bool:
+    return isinstance(tree, Condition) and tree.column == "status"
+
+
+def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
+    if condition.operator != "prefix":
+        compared = _compared(one.email_key, condition)
+        return compared if is_required else _in_scan(compared)
+    if not is_required:
+        in_unicode = one.email_unicode_key.is_null(False)
+        in_unicode &= _compared(one.email_unicode_key, condition)
+        return _compared(one.email_key, condition) | in_unicode
+    # Joined by OR, no index of the two columns would be used.
+    keys, unicode_keys = [
+        _OTHER.select(_OTHER.id).where(
+            (_OTHER.account_id == param("account_id")) & _compared(key, condition)
+        )
+        for key in (_OTHER.email_key, _OTHER.email_unicode_key)
+    ]
+    return Within(id_, keys + unicode_keys)
+
+
+def with_domain(condition: Condition, one: Any, dialect: Dialect) -> Any:
+    """Returns a condition on the domain that many subscribers can have."""
+    return _compared(dialect.domain_in_scan(getattr(one, condition.column)), condition)
+
+
+def select_with_domain(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the column of IDs, and the query that selects it by a domain or a prefix of domains.
+
+    A prefix in Unicode is compared with all addresses that have an international domain.
+    """
+    key = getattr(_OTHER, condition.column)
+    return _OTHER.id, _OTHER.select(_OTHER.id).where(
+        (_OTHER.account_id == param("account_id"))
+        # Lets SQLite use the index of addresses with an international domain.
+        & key.is_null(False)
+        & _compared(dialect.domain_of(key), condition)
+    )
+
+
+def _column(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
+    if condition.column == "id":
+        return _compared(id_, condition)
+    column = getattr(one, condition.column)
+    compared = _compared(column, condition)
+    if not is_required:
+        compared = _in_scan(compared)
+    if not column.null:
+        return compared
+    is_set = column.is_null(False)
+    return is_set if condition.operator == "present" else is_set & compared
+
+
+def _in_scan(compared: Any) -> Expression:
+    """Returns a comparison that is checked in a scan in the order of IDs.
+
+    Both databases would prefer an index of the column, also if most rows match.
+    """
+    return Expression(compared, "IS", SQL("TRUE"))
+
+
+def _named(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
+    key, key_end, *parameters = condition.parameters
+    compared = _compared(
+        getattr(one, condition.column), condition._replace(parameters=tuple(parameters))
+    )
+    if not is_required:
+        return compared
+    return Within(id_, select_candidates(condition.column, key, key_end)) & compared
+
+
+def select_candidates(column: str, key: str, key_end: str) -> Any:
+    """Selects the IDs of subscribers by a range of addresses, or of search keys of names."""
+    keys = {
+        "email_key": [_OTHER.email_key],
+        "first_name": [_OTHER.name_key],
+        # Without a first name, the key of the last name is that of the whole name.
+        "last_name": [_OTHER.last_name_key, _OTHER.name_key],
+    }[column]
+    queries = [
+        _OTHER.select(_OTHER.id).where(
+            (_OTHER.account_id == param("account_id"))
+            & (each >= param(key))
+            & (each < param(key_end))
+        )
+        for each in keys
+    ]
+    return reduce(add, queries)
+
+
+def selected_ids(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the query that selects the IDs for a condition on a tag or value, and its column."""
+    if condition.kind is Kind.TAG:
+        return _tagged(condition, dialect)
+    return _with_value(condition.kind, condition, dialect)
+
+
+def _tagged(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the column of IDs, and the query that selects it."""
+    column = _LINK.subscriber_id
+    tagged = _LINK.select(column).where(_LINK.account_id == param("account_id"))
+    if condition.operator == "present":
+        deleted = _TAG.select(_TAG.id).where(
+            (_TAG.account_id == param("account_id")) & (_TAG.name_key < SQL("' '"))
+        )
+        return column, tagged.where(~dialect.within(_LINK.tag_id, deleted)).distinct()
+    tags = _TAG.select(_TAG.id).where(
+        (_TAG.account_id == param("account_id")) & _compared(_TAG.name_key, condition)
+    )
+    if condition.operator == "=":
+        return column, tagged.where(Expression(_LINK.tag_id, "=", tags))
+    return column, tagged.where(Within(_LINK.tag_id, tags)).distinct()
+
+
+def _with_value(
+    kind: Kind, condition: Condition, dialect: Dialect
+) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the column of IDs, and the query that selects it."""
+    key, *parameters = condition.parameters
+    query = _VALUE.select(_VALUE.subscriber_id).where(
+        (_VALUE.account_id == param("account_id")) & (_VALUE.key == param(key))
+    )
+    if condition.operator == "present":
+        return _VALUE.subscriber_id, query
+    compared: Any = _VALUE.number_key
+    if kind is Kind.TEXT_VALUE:
+        compared = _VALUE.text_key
+    elif kind is Kind.LONG_TEXT_VALUE:
+        compared = dialect.text_of(_VALUE.value)
+    condition = condition._replace(parameters=tuple(parameters))
+    return _VALUE.subscriber_id, query.where(_compared(compared, condition))
+
+
+def _compared(value: Any, condition: Condition) -> Any:
+    """Compares a value that is not null. A text is present if it is not empty."""
+    if condition.operator == "present":
+        return Expression(value, "<>", SQL("''"))
+    parameters = [param(name) for name in condition.parameters]
+    if condition.operator == "prefix":
+        start, end = parameters
+        return Expression(value, ">=", start) & Expression(value, "<", end)
+    return Expression(value, condition.operator, parameters[0])

@@ -1,0 +1,200 @@
+"""Fills the protobuf messages of subscribers from stored rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, cast
+
+from roster.v1 import subscribers_pb2 as pb
+
+from ...rpc.errors import Detail, ValidationError
+from ...rpc.messages import JsonResponse, check_page, timestamp
+from ...values.texts import json_name
+from .fields import FIELDS, SubscriberRow, basic_json
+from .linked import SubscriberUrls
+from .row_writer import Result
+from .rules import MAX_REPEATED
+
+# The fields that a read mask can contain. Only exports have the URLs.
+_NAMES = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields) - {
+    "confirm_url",
+    "unsubscribe_url",
+}
+_ONLY_FULL = {"updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at", "consent"}
+# The fields of the message that are copied from a row as they are.
+_COPIED = [field.name for field in FIELDS if field.name not in ("tags", "created_at")]
+# A page with so many tags and values is within MAX_MESSAGE_BYTES: each is at most 1,000 characters.
+_ITEMS_OF_SMALL_PAGE = 800
+
+
+class Selected(NamedTuple):
+    """The fields that a request selects. `names` is None for all fields of the view."""
+
+    names: frozenset[str] | None
+    is_full: bool
+
+    def keep(self, messages: Iterable[pb.Subscriber]) -> None:
+        """Clears the other fields of messages."""
+        if self.names is not None:
+            for message in messages:
+                for field, _ in message.ListFields():
+                    if field.name not in self.names:
+                        message.ClearField(field.name)  # type: ignore[arg-type]
+
+
+# All fields of a view.
+_BASIC, _FULL = Selected(None, is_full=False), Selected(None, is_full=True)
+
+
+def selected_fields(
+    request: pb.GetSubscriberRequest | pb.ListSubscribersRequest,
+) -> Selected:
+    """Returns the fields of the view and the read mask. Raises ValidationError for the mask."""
+    is_full = request.view == pb.Subscriber.FULL
+    # An absent message is created when it is read.
+    paths = frozenset(request.read_mask.paths) if request.HasField("read_mask") else None
+    if not paths or "*" in paths:
+        return _FULL if is_full else _BASIC
+    unknown = sorted(paths - _NAMES)
+    if unknown:
+        details = [
+            Detail("readMask", "INVALID_VALUE", f"{json_name(path)} is not a field of a subscriber")
+            for path in unknown
+        ]
+        raise ValidationError(details)
+    return Selected(paths, is_full or not paths.isdisjoint(_ONLY_FULL))
+
+
+class SubscriberResponse(JsonResponse):
+    """A response that contains one subscriber. `message_type` is the type of its message."""
+
+    __slots__ = ("_message_type", "_row", "_selected")
+
+    def __init__(
+        self,
+        message_type: type[pb.CreateSubscriberResponse | pb.GetSubscriberResponse],
+        row: SubscriberRow,
+        selected: Selected = _BASIC,
+    ) -> None:
+        self._message_type = message_type
+        self._row = row
+        self._selected = selected
+
+    def to_message(self) -> pb.CreateSubscriberResponse | pb.GetSubscriberResponse:
+        message = self._message_type()
+        fill(message.subscriber, self._row, full=self._selected.is_full)
+        self._selected.keep([message.subscriber])
+        return message
+
+    def to_json(self) -> dict[str, Any]:
+        return {"subscriber": self._row.as_json(full=self._selected.is_full)}
+
+
+class SubscribersResponse(JsonResponse):
+    """The response with a page of subscribers. The gateway reads `next_page_token`."""
+
+    __slots__ = ("_limit", "_number", "_rows", "_selected", "_total", "next_page_token")
+
+    def __init__(
+        self,
+        rows: Sequence[SubscriberRow],
+        selected: Selected,
+        *,
+        total: int,
+        number: int,
+        limit: int,
+        next_page_token: str = "",
+    ) -> None:
+        """Raises ValidationError if the message would be too large."""
+        self._rows = rows
+        self._selected = selected
+        self._total = total
+        self._number = number
+        self._limit = limit
+        self.next_page_token = next_page_token
+        if sum([len(row.tags) + len(row.values) for row in rows]) > _ITEMS_OF_SMALL_PAGE:
+            check_page(self.to_message())
+
+    def to_message(self) -> pb.ListSubscribersResponse:
+        message = pb.ListSubscribersResponse(
+            total=self._total,
+            page=self._number,
+            limit=self._limit,
+            next_page_token=self.next_page_token,
+        )
+        fill_all(message.subscribers, self._rows, full=self._selected.is_full)
+        self._selected.keep(message.subscribers)
+        return message
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "subscribers": [row.as_json(full=True) for row in self._rows]
+            if self._selected.is_full
+            else list(map(basic_json, self._rows)),
+            "total": self._total,
+            "page": self._number,
+            "limit": self._limit,
+        }
+
+
+def fill_all(messages: Any, rows: Sequence[SubscriberRow], *, full: bool) -> None:
+    """Adds a message for each row to a repeated field."""
+    add = messages.add
+    for row in rows:
+        fill(add(), row, full=full)
+
+
+def fill(message: pb.Subscriber, row: SubscriberRow, *, full: bool) -> None:
+    """Fills a message in place, because copying it takes as long as filling it."""
+    for name in _COPIED:
+        setattr(message, name, getattr(row, name))
+    if row.tags:
+        message.tags.extend(row.tags)
+    created_at = message.created_at
+    created_at.seconds, milliseconds = divmod(row.created_at, 1000)
+    created_at.nanos = milliseconds * 1_000_000
+    if row.values:
+        message.custom_fields.update(cast("dict[str, Any]", row.values))
+    if full:
+        _fill_full(message, row)
+
+
+def fill_urls(message: pb.Subscriber, urls: SubscriberUrls) -> None:
+    """Fills the URLs of the subscriber's links."""
+    if urls.confirm_url is not None:
+        message.confirm_url = urls.confirm_url
+    message.unsubscribe_url = urls.unsubscribe_url
+
+
+def bulk_response(
+    rows: Sequence[pb.BulkSubscriber], results: Sequence[Result], *, with_results: bool
+) -> pb.BulkCreateSubscribersResponse:
+    response = pb.BulkCreateSubscribersResponse()
+    for index, (row, result) in enumerate(zip(rows, results, strict=True)):
+        reason = None
+        if result.row_error is not None:
+            reason = pb.BulkFailure.Reason.ValueType(result.row_error.failure)
+            response.failed.add(index=index, email=row.email[:MAX_REPEATED], reason=reason)
+        if with_results:
+            response.results.add(
+                index=index,
+                outcome=pb.ImportResult.Outcome.ValueType(result.outcome),
+                id=result.subscriber_id or None,
+                reason=reason,
+            )
+    return response
+
+
+def _fill_full(message: pb.Subscriber, row: SubscriberRow) -> None:
+    """Fills the fields that only the view FULL has."""
+    message.updated_at.CopyFrom(timestamp(row.revision // 1000))
+    for name in ("status_changed_at", "confirmed_at", "unsubscribed_at"):
+        time = getattr(row, name)
+        if time is not None:
+            getattr(message, name).CopyFrom(timestamp(time))
+    if row.consent_source is not None:
+        message.consent.source = row.consent_source
+    if row.consent_ip is not None:
+        message.consent.ip = row.consent_ip
+    if row.consent_at is not None:
+        message.consent.at.CopyFrom(timestamp(row.consent_at))

@@ -1,0 +1,403 @@
+"""Validates subscribers, and declares the transitions between their statuses.
+
+`check_*` raise a ValidationError. `validate_rows` validates the rows of a bulk or an import and
+returns a subscriber or an error for each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+from ...rpc.errors import Detail, InvalidStatusTransition, ValidationError, invalid
+from ...values.emails import Email, parse_email, trim
+from ...values.texts import caseless_key, json_name
+from ..events.rules import EventType
+from ..suppressions.rules import STRICTNESS, Reason
+from ..tags.rules import distinct, parse_name
+from .fields import PROFILE, Status
+
+MAX_TAGS = 100
+# The maximum length of an email address or a field name in the result of a row.
+MAX_REPEATED = 320
+# Control characters, and the line and paragraph separators of Unicode. A name can become part of
+# the header of a mail.
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Those that earlier versions accepted.
+_ACCEPTED_BEFORE = re.compile(r"[\t\n\r\x80-\x9f\u2028\u2029]+")
+
+
+class Failure(IntEnum):
+    """Why a row was rejected or skipped; the numbers of BulkFailure.Reason."""
+
+    DUPLICATE_IN_REQUEST = 1
+    ALREADY_EXISTS = 2
+    MISSING_EMAIL = 3
+    INVALID_EMAIL = 4
+    INVALID_FIELD = 5
+    INVALID_TAG = 6
+    INVALID_ROW = 7
+    UNKNOWN_CUSTOM_FIELD = 8
+    INVALID_CUSTOM_FIELD = 9
+    SUPPRESSED = 10
+    FILTERED = 11
+
+
+NO_VALUES: Mapping[str, Any] = {}
+
+
+class ConsentRecord(NamedTuple):
+    """The times and the consent of a subscriber that an import states; None is unknown.
+
+    Times are in milliseconds. A time of creation in the future is replaced by the current time.
+    """
+
+    created_at: int | None = None
+    status_changed_at: int | None = None
+    confirmed_at: int | None = None
+    unsubscribed_at: int | None = None
+    consent_source: str | None = None
+    consent_ip: str | None = None
+    consent_at: int | None = None
+
+
+NO_CONSENT_RECORD = ConsentRecord()
+
+
+class NewSubscriber(NamedTuple):
+    """A subscriber to create, valid apart from what depends on the account.
+
+    `profile` is text by field name, `tags` are names by key. `values` are not yet checked
+    against the custom fields of the account.
+    """
+
+    email: Email
+    profile: Mapping[str, str]
+    status: Status
+    tags: dict[str, str]
+    values: Mapping[str, Any]
+    consent_record: ConsentRecord = NO_CONSENT_RECORD
+    # Whether the row of an import states the status. Otherwise it is the initial one.
+    has_status: bool = False
+    # The fields of an opt-out that could not be stored, see `validate_row`.
+    dropped: Sequence[str] = ()
+
+    @property
+    def is_opt_out(self) -> bool:
+        """Whether the row states an opt-out, which is stored even if other cells cannot be."""
+        return self.has_status and self.status in OPTED_OUT
+
+
+class Fault(Protocol):
+    """A field of a row that could not be parsed; an empty name is the whole row."""
+
+    @property
+    def field(self) -> str: ...
+
+
+class Members(Protocol):
+    """The members of a JSON object."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: str, /) -> Any: ...
+    def keys(self) -> Iterable[str]: ...
+
+
+class Row(Protocol):
+    """A row of a bulk as it was sent; the fields of its profile are attributes too."""
+
+    @property
+    def email(self) -> str: ...
+    @property
+    def is_confirmed(self) -> bool: ...
+    @property
+    def tags(self) -> Sequence[str]: ...
+    @property
+    def custom_fields(self) -> Members: ...
+    @property
+    def faults(self) -> Sequence[Fault]: ...
+
+
+class RowError(NamedTuple):
+    """Why a row was rejected or skipped, and the field that caused it, if there is one."""
+
+    failure: Failure
+    field: str | None = None
+    # The opt-out of a row that a filter skips, for the subscriber of another row of its address.
+    opt_out: NewSubscriber | None = None
+
+
+Validated = NewSubscriber | RowError
+
+
+def subscriber_of(row: Validated) -> NewSubscriber | None:
+    """Returns the subscriber or the opt-out that a row states."""
+    return row if isinstance(row, NewSubscriber) else row.opt_out
+
+
+def initial_status(*, is_confirmed: bool) -> Status:
+    return Status.CONFIRMED if is_confirmed else Status.UNCONFIRMED
+
+
+# The status of a subscriber whose address is suppressed for a reason.
+STATUS_OF_REASON = {
+    Reason.UNSUBSCRIBED: Status.UNSUBSCRIBED,
+    Reason.BOUNCED: Status.BOUNCED,
+    Reason.COMPLAINED: Status.COMPLAINED,
+    Reason.MANUAL: Status.UNSUBSCRIBED,
+}
+# The strictness of each status: that of its reason, or 0.
+_STRICTNESS = dict.fromkeys(Status, 0) | {
+    STATUS_OF_REASON[reason]: strictness for reason, strictness in STRICTNESS.items()
+}
+# The transitions to statuses that are not stricter. Those to stricter ones are always allowed.
+# Only a key of scope admin can undo a complaint.
+_TRANSITIONS = {
+    Status.UNCONFIRMED: {Status.CONFIRMED},
+    Status.CONFIRMED: set[Status](),
+    Status.UNSUBSCRIBED: {Status.UNCONFIRMED, Status.CONFIRMED},
+    Status.BOUNCED: {Status.UNCONFIRMED, Status.CONFIRMED},
+    Status.COMPLAINED: set[Status](),
+}
+# If a subscriber with one of these statuses is deleted, its address is suppressed.
+OPTED_OUT = frozenset(status for status, strictness in _STRICTNESS.items() if strictness)
+# Decisions of the person, which a change of the address does not reset.
+DECIDED = frozenset({Status.UNSUBSCRIBED, Status.COMPLAINED})
+
+
+# The statuses at which a person who signs up again can confirm.
+CONFIRMABLE = frozenset({Status.UNCONFIRMED, Status.UNSUBSCRIBED})
+
+# The event type of a change to each status. A change to any other status is an update.
+STATUS_EVENT_TYPES = {
+    Status.CONFIRMED: EventType.SUBSCRIBER_CONFIRMED,
+    Status.UNSUBSCRIBED: EventType.SUBSCRIBER_UNSUBSCRIBED,
+    Status.BOUNCED: EventType.SUBSCRIBER_BOUNCED,
+    Status.COMPLAINED: EventType.SUBSCRIBER_COMPLAINED,
+}
+
+
+def check_transition(
+    before: Status, after: Status, *, by_admin: bool, after_bounce: bool = False
+) -> None:
+    """Raises InvalidStatusTransition if the transition is not allowed.
+
+    `after_bounce` is whether the person opted out when the status was BOUNCED. A program that
+    resets bounces must not end the opt-out.
+    """
+    if after is before or is_stricter(after, before):
+        return
+    if after_bounce:
+        exception = ", except with a link, because the person unsubscribed after a bounce"
+        raise InvalidStatusTransition(before.name, after.name, exception=exception)
+    if after in _TRANSITIONS[before]:
+        return
+    if before is not Status.COMPLAINED:
+        raise InvalidStatusTransition(before.name, after.name)
+    if not by_admin:
+        exception = ", except with a key of scope admin"
+        raise InvalidStatusTransition(before.name, after.name, exception=exception)
+
+
+def is_stricter(status: Status, than: Status) -> bool:
+    """Whether a status is stricter: COMPLAINED, UNSUBSCRIBED, BOUNCED, then the others."""
+    return _STRICTNESS[status] > _STRICTNESS[than]
+
+
+def strictest(first: Status | None, second: Status | None) -> Status | None:
+    """Returns the stricter status, or the first one if they are equally strict."""
+    if first is None or second is None:
+        return first if second is None else second
+    return second if is_stricter(second, first) else first
+
+
+def status_at_new_address(before: Status) -> Status:
+    """Returns the status of a subscriber after a change to a different email address.
+
+    A confirmation and a bounce belong to the address and are reset. An opt-out and a complaint
+    are decisions of the person and stay.
+    """
+    return before if before in DECIDED else Status.UNCONFIRMED
+
+
+def status_times(
+    before: Status, after: Status, now: int, stated: ConsentRecord = NO_CONSENT_RECORD
+) -> dict[str, int | None]:
+    """Returns the times that a change of the status sets, by column.
+
+    A confirmation belongs to the address: it ends when a subscriber is UNCONFIRMED again.
+    `stated` can contain the times of an opt-out in another service.
+    """
+    if after is before:
+        return {}
+    is_opt_out = after is Status.UNSUBSCRIBED
+    changed_at = _first(
+        stated.status_changed_at, stated.unsubscribed_at if is_opt_out else None, now
+    )
+    times: dict[str, int | None] = {"status_changed_at": changed_at}
+    if after is Status.UNCONFIRMED:
+        times["confirmed_at"] = None
+    if after is Status.CONFIRMED:
+        times["confirmed_at"] = _first(stated.confirmed_at, changed_at)
+    if is_opt_out:
+        times["unsubscribed_at"] = _first(stated.unsubscribed_at, changed_at)
+    return times
+
+
+def _first(*times: int | None) -> int | None:
+    return next((time for time in times if time is not None), None)
+
+
+def check_number_of_tags(number: int) -> None:
+    """Raises ValidationError for `tags` if there are too many."""
+    if number > MAX_TAGS:
+        raise invalid("tags", "TOO_MANY", f"must leave the subscriber with at most {MAX_TAGS} tags")
+
+
+class SearchKeys(NamedTuple):
+    """The columns for a search by name.
+
+    `name_key` is the first and last name. `last_name_key` is the last name if a first name
+    precedes it. None replaces an empty key.
+    """
+
+    name_key: str | None
+    last_name_key: str | None
+
+
+@lru_cache(4096)
+def search_keys(first_name: str, last_name: str) -> SearchKeys:
+    first, last = search_text(first_name), search_text(last_name)
+    if first and last:
+        return SearchKeys(f"{first} {last}", last)
+    return SearchKeys(first or last or None, None)
+
+
+def search_text(text: str) -> str:
+    """Returns text as a search compares it: trimmed, NFC, without regard to case."""
+    return caseless_key(text.strip())
+
+
+def is_valid_name(text: str, max_length: int) -> bool:
+    return len(text) <= max_length and (
+        text.isprintable() or _NOT_IN_NAMES.search(text) is None  # the first is faster
+    )
+
+
+def check_names(profile: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns the names of a request. Raises ValidationError for those that are not valid."""
+    message = "must not contain control characters or line breaks"
+    faults = [
+        Detail(json_name(name), "INVALID_CHARACTER", message)
+        for name, text in profile.items()
+        if not is_valid_name(text, PROFILE[name])
+    ]
+    if faults:
+        raise ValidationError(faults)
+    return profile
+
+
+def on_one_line(name: str) -> str:
+    """Returns a name from a file with its tabs and line breaks replaced by spaces.
+
+    Earlier versions exported such names.
+    """
+    return name if name.isprintable() else _ACCEPTED_BEFORE.sub(" ", name).strip(" ")
+
+
+def check_email(text: str) -> Email:
+    """Returns the address. Raises ValidationError for `email` if it is blank or malformed."""
+    email = parse_email(text)
+    if email is not None:
+        return email
+    if not trim(text):
+        raise invalid("email", "REQUIRED", "is required")
+    raise invalid(
+        "email", "INVALID_FORMAT", "must be a single email address, such as name@example.com"
+    )
+
+
+def validate_rows(rows: Iterable[Row]) -> list[Validated]:
+    """Returns a subscriber or an error for each row. Needs no database."""
+    tag_sets = TagSets()
+    return [validate_row(row, tag_sets) for row in rows]
+
+
+class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
+    """Caches parsed tags by the names in a row, because many rows have the same tags.
+
+    The tags are names by key, or None if they are not valid. `added` are the tags that every row
+    gets. The spelling of the row is kept.
+    """
+
+    def __init__(self, added: Mapping[str, str] = NO_VALUES) -> None:
+        super().__init__()
+        self._added = added
+
+    def __missing__(self, names: tuple[str, ...]) -> dict[str, str] | None:
+        tags = _tags(names)
+        if tags is not None and self._added:
+            tags = {**self._added, **tags}
+        self[names] = tags = None if tags is None or len(tags) > MAX_TAGS else tags
+        return tags
+
+
+def validate_row(
+    row: Row,
+    tag_sets: TagSets,
+    status: Status | None = None,
+    consent_record: ConsentRecord = NO_CONSENT_RECORD,
+    parse: Callable[[str], Email | None] = parse_email,
+) -> Validated:
+    """Returns the subscriber of a row, or its first error.
+
+    `status` and `consent_record` are those that the row of an import states, and `parse` parses its
+    address. The fields of an opt-out that cannot be stored are dropped, so that it is still stored.
+    """
+    # None if the row fails with its first error.
+    dropped: list[str] | None = [] if status in OPTED_OUT else None
+    if row.faults:
+        fields = [fault.field for fault in row.faults]
+        if "" in fields:
+            return RowError(Failure.INVALID_ROW)
+        if dropped is None:
+            return RowError(Failure.INVALID_FIELD, fields[0])
+        dropped += fields
+    email = parse(row.email)
+    if email is None:
+        failure = Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
+        return RowError(failure, "email")
+    profile = {}
+    for name, max_length in PROFILE.items():
+        profile[name] = text = getattr(row, name, "")
+        if not is_valid_name(text, max_length):
+            if dropped is None:
+                return RowError(Failure.INVALID_FIELD, json_name(name))
+            profile[name] = ""
+            dropped.append(json_name(name))
+    tags = tag_sets[tuple(row.tags[:])]
+    if tags is None:
+        if dropped is None:
+            return RowError(Failure.INVALID_TAG, "tags")
+        dropped.append("tags")
+        tags = tag_sets[()] or {}
+    try:
+        values = dict(row.custom_fields) if len(row.custom_fields) else NO_VALUES
+    except ValueError:  # A member has no value, not even null.
+        if dropped is None:
+            return RowError(Failure.INVALID_FIELD, "customFields")
+        values = NO_VALUES
+        dropped.append("customFields")
+    initial = initial_status(is_confirmed=row.is_confirmed) if status is None else status
+    return NewSubscriber(
+        email, profile, initial, tags, values, consent_record, status is not None, dropped or ()
+    )
+
+
+def _tags(texts: Sequence[str]) -> dict[str, str] | None:
+    """Returns tag names by key, or None if there are too many or one is not valid."""
+    names = [name for text in texts if (name := parse_name(text)) is not None]
+    return distinct(names) if len(names) == len(texts) <= MAX_TAGS else None

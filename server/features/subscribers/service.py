@@ -1,0 +1,333 @@
+"""SubscriberService."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
+
+from roster.v1 import subscribers_pb2 as pb
+from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
+
+from ...rpc.caller import account_id, current
+from ...rpc.errors import SubscriberNotFound, invalid
+from ...rpc.messages import (
+    Context,
+    changed_fields,
+    check_page,
+    struct_to_dict,
+)
+from ...rpc.paging import MAX_LIMIT
+from ...security.links import Links
+from ...storage.database import Database
+from ...storage.shared_work import SharedWork
+from ...storage.transaction import Transaction
+from ...values.clock import Clock
+from ...values.emails import Email, parse_email
+from ...values.ids import is_id
+from ...values.texts import caseless_key
+from ..suppressions.store import Suppressions
+from ..tags.rules import distinct
+from . import rules, store_changes
+from .fields import PROFILE, Status, SubscriberRow
+from .filters.reading import FilterExpressions
+from .history import Actor, Source
+from .list_query import list_query, next_page_token
+from .messages import (
+    SubscriberResponse,
+    SubscribersResponse,
+    bulk_response,
+    fill,
+    fill_all,
+    selected_fields,
+)
+from .pages import read_page
+from .row_writer import OnConflict, RowWriter
+from .service_history import HistoryMethods, PersonalData
+from .store import Changes, SubscriberStore
+from .store_history import Person, person_of
+from .store_reading import Reference, check_reference, find, find_each
+
+
+class HasSubscriber(Protocol):
+    @property
+    def subscriber(self) -> pb.Subscriber: ...
+
+
+Reply = TypeVar("Reply", bound=HasSubscriber)
+
+# `is_confirmed` only has an effect on a creation.
+UPDATABLE = ("email", *PROFILE, "tags", "custom_fields", "is_confirmed")
+
+
+class SubscriberService(HistoryMethods, SubscriberServiceServicer):
+    """Manages the subscribers of the caller's account."""
+
+    def __init__(
+        self,
+        database: Database,
+        store: SubscriberStore,
+        suppressions: Suppressions,
+        personal_data: PersonalData,
+        filters: FilterExpressions,
+        links: Links,
+        clock: Clock,
+    ) -> None:
+        super().__init__(database, personal_data)
+        self._suppressions = suppressions
+        self._filters = filters
+        self._links = links
+        self._clock = clock
+        self._store = store
+
+    async def CreateSubscriber(  # type: ignore[override]  # see JsonResponse
+        self, request: pb.CreateSubscriberRequest, _context: Context
+    ) -> SubscriberResponse:
+        account, by = account_id(), _caller()
+        new = _new_subscriber(request, rules.check_email(request.email))
+        create = SharedWork(("create", account, by), new, partial(self._create_each, account, by))
+        return await self._database.write(create)
+
+    def _create_each(
+        self, account: str, by: Actor, new: Sequence[rules.NewSubscriber], tx: Transaction
+    ) -> list[SubscriberResponse | Exception]:
+        return [
+            outcome
+            if isinstance(outcome, Exception)
+            else SubscriberResponse(pb.CreateSubscriberResponse, outcome)
+            for outcome in self._store.create_each(account, new, tx, by)
+        ]
+
+    async def BulkCreateSubscribers(
+        self, request: pb.BulkCreateSubscribersRequest, _context: Context
+    ) -> pb.BulkCreateSubscribersResponse:
+        rows = request.subscribers
+        writer = RowWriter(
+            account_id(),
+            OnConflict(request.on_conflict or OnConflict.FAIL),
+            self._store,
+            _caller(),
+            reports_duplicates=True,
+        )
+        validated = rules.validate_rows(rows)
+
+        def create(tx: Transaction) -> pb.BulkCreateSubscribersResponse:
+            results = writer.store_rows(validated, tx)
+            return bulk_response(rows, results, with_results=request.return_results)
+
+        return await self._database.write(create)
+
+    async def GetSubscriber(  # type: ignore[override]  # see JsonResponse
+        self, request: pb.GetSubscriberRequest, _context: Context
+    ) -> SubscriberResponse:
+        account, reference = account_id(), check_reference(request.id)
+        selected = selected_fields(request)
+        get = SharedWork(
+            ("get", account, type(reference)),
+            reference,
+            partial(_find_each, account),
+            has_one_statement=True,
+        )
+        row = await self._database.read(get)
+        return SubscriberResponse(pb.GetSubscriberResponse, row, selected)
+
+    async def BatchGetSubscribers(
+        self, request: pb.BatchGetSubscribersRequest, _context: Context
+    ) -> pb.BatchGetSubscribersResponse:
+        if not request.ids and not request.emails:
+            raise invalid("ids", "REQUIRED", "is required, or emails")
+        if len(request.ids) + len(request.emails) > MAX_LIMIT:
+            message = f"must have at most {MAX_LIMIT} items together with ids"
+            raise invalid("emails", "TOO_MANY", message)
+        references: list[tuple[str, Reference | None]] = [
+            *[(text, text if is_id(text) else None) for text in request.ids],
+            *[(text, parse_email(text)) for text in request.emails],
+        ]
+        wanted = [reference for _, reference in references if reference is not None]
+        found = await self._database.read(partial(find_each, account_id(), wanted))
+        reply = pb.BatchGetSubscribersResponse()
+        rows = {row.id: row for each in wanted if (row := found.get(each)) is not None}
+        fill_all(reply.subscribers, list(rows.values()), full=_is_full(request))
+        missing = [text for text, each in references if each is None or each not in found]
+        reply.not_found.extend(dict.fromkeys(missing))
+        check_page(reply, "ids", "have fewer items")
+        return reply
+
+    async def ListSubscribers(  # type: ignore[override]  # see JsonResponse
+        self, request: pb.ListSubscribersRequest, _context: Context
+    ) -> SubscribersResponse:
+        selected = selected_fields(request)
+        expression = await self._filters.read(request.filter, request.segment)
+        account, query = account_id(), list_query(request, expression)
+        result = await read_page(self._database, account, query.filter, query.position)
+        return SubscribersResponse(
+            result.rows,
+            selected,
+            total=result.total,
+            number=query.page,
+            limit=query.position.limit,
+            next_page_token=next_page_token(query, result.rows[-1]) if result.more else "",
+        )
+
+    async def UpdateSubscriber(
+        self, request: pb.UpdateSubscriberRequest, _context: Context
+    ) -> pb.UpdateSubscriberResponse:
+        if not request.allow_missing and (
+            request.is_confirmed or "is_confirmed" in request.update_mask.paths
+        ):
+            raise invalid("isConfirmed", "UNKNOWN_FIELD", "is accepted only with allowMissing")
+        account, by, fields = account_id(), _caller(), changed_fields(request, UPDATABLE)
+        changes = Changes(
+            email=rules.check_email(request.email) if "email" in fields else None,
+            profile=rules.check_names(
+                {name: getattr(request, name) for name in PROFILE if name in fields}
+            ),
+            tags=distinct(list(request.tags)) if "tags" in fields else None,
+            values=struct_to_dict(request.custom_fields) if "custom_fields" in fields else None,
+        )
+        if request.allow_missing and not is_id(request.id):
+            return await self._upsert(request, changes, by)
+        reference = check_reference(request.id)
+        if changes.has_profile_only:
+            update = partial(_update_profiles, account, by)
+            shared = SharedWork(("update", account, by), (reference, changes.profile), update)
+            return await self._database.write(shared)
+        return await self._database.write(
+            lambda tx: _filled(
+                pb.UpdateSubscriberResponse(),
+                self._store.update(account, reference, changes, tx, by),
+            )
+        )
+
+    async def _upsert(
+        self, request: pb.UpdateSubscriberRequest, changes: Changes, by: Actor
+    ) -> pb.UpdateSubscriberResponse:
+        account, reference = account_id(), parse_email(request.id)
+        if reference is None:
+            raise invalid("id", "INVALID_FORMAT", "must be an email address")
+        new = _new_subscriber(request, rules.check_email(request.email or request.id))
+
+        def upsert(tx: Transaction) -> pb.UpdateSubscriberResponse:
+            row, created = self._store.upsert(account, new, changes, reference, tx, by)
+            return _filled(pb.UpdateSubscriberResponse(created=created), row)
+
+        return await self._database.write(upsert)
+
+    async def ChangeSubscriberStatus(
+        self, request: pb.ChangeSubscriberStatusRequest, _context: Context
+    ) -> pb.ChangeSubscriberStatusResponse:
+        account, by, reference = account_id(), _caller(), check_reference(request.id)
+        status, by_admin = Status(request.status), current().scope == "admin"
+        return await self._database.write(
+            lambda tx: _filled(
+                pb.ChangeSubscriberStatusResponse(),
+                store_changes.change_status(
+                    account,
+                    reference,
+                    status,
+                    tx,
+                    by,
+                    by_admin=by_admin,
+                    suppressions=self._suppressions,
+                ),
+            )
+        )
+
+    async def AddSubscriberTags(
+        self, request: pb.AddSubscriberTagsRequest, _context: Context
+    ) -> pb.AddSubscriberTagsResponse:
+        account, by, reference = account_id(), _caller(), check_reference(request.id)
+        tags = distinct(list(request.tags))
+        return await self._database.write(
+            lambda tx: _filled(
+                pb.AddSubscriberTagsResponse(),
+                store_changes.add_tags(account, reference, tags, tx, by),
+            )
+        )
+
+    async def RemoveSubscriberTags(
+        self, request: pb.RemoveSubscriberTagsRequest, _context: Context
+    ) -> pb.RemoveSubscriberTagsResponse:
+        account, by, reference = account_id(), _caller(), check_reference(request.id)
+        keys = {caseless_key(name) for name in request.tags}
+        return await self._database.write(
+            lambda tx: _filled(
+                pb.RemoveSubscriberTagsResponse(),
+                store_changes.remove_tags(account, reference, keys, tx, by),
+            )
+        )
+
+    async def DeleteSubscriber(
+        self, request: pb.DeleteSubscriberRequest, _context: Context
+    ) -> pb.DeleteSubscriberResponse:
+        account, reference = account_id(), check_reference(request.id)
+        if request.erase:
+            await self._erase(account, reference)
+        else:
+            await self._database.write(partial(self._store.delete, account, reference))
+        return pb.DeleteSubscriberResponse()
+
+    async def _erase(self, account: str, reference: Reference) -> None:
+        # An account can have many stored responses. Writers do not wait for the search.
+        def search(tx: Transaction) -> tuple[Person, set[str]]:
+            person = person_of(account, reference, tx)
+            return person, self._personal_data.responses(account, person, tx)
+
+        person, responses = await self._database.read(search)
+        first = await self._personal_data.remove_early(account, person)
+
+        def erase(tx: Transaction) -> None:
+            person = person_of(account, reference, tx)
+            self._store.delete(account, reference, tx)
+            self._personal_data.remove(account, person, responses, first, tx)
+
+        await self._database.write(erase)
+
+
+def _find_each(
+    account: str, references: Sequence[Reference], tx: Transaction
+) -> list[SubscriberRow | Exception]:
+    if len(references) == 1:
+        return [find(account, references[0], tx)]
+    found = find_each(account, references, tx)
+    return [found.get(reference) or SubscriberNotFound() for reference in references]
+
+
+def _update_profiles(
+    account: str,
+    by: Actor,
+    updates: Sequence[tuple[Reference, Mapping[str, str]]],
+    tx: Transaction,
+) -> list[pb.UpdateSubscriberResponse | Exception]:
+    return [
+        outcome
+        if isinstance(outcome, Exception)
+        else _filled(pb.UpdateSubscriberResponse(), outcome)
+        for outcome in store_changes.update_profiles(account, updates, tx, by)
+    ]
+
+
+def _new_subscriber(
+    request: pb.CreateSubscriberRequest | pb.UpdateSubscriberRequest, email: Email
+) -> rules.NewSubscriber:
+    return rules.NewSubscriber(
+        email=email,
+        profile=rules.check_names({name: getattr(request, name) for name in PROFILE}),
+        status=rules.initial_status(is_confirmed=request.is_confirmed),
+        tags=distinct(list(request.tags)),
+        values=struct_to_dict(request.custom_fields),
+    )
+
+
+def _caller() -> Actor:
+    """Returns the actor of a change in the current call."""
+    return Actor(Source.API, current().key_id)
+
+
+def _is_full(request: pb.BatchGetSubscribersRequest | pb.ExportSubscribersRequest) -> bool:
+    return request.view == pb.Subscriber.FULL
+
+
+def _filled(reply: Reply, row: SubscriberRow, *, full: bool = False) -> Reply:
+    fill(reply.subscriber, row, full=full)
+    return reply

@@ -1,0 +1,126 @@
+"""StatisticService."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from datetime import date, timedelta
+from functools import partial
+from typing import NamedTuple
+
+from roster.v1 import statistics_pb2 as pb
+from roster.v1.statistics_pb2_grpc import StatisticServiceServicer
+
+from ...rpc.caller import account_id
+from ...rpc.errors import invalid
+from ...rpc.messages import Context
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from ..statistics import store
+from ..statistics.rules import STATUS, Flow, day_of
+from ..tags.store import names_of
+from .fields import Status
+from .filters.reading import FilterExpressions
+from .store_filter import Filter, with_expression
+from .store_paging import count_matches
+
+_EPOCH = date(1970, 1, 1)
+_FIRST_DAY = (date.min - _EPOCH).days
+# Without the other forms of ISO 8601, which Python also parses.
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+# The days of the net growth, and of a list of days by default.
+PERIOD = 30
+MAX_DAYS = 366
+MAX_TAGS = 1_000
+
+
+class _Totals(NamedTuple):
+    by_status: dict[str, int]
+    tags: list[pb.TagTotal]
+    net_growth: int
+
+
+class StatisticService(StatisticServiceServicer):
+    """Returns statistics of the caller's account."""
+
+    def __init__(self, database: Database, filters: FilterExpressions) -> None:
+        self._database = database
+        self._filters = filters
+
+    async def GetStatistics(
+        self, request: pb.GetStatisticsRequest, _context: Context
+    ) -> pb.GetStatisticsResponse:
+        account, segments = account_id(), []
+        for segment in request.segments:
+            expression = await self._filters.read("", segment)
+            filters = with_expression(Filter(), expression) if expression else Filter()
+            total = await self._database.read(partial(count_matches, account, filters))
+            segments.append(pb.SegmentTotal(id=segment, total=total))
+        totals = await self._database.read(partial(_read, account, with_tags=request.tags))
+        by_status = {
+            Status(int(number)).name.lower(): total for number, total in totals.by_status.items()
+        }
+        return pb.GetStatisticsResponse(
+            total=sum(by_status.values()),
+            by_status=pb.StatusTotals(**by_status),
+            net_growth=totals.net_growth,
+            tags=totals.tags,
+            segments=segments,
+        )
+
+    async def GetDailyStatistics(
+        self, request: pb.GetDailyStatisticsRequest, _context: Context
+    ) -> pb.GetDailyStatisticsResponse:
+        account = account_id()
+        first = _day("from", request.from_date) if request.from_date else None
+        last = _day("to", request.to_date) if request.to_date else None
+
+        def read(tx: Transaction) -> pb.GetDailyStatisticsResponse:
+            end = day_of(tx.now) if last is None else last
+            start = max(end - PERIOD + 1, _FIRST_DAY) if first is None else first
+            if not start <= end < start + MAX_DAYS:
+                message = f"must be at most {MAX_DAYS} days before to, and not after it"
+                raise invalid("from", "OUT_OF_RANGE", message)
+            flows = store.flows(account, start, end, tx)
+            return pb.GetDailyStatisticsResponse(
+                days=[
+                    pb.DailyStatistics(
+                        date=(_EPOCH + timedelta(day)).isoformat(),
+                        net_growth=flows.get((day, Flow.GROWTH), 0),
+                        **{
+                            flow.value: flows.get((day, flow), 0)
+                            for flow in Flow
+                            if flow is not Flow.GROWTH
+                        },
+                    )
+                    for day in range(start, end + 1)
+                ]
+            )
+
+        return await self._database.read(read)
+
+
+def _read(account: str, tx: Transaction, *, with_tags: bool) -> _Totals:
+    today = day_of(tx.now)
+    flows = store.flows(account, today - PERIOD + 1, today, tx)
+    growth = sum(total for (_, name), total in flows.items() if name == Flow.GROWTH)
+    tags: list[pb.TagTotal] = []
+    if with_tags:
+        totals = store.tag_totals(account, tx)
+        largest = heapq.nlargest(MAX_TAGS, totals, key=totals.__getitem__)
+        names = names_of(account, largest, tx)
+        # A tag that is being deleted has no name.
+        named = [id_ for id_ in largest if id_ in names]
+        tags = [pb.TagTotal(id=id_, name=names[id_], total=totals[id_]) for id_ in named]
+    return _Totals(store.totals(account, STATUS, tx), tags, growth)
+
+
+def _day(field: str, text: str) -> int:
+    """Returns the number of a day. Raises ValidationError."""
+    try:
+        if not _DATE.fullmatch(text):
+            raise ValueError
+        return (date.fromisoformat(text) - _EPOCH).days
+    except ValueError:
+        message = "must be a date such as 2026-01-31"
+        raise invalid(field, "INVALID_FORMAT", message) from None

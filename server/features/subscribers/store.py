@@ -1,0 +1,565 @@
+"""Creates, updates and deletes subscribers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from peewee import Node
+
+from ...rpc.errors import (
+    Detail,
+    RosterError,
+    SubscriberAlreadyExists,
+    SubscriberSuppressed,
+    ValidationError,
+    invalid,
+)
+from ...security.links import Links
+from ...storage.statements import Dialect, Statement, param
+from ...storage.transaction import Transaction
+from ...values.emails import Email, unicode_keys
+from ...values.ids import ids_at, timestamp_of, timestamps_of
+from ..custom_fields import store as custom_fields
+from ..custom_fields.rules import check_size, check_values, merged
+from ..events.rules import EventType, created, deleted
+from ..events.store import has_webhooks, record
+from ..suppressions.rules import NewSuppression, Reason
+from ..suppressions.store import Suppressions
+from .counters.store_counting import add_to_counters, remove_from_counters
+from .counters.store_statistics import StatisticChanges
+from .fields import PROFILE, Status, SubscriberRow
+from .history import API, Actor, Source, origin
+from .linked import LinkedSubscriber, urls_of
+from .models import Subscriber
+from .rules import (
+    NO_VALUES,
+    OPTED_OUT,
+    ConsentRecord,
+    Failure,
+    NewSubscriber,
+    RowError,
+    SearchKeys,
+    search_keys,
+    status_at_new_address,
+)
+from .store_attached import attach, detach_all, merge_values, put_values
+from .store_changes import check_suppressed, store_change
+from .store_reading import IN_ACCOUNT, ONE, Reference, find
+from .store_revisions import keep_deleted, next_revision, revision_at
+
+# The columns that an import can state, besides the time of creation.
+STATED = ConsentRecord._fields[1:]
+# The columns of new rows that are null in most of them.
+_RARE_NAMES = ("email_unicode_key", *(name for name in STATED if name != "confirmed_at"))
+# The other columns of new rows, apart from the revision.
+_COMMON_NAMES = (
+    "id",
+    "created_at",
+    "email",
+    "email_key",
+    "status",
+    *PROFILE,
+    *SearchKeys._fields,
+    "origin",
+    "confirmed_at",
+)
+_profile_values = itemgetter(*PROFILE)
+# The field whose members are values of custom fields.
+_VALUES = "customFields"
+
+_BY_EMAIL_KEY = Statement(
+    lambda _: Subscriber.select(Subscriber.id).where(
+        IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
+    ),
+    has_one_plan=True,
+)
+
+
+def _insert_all(dialect: Dialect, names: Sequence[str]) -> Node:
+    columns = [getattr(Subscriber, name) for name in names]
+    insert = dialect.insert_all(
+        Subscriber.account_id,
+        columns,
+        "rows",
+        shared=(Subscriber.revision, Subscriber.inserted_revision),
+    )
+    return insert if dialect.counts_inserted_rows else insert.returning(Subscriber.id)
+
+
+_INSERT_ALL_COLUMNS = Statement(
+    lambda dialect: _insert_all(dialect, (*_COMMON_NAMES, *_RARE_NAMES)), has_one_plan=True
+)
+# Each column takes time (`bulk_of_100` in `make bench`).
+_INSERT_COMMON_COLUMNS = Statement(
+    lambda dialect: _insert_all(dialect, _COMMON_NAMES), has_one_plan=True
+)
+_STORED = Statement(
+    lambda dialect: Subscriber.select(Subscriber.id).where(
+        IN_ACCOUNT & dialect.any_of(Subscriber.id, "ids")
+    ),
+    has_one_plan=True,
+)
+_DELETE = Statement(lambda _: Subscriber.delete().where(ONE), has_one_plan=True)
+
+
+class Changes(NamedTuple):
+    """The changes of an update. None keeps what is stored.
+
+    `profile` has only the changed fields. `values` are merged into the stored ones.
+    """
+
+    email: Email | None = None
+    profile: Mapping[str, Any] = {}
+    tags: Mapping[str, str] | None = None
+    values: Mapping[str, Any] | None = None
+
+    @property
+    def has_profile_only(self) -> bool:
+        return self.email is None and self.tags is None and self.values is None
+
+
+class CreateManyResult(NamedTuple):
+    """The IDs of the stored rows and the errors of the others, by row index.
+
+    `reduced` are opt-outs without the values that no custom field accepts.
+    """
+
+    ids: dict[int, str]
+    row_errors: dict[int, RowError]
+    reduced: Mapping[int, NewSubscriber]
+
+
+class Upserted(NamedTuple):
+    """A subscriber, and whether it was created rather than updated."""
+
+    row: SubscriberRow
+    created: bool
+
+
+class SubscriberStore:
+    """Writes the subscribers of all accounts and enforces suppressions.
+
+    With `links`, the events of creations contain the links of the subscribers.
+    """
+
+    def __init__(self, suppressions: Suppressions, links: Links | None = None) -> None:
+        self._suppressions = suppressions
+        self._links = links
+
+    def create(
+        self, account_id: str, new: NewSubscriber, tx: Transaction, by: Actor = API
+    ) -> SubscriberRow:
+        """Stores a new subscriber and returns it. Raises the errors of `create_each`."""
+        (outcome,) = self.create_each(account_id, [new], tx, by)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def create_each(
+        self, account_id: str, new: Sequence[NewSubscriber], tx: Transaction, by: Actor = API
+    ) -> list[SubscriberRow | RosterError]:
+        """Stores new subscribers with tags and values. Returns each of them, or its error.
+
+        The errors are ValidationError for values that no custom field accepts,
+        SubscriberAlreadyExists, and SubscriberSuppressed. The number of statements is as for
+        `create_many`.
+        """
+        outcomes: dict[int, SubscriberRow | RosterError] = {}
+        for index, faults in _invalid_values(account_id, enumerate(new), tx):
+            outcomes[index] = ValidationError(faults)
+        keys = {each.email.key for index, each in enumerate(new) if index not in outcomes}
+        suppressed = self._suppressions.suppressed_among(account_id, keys, tx)
+        candidates: dict[str, int] = {}
+        for index, each in enumerate(new):
+            if index in outcomes:
+                continue
+            if each.email.key in suppressed:
+                outcomes[index] = SubscriberSuppressed()
+            else:
+                candidates.setdefault(each.email.key, index)
+        rows = {index: new[index] for index in candidates.values()}
+        inserted = self._insert(account_id, rows, tx, by)
+        for index, subscriber_id in inserted.ids.items():
+            outcomes[index] = inserted.row(subscriber_id, new[index], by)
+        return [outcomes.get(index) or SubscriberAlreadyExists() for index in range(len(new))]
+
+    def create_many(
+        self,
+        account_id: str,
+        rows: Mapping[int, NewSubscriber],
+        tx: Transaction,
+        by: Actor = API,
+    ) -> CreateManyResult:
+        """Stores the valid rows, and returns the errors of the others.
+
+        Of several rows with one address, the first valid one is stored, and later ones are
+        DUPLICATE_IN_REQUEST. A rejected row does not claim its address.
+
+        Runs at most twelve statements for any number of rows, one more on SQLite if some of them
+        exist, a few more if a counter bucket is full or opt-outs have suppressed addresses, and
+        those that record events.
+        """
+        row_errors, reduced = self._invalid_rows(account_id, rows, tx)
+        if reduced:
+            rows = {**rows, **reduced}
+        valid = {index: new for index, new in rows.items() if index not in row_errors}
+        first: dict[str, int] = {}
+        for index, new in valid.items():
+            first.setdefault(new.email.key, index)
+        candidates = {index: rows[index] for index in first.values()}
+        created = self._insert(account_id, candidates, tx, by).ids
+        if len(created) == len(rows):
+            return CreateManyResult(created, row_errors, reduced)
+        existing = RowError(Failure.ALREADY_EXISTS, "email")
+        row_errors |= {index: existing for index in candidates if index not in created}
+        duplicate = RowError(Failure.DUPLICATE_IN_REQUEST, "email")
+        for index, new in valid.items():
+            if index not in row_errors and index not in created:
+                # If the address of the first row already existed, so does that of this row.
+                row_errors[index] = row_errors.get(first[new.email.key], duplicate)
+        return CreateManyResult(created, row_errors, reduced)
+
+    def _invalid_rows(
+        self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
+    ) -> tuple[dict[int, RowError], dict[int, NewSubscriber]]:
+        """Returns the errors of rows that depend on custom fields and suppressions.
+
+        Also returns opt-outs without the values that would reject them.
+        """
+        row_errors, reduced = {}, {}
+        for index, faults in _invalid_values(account_id, rows.items(), tx):
+            if rows[index].is_opt_out:
+                reduced[index] = without_values(rows[index], faults)
+            else:
+                row_errors[index] = row_error_for(faults[0])
+        keys = {index: new.email.key for index, new in rows.items() if index not in row_errors}
+        suppressed = self._suppressions.suppressed_among(account_id, set(keys.values()), tx)
+        if not suppressed:
+            return row_errors, reduced
+        # An opt-out in another service can be stricter than the one that was suppressed.
+        opt_outs = [
+            NewSuppression(key, Reason(rows[index].status))
+            for index, key in keys.items()
+            if key in suppressed and rows[index].status in OPTED_OUT
+        ]
+        if opt_outs:
+            self._suppressions.add(account_id, opt_outs, tx)
+        suppressed_row = RowError(Failure.SUPPRESSED, "email")
+        row_errors |= {index: suppressed_row for index, key in keys.items() if key in suppressed}
+        return row_errors, reduced
+
+    def update(
+        self,
+        account_id: str,
+        reference: Reference,
+        changes: Changes,
+        tx: Transaction,
+        by: Actor = API,
+    ) -> SubscriberRow:
+        """Changes a subscriber and returns it.
+
+        Raises SubscriberNotFound, ValidationError for values that no custom field accepts, and
+        the errors of `change`.
+        """
+        before = find(account_id, reference, tx)
+        self.check_values(account_id, changes.values or {}, tx, before.values)
+        return self.change(account_id, before, changes, tx, by)
+
+    def upsert(
+        self,
+        account_id: str,
+        new: NewSubscriber,
+        changes: Changes,
+        reference: Email,
+        tx: Transaction,
+        by: Actor = API,
+    ) -> Upserted:
+        """Updates the subscriber with an address, or creates it if there is none.
+
+        Raises ValidationError for `email` if `new` has a different address and there is no
+        subscriber, and the errors of `create` and `update`.
+        """
+        if tx.scalar(_BY_EMAIL_KEY, account_id=account_id, email_key=reference.key):
+            return Upserted(self.update(account_id, reference, changes, tx, by), created=False)
+        if new.email.key != reference.key:
+            text = "must be the address in the path, because there is no subscriber with it"
+            raise invalid("email", "INVALID_VALUE", text)
+        return Upserted(self.create(account_id, new, tx, by), created=True)
+
+    def change(
+        self,
+        account_id: str,
+        before: SubscriberRow,
+        changes: Changes,
+        tx: Transaction,
+        by: Actor = API,
+    ) -> SubscriberRow:
+        """Changes a subscriber to values that were checked against the custom fields.
+
+        A different address resets the status, see `status_at_new_address`; the same address in
+        another spelling does not. Raises SubscriberAlreadyExists if another
+        subscriber has the address, or SubscriberSuppressed.
+        """
+        address = self._new_address(account_id, before, changes.email, tx) if changes.email else {}
+        row = before._replace(**changes.profile, **address)
+        statistics = StatisticChanges(tx.now)
+        if changes.values:
+            merge_values(account_id, [before.id], changes.values, tx)
+            row = row._replace(values=merged(before.values, changes.values))
+        if changes.tags is not None:
+            detach_all(account_id, before, statistics, tx)
+            links = [(before.id, before.status, changes.tags)]
+            names = attach(account_id, links, statistics, tx)
+            row = row._replace(tags=tuple(names.values()))
+        return store_change(account_id, before, row, statistics, tx, by)
+
+    def _new_address(
+        self, account_id: str, before: SubscriberRow, email: Email, tx: Transaction
+    ) -> dict[str, Any]:
+        """Returns the columns that a new address changes.
+
+        The old address is suppressed if its owner had opted out. Otherwise it could be
+        subscribed again despite the opt-out.
+        """
+        if email.key == before.email_key:
+            return {"email": email.address}
+        if tx.scalar(_BY_EMAIL_KEY, account_id=account_id, email_key=email.key):
+            raise SubscriberAlreadyExists
+        check_suppressed(account_id, email.key, self._suppressions, tx)
+        self._suppress_if_opted_out(account_id, before, tx)
+        status = int(status_at_new_address(Status(before.status)))
+        return {"email": email.address, "email_key": email.key, "status": status}
+
+    def delete(self, account_id: str, reference: Reference, tx: Transaction) -> str:
+        """Deletes a subscriber with all that belongs to it, and returns its ID.
+
+        Raises SubscriberNotFound.
+        """
+        row = find(account_id, reference, tx)
+        self._suppress_if_opted_out(account_id, row, tx)
+        statistics = StatisticChanges(tx.now)
+        if row.tags:
+            detach_all(account_id, row, statistics, tx)
+        tx.run(_DELETE, account_id=account_id, id=row.id)
+        keep_deleted(account_id, row.revision, tx)
+        remove_from_counters(account_id, row.id, tx)
+        statistics.deleted(row.status)
+        statistics.store(account_id, tx)
+        record(account_id, [deleted(EventType.SUBSCRIBER_DELETED, row)], tx)
+        return row.id
+
+    @staticmethod
+    def check_values(
+        account_id: str,
+        values: Mapping[str, Any],
+        tx: Transaction,
+        stored: Mapping[str, Any] = NO_VALUES,
+    ) -> None:
+        """Raises ValidationError for values that no custom field of the account accepts.
+
+        Also raises it if the values, merged into the stored ones, are too large.
+        """
+        if values:
+            faults: Sequence[Detail] = check_values(values, custom_fields.types(account_id, tx))
+            faults = faults or check_size(merged(stored, values), stored)
+            if faults:
+                raise ValidationError(faults)
+
+    def _insert(
+        self, account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, by: Actor
+    ) -> _Inserted:
+        """Stores valid subscribers with different addresses, except those that exist already.
+
+        Records their events.
+        """
+        inserted = _insert(account_id, new, tx, by)
+        if inserted.ids and has_webhooks(account_id, tx):
+            rows = [inserted.row(id_, new[index], by) for index, id_ in inserted.ids.items()]
+            changes = [
+                created(EventType.SUBSCRIBER_CREATED, self._linked(account_id, row, tx))
+                for row in rows
+            ]
+            record(account_id, changes, tx)
+        return inserted
+
+    def _linked(
+        self, account_id: str, row: SubscriberRow, tx: Transaction
+    ) -> LinkedSubscriber | SubscriberRow:
+        """Returns a subscriber as the resource of the event of its creation."""
+        if self._links is None or not self._links.has_url:
+            return row
+        return LinkedSubscriber(row, urls_of(account_id, row, self._links, tx.now))
+
+    def _suppress_if_opted_out(self, account_id: str, row: SubscriberRow, tx: Transaction) -> None:
+        if row.status in OPTED_OUT:
+            suppression = NewSuppression(row.email_key, Reason(row.status))
+            self._suppressions.add(account_id, [suppression], tx)
+
+
+class _Inserted(NamedTuple):
+    """The IDs of stored subscribers by index, their revision, and the names of tags by key."""
+
+    ids: dict[int, str]
+    revision: int = 0
+    names: Mapping[str, str] = {}
+
+    def row(self, subscriber_id: str, new: NewSubscriber, by: Actor) -> SubscriberRow:
+        tags = tuple(self.names[key] for key in sorted(new.tags))
+        return _new_row(subscriber_id, new, self.revision, by, tags)
+
+
+def _insert(
+    account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, by: Actor
+) -> _Inserted:
+    """Stores valid subscribers with different addresses, except those that exist already."""
+    if not new:
+        return _Inserted({})
+    revision = next_revision(account_id, tx)
+    new_ids, times = _new_ids(list(new.values()), revision, tx)
+    revision = revision_at(max(new_ids), revision)
+    insert, rows = _new_rows(new_ids, times, list(new.values()), tx.now, by)
+    stored_ids = tx.insert(
+        insert,
+        _STORED,
+        new_ids,
+        account_id=account_id,
+        rows=rows,
+        revision=revision,
+        inserted_revision=revision,
+    )
+    stored = {index: id_ for index, id_ in zip(new, new_ids, strict=True) if id_ in stored_ids}
+    if not stored:
+        return _Inserted({})
+    add_to_counters(account_id, sorted(stored.values()), tx)
+    put_values(account_id, [(id_, new[index].values) for index, id_ in stored.items()], tx)
+    statistics = StatisticChanges(tx.now)
+    tags = [(id_, int(new[index].status), new[index].tags) for index, id_ in stored.items()]
+    names = attach(account_id, tags, statistics, tx)
+    for status, count in Counter(new[index].status for index in stored).items():
+        statistics.created(status, count)
+    statistics.store(account_id, tx)
+    return _Inserted(stored, revision, names)
+
+
+def _invalid_values(
+    account_id: str, rows: Iterable[tuple[int, NewSubscriber]], tx: Transaction
+) -> Iterator[tuple[int, Sequence[Detail]]]:
+    """Yields the faults of values that no custom field of the account accepts."""
+    with_values = [(index, new.values) for index, new in rows if new.values]
+    types = custom_fields.types(account_id, tx) if with_values else {}
+    for index, values in with_values:
+        faults: Sequence[Detail] = check_values(values, types) or check_size(values)
+        if faults:
+            yield index, faults
+
+
+def without_values(new: NewSubscriber, faults: Sequence[Detail]) -> NewSubscriber:
+    """Returns a row without the values that have faults, and with their fields as dropped."""
+    fields = [fault.field for fault in faults]
+    values = {key: value for key, value in new.values.items() if f"{_VALUES}.{key}" not in fields}
+    if _VALUES in fields or check_size(values):
+        fields, values = [_VALUES], {}
+    return new._replace(values=values, dropped=(*new.dropped, *fields))
+
+
+def row_error_for(fault: Detail) -> RowError:
+    """Returns the error of a row for a value that no custom field accepts."""
+    unknown = fault.code == "UNKNOWN_FIELD"
+    failure = Failure.UNKNOWN_CUSTOM_FIELD if unknown else Failure.INVALID_CUSTOM_FIELD
+    return RowError(failure, fault.field)
+
+
+def _new_ids(
+    rows: Sequence[NewSubscriber], revision: int, tx: Transaction
+) -> tuple[list[str], list[int]]:
+    """Returns an ID for each row, and the times of their creation, which are those of the IDs.
+
+    Rows with the same time keep the order of their import, because later transactions have
+    greater revisions.
+    """
+    stated = [new.consent_record.created_at for new in rows]
+    past = [time for time in stated if time is not None and time < tx.now]
+    later = tx.new_ids(len(rows) - len(past)) if len(past) < len(rows) else []
+    later_times = timestamps_of(later)
+    if not past:
+        return later, later_times
+    past_pairs = zip(ids_at(past, revision), past, strict=True)
+    later_pairs = zip(later, later_times, strict=True)
+    pairs = [
+        next(past_pairs if time is not None and time < tx.now else later_pairs) for time in stated
+    ]
+    ids, times = zip(*pairs, strict=True)
+    return list(ids), list(times)
+
+
+def _new_row(
+    subscriber_id: str,
+    new: NewSubscriber,
+    revision: int,
+    by: Actor,
+    tags: tuple[str, ...] = (),
+) -> SubscriberRow:
+    values = {key: value for key, value in new.values.items() if value is not None}
+    created_at = timestamp_of(subscriber_id)
+    columns = {**new.profile, **new.consent_record._asdict()}
+    columns |= {"created_at": created_at, "confirmed_at": _confirmed_at(created_at, new, by)}
+    return SubscriberRow(
+        id=subscriber_id,
+        email=new.email.address,
+        email_key=new.email.key,
+        status=int(new.status),
+        revision=revision,
+        status_revision=0,
+        tags=tags,
+        values=values,
+        **columns,
+    )
+
+
+def _confirmed_at(created_at: int, new: NewSubscriber, by: Actor) -> int | None:
+    """Returns the time of the confirmation to store.
+
+    A subscriber that is created as CONFIRMED was confirmed at that time. For an imported
+    subscriber, only the time in the row is stored.
+    """
+    stated = new.consent_record.confirmed_at
+    if stated or by.source is Source.IMPORT or new.status is not Status.CONFIRMED:
+        return stated
+    return created_at
+
+
+def _new_rows(
+    ids: Sequence[str], times: Sequence[int], new: Sequence[NewSubscriber], now: int, by: Actor
+) -> tuple[Statement, Sequence[tuple[Any, ...]]]:
+    """Returns the statement that inserts subscribers, and its rows in the order of their keys.
+
+    The rows are built by column, which is faster (`import` and `bulk_of_100` in `make bench`).
+    """
+    addresses, keys = zip(*[each.email for each in new], strict=True)
+    statuses = [int(each.status) for each in new]
+    profiles = zip(*[_profile_values(each.profile) for each in new], strict=True)
+    first_names, last_names = profile_columns = tuple(profiles)
+    # By number, because members of an enum are slow as keys.
+    origins = ["", *(origin(status, now, by) for status in Status)]
+    records = zip(*[each.consent_record for each in new], strict=True)
+    _, status_changed_at, _, *other_times_and_consent = records
+    columns = [
+        ids,
+        times,
+        addresses,
+        keys,
+        statuses,
+        *profile_columns,
+        *zip(*map(search_keys, first_names, last_names), strict=True),
+        [origins[status] for status in statuses],
+        [_confirmed_at(time, each, by) for time, each in zip(times, new, strict=True)],
+    ]
+    # In the order of `_RARE_NAMES`.
+    rare = (unicode_keys(keys), status_changed_at, *other_times_and_consent)
+    has_rare = any(column.count(None) < len(new) for column in rare)
+    insert = _INSERT_ALL_COLUMNS if has_rare else _INSERT_COMMON_COLUMNS
+    rows = zip(*columns, *(rare if has_rare else ()), strict=True)
+    return insert, sorted(rows, key=itemgetter(0))

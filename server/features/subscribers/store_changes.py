@@ -1,0 +1,398 @@
+"""Stores changes of subscribers: their profile, status, tags and custom field values.
+
+Functions for many subscribers take a fixed number of statements, apart from the update of each
+row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from ...rpc.errors import RosterError, SubscriberNotFound, SubscriberSuppressed, ValidationError
+from ...storage.statements import Statement, params
+from ...storage.transaction import Transaction
+from ...values.emails import unicode_key
+from ...values.texts import caseless_key
+from ..custom_fields.rules import check_size, merged
+from ..events.rules import Change, EventType
+from ..events.store import record
+from ..suppressions.store import Suppressions
+from .counters.store_statistics import StatisticChanges
+from .fields import PROFILE, Status, SubscriberRow
+from .history import API, Actor, Source, entries
+from .models import Subscriber
+from .rules import (
+    NO_CONSENT_RECORD,
+    OPTED_OUT,
+    STATUS_EVENT_TYPES,
+    ConsentRecord,
+    check_number_of_tags,
+    check_transition,
+    search_keys,
+    status_times,
+)
+from .store_attached import attach, count_statuses, detach, merge_values
+from .store_history import add_history, opted_out_after_bounce
+from .store_reading import IN_ACCOUNT, Reference, find, find_each
+from .store_revisions import next_revision
+
+Outcome = SubscriberRow | RosterError
+Stored = TypeVar("Stored")
+
+# The columns of a row. Tags and values are in other tables.
+_COLUMNS = frozenset(SubscriberRow._fields) - {"id", "tags", "values"}
+
+
+@cache
+def _update(columns: tuple[str, ...]) -> Statement:
+    """Returns the statement that sets columns of subscribers to the same values.
+
+    Columns that do not change are left out: each has the cost of its indexes.
+    """
+    assignments = params(*[getattr(Subscriber, name) for name in columns])
+    return Statement(
+        lambda dialect: Subscriber.update(assignments).where(
+            IN_ACCOUNT & dialect.any_of(Subscriber.id, "ids")
+        ),
+        has_one_plan=True,
+    )
+
+
+def change_status(
+    account_id: str,
+    reference: Reference,
+    status: Status,
+    tx: Transaction,
+    by: Actor = API,
+    *,
+    by_admin: bool,
+    consent_record: ConsentRecord = NO_CONSENT_RECORD,
+    suppressions: Suppressions | None = None,
+) -> SubscriberRow:
+    """Changes the status of a subscriber and returns it.
+
+    Raises SubscriberNotFound and the errors of `change_statuses`.
+    """
+    before = find(account_id, reference, tx)
+    return _only(
+        change_statuses(
+            account_id,
+            [before],
+            status,
+            tx,
+            by,
+            by_admin=by_admin,
+            consent_record=consent_record,
+            suppressions=suppressions,
+        )
+    )
+
+
+def change_statuses(
+    account_id: str,
+    rows: Sequence[SubscriberRow],
+    status: Status,
+    tx: Transaction,
+    by: Actor = API,
+    *,
+    by_admin: bool,
+    consent_record: ConsentRecord = NO_CONSENT_RECORD,
+    suppressions: Suppressions | None = None,
+) -> list[Outcome]:
+    """Changes the status of subscribers. Returns each of them, or its error.
+
+    `consent_record` can contain the times of the change. `suppressions` are required for a
+    status that is not an opt-out. The errors are InvalidStatusTransition and SubscriberSuppressed.
+    """
+    suppressed: Collection[str] = ()
+    if suppressions is not None and status not in OPTED_OUT:
+        keys = [row.email_key for row in rows if row.status != status]
+        suppressed = suppressions.suppressed_among(account_id, keys, tx) if keys else ()
+    after_bounce: Collection[str] = ()
+    if by.source is not Source.SELF_SERVICE and status not in OPTED_OUT:
+        ids = [row.id for row in rows if row.status == Status.UNSUBSCRIBED]
+        after_bounce = opted_out_after_bounce(account_id, ids, tx) if ids else ()
+    outcomes: dict[int, Outcome] = {}
+    changes = {}
+    for index, row in enumerate(rows):
+        try:
+            check_transition(
+                Status(row.status),
+                status,
+                by_admin=by_admin,
+                after_bounce=row.id in after_bounce,
+            )
+        except RosterError as error:
+            outcomes[index] = error
+            continue
+        if row.status != status and row.email_key in suppressed:
+            outcomes[index] = SubscriberSuppressed()
+        else:
+            changes[index] = (row, row._replace(status=int(status)))
+    event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
+    stored = store_changes(
+        account_id,
+        list(changes.values()),
+        StatisticChanges(tx.now),
+        tx,
+        by,
+        event_type,
+        consent_record,
+    )
+    return _in_order(len(rows), outcomes | dict(zip(changes, stored, strict=True)))
+
+
+def update_profiles(
+    account_id: str,
+    updates: Sequence[tuple[Reference, Mapping[str, str]]],
+    tx: Transaction,
+    by: Actor = API,
+) -> list[Outcome]:
+    """Changes fields of the profiles of subscribers.
+
+    Returns each of them, or SubscriberNotFound. Later changes of a subscriber follow its first
+    one.
+    """
+    outcomes: dict[int, Outcome] = {}
+    while len(outcomes) < len(updates):
+        left = [index for index in range(len(updates)) if index not in outcomes]
+        found = find_each(account_id, [updates[index][0] for index in left], tx)
+        first: dict[str, int] = {}
+        for index in left:
+            before = found.get(updates[index][0])
+            if before is None:
+                outcomes[index] = SubscriberNotFound()
+            else:
+                first.setdefault(before.id, index)
+        changes = []
+        for index in first.values():
+            reference, profile = updates[index]
+            changes.append((found[reference], found[reference]._replace(**profile)))  # type: ignore[arg-type]
+        statistics = StatisticChanges(tx.now)
+        stored = store_changes(account_id, changes, statistics, tx, by)
+        outcomes |= zip(first.values(), stored, strict=True)
+    return [outcomes[index] for index in range(len(updates))]
+
+
+def check_suppressed(
+    account_id: str, email_key: str, suppressions: Suppressions, tx: Transaction
+) -> None:
+    """Raises SubscriberSuppressed."""
+    if suppressions.suppressed_among(account_id, [email_key], tx):
+        raise SubscriberSuppressed
+
+
+def add_tags(
+    account_id: str,
+    reference: Reference,
+    names: Mapping[str, str],
+    tx: Transaction,
+    by: Actor = API,
+) -> SubscriberRow:
+    """Adds tags, given as names by key, to a subscriber and returns it.
+
+    Raises SubscriberNotFound, or ValidationError if it would have too many.
+    """
+    before = find(account_id, reference, tx)
+    return _only(add_tags_to_each(account_id, [before], names, tx, by))
+
+
+def add_tags_to_each(
+    account_id: str,
+    rows: Sequence[SubscriberRow],
+    names: Mapping[str, str],
+    tx: Transaction,
+    by: Actor = API,
+) -> list[Outcome]:
+    """Adds tags, given as names by key, to subscribers.
+
+    Returns each of them, or ValidationError if it would have too many.
+    """
+    outcomes: dict[int, Outcome] = {}
+    # Subscribers with equal tags share the added ones: there are many subscribers of few kinds.
+    existing = {
+        tags: {caseless_key(name): name for name in tags} for tags in {row.tags for row in rows}
+    }
+    missing = {
+        tags: {key: name for key, name in names.items() if key not in by_key}
+        for tags, by_key in existing.items()
+    }
+    changed = {}
+    for index, row in enumerate(rows):
+        added = missing[row.tags]
+        try:
+            check_number_of_tags(len(row.tags) + len(added))
+        except RosterError as error:
+            outcomes[index] = error if added else row
+            continue
+        changed[index] = row
+    statistics = StatisticChanges(tx.now)
+    links = [(row.id, row.status, missing[row.tags]) for row in changed.values()]
+    attached = attach(account_id, links, statistics, tx)
+    tags_after = {}
+    for before in {row.tags for row in changed.values()}:
+        tags = existing[before] | {key: attached[key] for key in missing[before]}
+        tags_after[before] = tuple(tags[key] for key in sorted(tags))
+    changes = [(row, row._replace(tags=tags_after[row.tags])) for row in changed.values()]
+    stored = store_changes(account_id, changes, statistics, tx, by)
+    return _in_order(len(rows), outcomes | dict(zip(changed, stored, strict=True)))
+
+
+def remove_tags(
+    account_id: str,
+    reference: Reference,
+    name_keys: Collection[str],
+    tx: Transaction,
+    by: Actor = API,
+) -> SubscriberRow:
+    """Removes tags, given by their name keys, from a subscriber and returns it.
+
+    Raises SubscriberNotFound.
+    """
+    before = find(account_id, reference, tx)
+    return _only(remove_tags_from_each(account_id, [before], name_keys, tx, by))
+
+
+def remove_tags_from_each(
+    account_id: str,
+    rows: Sequence[SubscriberRow],
+    name_keys: Collection[str],
+    tx: Transaction,
+    by: Actor = API,
+) -> list[SubscriberRow]:
+    """Removes tags, given by their name keys, from subscribers and returns these."""
+    changes = []
+    for row in rows:
+        remaining = tuple(name for name in row.tags if caseless_key(name) not in name_keys)
+        changes.append((row, row._replace(tags=remaining)))
+    statistics = StatisticChanges(tx.now)
+    tagged = [before for before, row in changes if before.tags != row.tags]
+    if tagged:
+        detach(account_id, tagged, name_keys, statistics, tx)
+    return store_changes(account_id, changes, statistics, tx, by)
+
+
+def set_values_of_each(
+    account_id: str,
+    rows: Sequence[SubscriberRow],
+    values: Mapping[str, Any],
+    tx: Transaction,
+    by: Actor = API,
+) -> list[Outcome]:
+    """Sets values of custom fields that were checked; None removes one.
+
+    Returns each subscriber, or ValidationError if its values would be too large.
+    """
+    outcomes: dict[int, Outcome] = {}
+    changes = {}
+    for index, row in enumerate(rows):
+        new = merged(row.values, values)
+        faults = check_size(new, row.values)
+        if faults:
+            outcomes[index] = ValidationError(faults)
+        else:
+            changes[index] = (row, row._replace(values=new))
+    changed = [before.id for before, row in changes.values() if before != row]
+    if changed:
+        merge_values(account_id, changed, values, tx)
+    statistics = StatisticChanges(tx.now)
+    stored = store_changes(account_id, list(changes.values()), statistics, tx, by)
+    return _in_order(len(rows), outcomes | dict(zip(changes, stored, strict=True)))
+
+
+def _only(outcomes: Sequence[Outcome]) -> SubscriberRow:
+    """Returns the only subscriber, or raises its error."""
+    (outcome,) = outcomes
+    if isinstance(outcome, RosterError):
+        raise outcome
+    return outcome
+
+
+def _in_order(count: int, by_index: Mapping[int, Stored]) -> list[Stored]:
+    return [by_index[index] for index in range(count)]
+
+
+def store_change(
+    account_id: str,
+    before: SubscriberRow,
+    row: SubscriberRow,
+    statistics: StatisticChanges,
+    tx: Transaction,
+    by: Actor,
+    event_type: EventType = EventType.SUBSCRIBER_UPDATED,
+    consent_record: ConsentRecord = NO_CONSENT_RECORD,
+) -> SubscriberRow:
+    """Stores a change, see `store_changes`. Returns the row."""
+    (stored,) = store_changes(
+        account_id, [(before, row)], statistics, tx, by, event_type, consent_record
+    )
+    return stored
+
+
+def store_changes(
+    account_id: str,
+    changes: Sequence[tuple[SubscriberRow, SubscriberRow]],
+    statistics: StatisticChanges,
+    tx: Transaction,
+    by: Actor,
+    event_type: EventType = EventType.SUBSCRIBER_UPDATED,
+    consent_record: ConsentRecord = NO_CONSENT_RECORD,
+) -> list[SubscriberRow]:
+    """Stores changes of different subscribers with their history and events. Returns the rows.
+
+    A change is a row before and after. Tags and values are not stored here; `statistics` already
+    contains the changes of tags. A change to equal values has no effect. A statement for each
+    different change, four more, and those that record events.
+    """
+    if all(before == row for before, row in changes):
+        return [row for _, row in changes]
+    revision, stored, effective = next_revision(account_id, tx), [], []
+    for before, row in changes:
+        changed = row
+        if row != before:
+            times: dict[str, Any] = status_times(
+                Status(before.status), Status(row.status), tx.now, consent_record
+            )
+            if row.status != before.status:
+                times["status_revision"] = revision
+            changed = row._replace(revision=revision, **times)
+            effective.append((before, changed))
+        stored.append(changed)
+    _store(account_id, effective, tx)
+    histories = [(row.id, entries(before, row, by)) for before, row in effective]
+    add_history(account_id, histories, tx)
+    count_statuses(account_id, effective, statistics, tx)
+    statistics.store(account_id, tx)
+    record(account_id, [Change(event_type, before, row) for before, row in effective], tx)
+    return stored
+
+
+def _store(
+    account_id: str, changes: Sequence[tuple[SubscriberRow, SubscriberRow]], tx: Transaction
+) -> None:
+    """Stores changed columns. One statement for all subscribers with the same new values."""
+    ids_by_values: dict[tuple[tuple[str, Any], ...], list[str]] = {}
+    for before, row in changes:
+        ids_by_values.setdefault(_changed_columns(before, row), []).append(row.id)
+    updates: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for changed, ids in ids_by_values.items():
+        values = {"account_id": account_id, "ids": ids, **dict(changed)}
+        updates.setdefault(tuple(name for name, _ in changed), []).append(values)
+    for columns, values_of_each in updates.items():
+        tx.run_each(_update(columns), values_of_each)
+
+
+def _changed_columns(before: SubscriberRow, row: SubscriberRow) -> tuple[tuple[str, Any], ...]:
+    """Returns the names and new values of the columns that differ."""
+    changed = {
+        name: new
+        for name, old, new in zip(SubscriberRow._fields, before, row, strict=True)
+        if name in _COLUMNS and old != new
+    }
+    if not changed.keys().isdisjoint(PROFILE):
+        changed |= search_keys(row.first_name, row.last_name)._asdict()
+    if "email_key" in changed:
+        changed["email_unicode_key"] = unicode_key(row.email_key)
+    return tuple(changed.items())

@@ -1,0 +1,220 @@
+"""Stores and reads the history of subscribers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from peewee import SQL, Case, fn
+
+from ...storage.statements import Statement, param
+from ...storage.transaction import Transaction
+from ...values.emails import text_key
+from ...values.ids import timestamp_of
+from .fields import Status
+from .history import Actor, Entry, EntryType, Source, statuses
+from .models import Subscriber, SubscriberHistory
+from .store_reading import ONE, Reference, find
+
+_OF_ONE = (SubscriberHistory.account_id == param("account_id")) & (
+    SubscriberHistory.subscriber_id == param("subscriber_id")
+)
+# Greater than every ID.
+END = "~"
+
+_ADD = Statement(
+    lambda dialect: dialect.insert_all(
+        SubscriberHistory.account_id,
+        (
+            SubscriberHistory.subscriber_id,
+            SubscriberHistory.id,
+            SubscriberHistory.type,
+            SubscriberHistory.source,
+            SubscriberHistory.actor,
+            SubscriberHistory.changes,
+        ),
+        "rows",
+    ),
+    has_one_plan=True,
+)
+
+
+def add_history(
+    account_id: str, entries_by_id: Iterable[tuple[str, Iterable[Entry]]], tx: Transaction
+) -> None:
+    """Adds entries to the histories of subscribers, given with their IDs. One statement."""
+    all_entries = [
+        (subscriber_id, entry) for subscriber_id, entries in entries_by_id for entry in entries
+    ]
+    if all_entries:
+        ids = tx.new_ids(len(all_entries))
+        rows = [(each, id_, *entry) for id_, (each, entry) in zip(ids, all_entries, strict=True)]
+        tx.run(_ADD, account_id=account_id, rows=rows)
+
+
+_PAGE = Statement(
+    lambda _: (
+        SubscriberHistory.select(
+            SubscriberHistory.id,
+            SubscriberHistory.type,
+            SubscriberHistory.source,
+            SubscriberHistory.actor,
+            SubscriberHistory.changes,
+        )
+        .where(_OF_ONE & (SubscriberHistory.id < param("before")))
+        .order_by(SubscriberHistory.id.desc())
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
+)
+_LAST_OF_TYPES = Statement(
+    lambda dialect: (
+        SubscriberHistory.select(
+            SubscriberHistory.id,
+            SubscriberHistory.type,
+            SubscriberHistory.source,
+            SubscriberHistory.actor,
+            SubscriberHistory.changes,
+        )
+        .where(_OF_ONE & dialect.any_of(SubscriberHistory.type, "types"))
+        .order_by(SubscriberHistory.id.desc())
+        .limit(SQL("1"))
+    ),
+    has_one_plan=True,
+)
+_LAST_CHANGE_IS = Statement(
+    lambda dialect: (
+        SubscriberHistory.select(SubscriberHistory.subscriber_id)
+        .where(
+            (SubscriberHistory.account_id == param("account_id"))
+            & dialect.any_of(SubscriberHistory.subscriber_id, "ids")
+            & (SubscriberHistory.type == param("type"))
+        )
+        .group_by(SubscriberHistory.subscriber_id)
+        .having(
+            fn.MAX(SubscriberHistory.id)
+            == fn.MAX(
+                Case(None, [(SubscriberHistory.changes == param("changes"), SubscriberHistory.id)])
+            )
+        )
+    ),
+    has_one_plan=True,
+)
+# The email address is the first of the changed fields.
+_CHANGES_OF_EMAIL = Statement(
+    lambda _: (
+        SubscriberHistory.select(SubscriberHistory.changes)
+        .where(
+            _OF_ONE
+            & (SubscriberHistory.type == param("type"))
+            & (SubscriberHistory.changes >= SQL("""'{"email":'"""))
+            & (SubscriberHistory.changes < SQL("""'{"email";'"""))
+        )
+        .order_by(SubscriberHistory.id.desc())
+    ),
+    has_one_plan=True,
+)
+_COUNT = Statement(
+    lambda _: SubscriberHistory.select(fn.COUNT(SQL("1"))).where(_OF_ONE), has_one_plan=True
+)
+_ORIGIN = Statement(lambda _: Subscriber.select(Subscriber.origin).where(ONE), has_one_plan=True)
+
+
+class HistoryEntry(NamedTuple):
+    """A stored entry; `changes` is parsed."""
+
+    id: str
+    type: EntryType
+    at: int
+    by: Actor
+    changes: dict[str, Any]
+
+
+class Person(NamedTuple):
+    """The ID of a subscriber, and the current and earlier addresses, by `text_key`."""
+
+    id: str
+    addresses: set[str]
+
+
+class HistoryPosition(NamedTuple):
+    """The start of a page: after `offset` entries, or before the ID `before`."""
+
+    limit: int
+    offset: int = 0
+    before: str = END
+
+
+class HistoryPage(NamedTuple):
+    """The entries of a page, their total number, and whether more pages follow."""
+
+    entries: list[HistoryEntry]
+    total: int
+    more: bool
+
+
+def page(
+    account_id: str, subscriber_id: str, position: HistoryPosition, tx: Transaction
+) -> HistoryPage:
+    """Returns a page of the history of a stored subscriber, newest first. Three statements."""
+    of_one = {"account_id": account_id, "subscriber_id": subscriber_id}
+    origin = tx.scalar(_ORIGIN, account_id=account_id, id=subscriber_id)
+    total = tx.scalar(_COUNT, **of_one) + (origin is not None)
+    limit, offset, before = position
+    if before == subscriber_id:  # The creation is the last entry.
+        return HistoryPage([], total, more=False)
+    rows = tx.all(_PAGE, **of_one, before=before, limit=limit + 1, offset=offset)
+    found = [_entry(*row) for row in rows]
+    if origin is not None and len(found) <= limit and offset < total:
+        found.append(_created(subscriber_id, origin))
+    return HistoryPage(found[:limit], total, len(found) > limit)
+
+
+def last_change(
+    account_id: str, subscriber_id: str, types: Sequence[EntryType], tx: Transaction
+) -> HistoryEntry | None:
+    """Returns the last entry of one of these types, or None."""
+    row = tx.one(_LAST_OF_TYPES, account_id=account_id, subscriber_id=subscriber_id, types=types)
+    return _entry(*row) if row else None
+
+
+def opted_out_after_bounce(
+    account_id: str, subscriber_ids: Sequence[str], tx: Transaction
+) -> Collection[str]:
+    """Returns those of the subscribers whose last change was from BOUNCED to UNSUBSCRIBED."""
+    changes = statuses(Status.BOUNCED, Status.UNSUBSCRIBED)
+    rows = tx.all(
+        _LAST_CHANGE_IS,
+        account_id=account_id,
+        ids=subscriber_ids,
+        type=EntryType.STATUS_CHANGED,
+        changes=orjson.dumps(changes).decode(),
+    )
+    return {subscriber_id for (subscriber_id,) in rows}
+
+
+def earlier_addresses(account_id: str, subscriber_id: str, tx: Transaction) -> list[str]:
+    """Returns the addresses that a subscriber had, the newest first. One statement."""
+    of_one = {"account_id": account_id, "subscriber_id": subscriber_id}
+    rows = tx.all(_CHANGES_OF_EMAIL, **of_one, type=EntryType.FIELDS_CHANGED)
+    return [orjson.loads(changes)["email"][0] for (changes,) in rows]
+
+
+def person_of(account_id: str, reference: Reference, tx: Transaction) -> Person:
+    """Returns the ID and the addresses of a subscriber. Raises SubscriberNotFound."""
+    row = find(account_id, reference, tx)
+    addresses = {row.email, *earlier_addresses(account_id, row.id, tx)}
+    return Person(row.id, {text_key(address) for address in addresses})
+
+
+def _entry(id_: str, entry_type: str, source: str, actor: str, changes: str) -> HistoryEntry:
+    by = Actor(Source(source), actor)
+    return HistoryEntry(id_, EntryType(entry_type), timestamp_of(id_), by, orjson.loads(changes))
+
+
+def _created(subscriber_id: str, origin: str) -> HistoryEntry:
+    entry = orjson.loads(origin)
+    by = Actor(Source(entry["source"]), entry["actor"])
+    changes = {"to": entry["status"]}
+    return HistoryEntry(subscriber_id, EntryType.CREATED, entry["at"], by, changes)

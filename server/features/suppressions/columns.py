@@ -1,0 +1,112 @@
+"""Parses the lines of a suppression list in CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...rpc.errors import Detail, ValidationError
+from ...rpc.file_columns import column_name, mapped_columns, null_key
+from ...values.file_addresses import parse_file_email
+from ...values.file_dates import DateFormat, UnknownDate, parse_time
+from ...values.texts import column_key
+from ...values.unrecognized import UnrecognizedCells
+from .rules import Reason, Row
+
+EMAIL, REASON, CREATED_AT = "email", "reason", "createdAt"
+_TARGETS = {"": ""} | {column_key(field): field for field in (EMAIL, REASON, CREATED_AT)}
+HEADER = ("emailHash", REASON, CREATED_AT)
+# The columns of common services, by `column_key`: Amazon SES, Brevo, Mailchimp, Mailgun, Postmark
+# and SendGrid.
+_COLUMNS = {
+    name: field
+    for field, names in {
+        EMAIL: "email emailaddress address recipient",
+        REASON: "reason suppressionreason reason.code",
+        CREATED_AT: "createdat created date lastupdatetime blockedat unsubtime cleantime",
+    }.items()
+    for name in names.split()
+}
+_REASONS = {
+    word: reason
+    for reason, words in {
+        Reason.UNSUBSCRIBED: "unsubscribed unsubscribe optout optedout unsubscribedviama"
+        " unsubscribedviaemail unsubscribedviaapi",
+        Reason.BOUNCED: "bounced bounce hardbounce cleaned",
+        Reason.COMPLAINED: "complained complaint spamcomplaint spamreport spam abuse"
+        " contactflaggedasspam",
+        Reason.MANUAL: "manual manualsuppression blocked adminblocked",
+    }.items()
+    for word in words.split()
+}
+
+
+class CellOptions(NamedTuple):
+    """The options of an import that apply to columns and cells."""
+
+    column_map: Sequence[str] = ()
+    date_format: DateFormat | None = None
+    null_keys: frozenset[str] = frozenset()
+
+
+class Columns:
+    """The columns of a file. Of several columns for one field, the first one counts.
+
+    A file without a header has the address in the first column, unless the map names another
+    position. An unknown reason or time is reported and ignored: the address is still suppressed.
+    """
+
+    def __init__(self, first_line: Sequence[str], options: CellOptions) -> None:
+        """Raises ValidationError if the map is invalid, or maps two columns to one field."""
+        self._names = [column_name(first_line, index) for index in range(len(first_line))]
+        self._options = options
+        self.unrecognized = UnrecognizedCells()
+        mapped = mapped_columns(first_line, options.column_map, _target)
+        self._positions = {field: index for index, field in mapped.items() if field}
+        if len(self._positions) < sum(map(bool, mapped.values())):
+            raise ValidationError(
+                [Detail("columnMap", "DUPLICATE_FIELD", "maps several columns to one field")]
+            )
+        first = self._positions.get(EMAIL, 0)
+        self.has_header = not first_line or parse_file_email(first_line[first]) is None
+        if self.has_header:
+            for index, name in enumerate(first_line):
+                field = _COLUMNS.get(column_key(name))
+                if field is not None and index not in mapped:
+                    self._positions.setdefault(field, index)
+        else:
+            self._names = [f"column {number}" for number in range(1, len(first_line) + 1)]
+            self._positions.setdefault(EMAIL, 0)
+        used = set(self._positions.values())
+        self.ignored = [name for index, name in enumerate(self._names) if index not in used]
+
+    @property
+    def has_email(self) -> bool:
+        return EMAIL in self._positions
+
+    def row(self, line: int, cells: Sequence[str], now: int) -> Row:
+        text = self._cell(REASON, cells)
+        reason = _REASONS.get(column_key(text))
+        if text and reason is None:
+            self._reject(REASON, text)
+        text, time = self._cell(CREATED_AT, cells), None
+        if text:
+            try:
+                time = parse_time(text, self._options.date_format, now)
+            except UnknownDate as error:
+                self._reject(CREATED_AT, text, error.hint)
+        return Row(line, self._cell(EMAIL, cells), reason, time)
+
+    def _cell(self, field: str, cells: Sequence[str]) -> str:
+        position = self._positions.get(field, len(cells))
+        cell = cells[position].strip() if position < len(cells) else ""
+        null_keys = self._options.null_keys
+        return "" if null_keys and null_key(cell) in null_keys else cell
+
+    def _reject(self, field: str, cell: str, hint: str | None = None) -> None:
+        self.unrecognized.add(self._names[self._positions[field]], cell, hint)
+
+
+def _target(text: str) -> str | None:
+    """Returns the field that a target of the map names, "" for none, or None if it is unknown."""
+    return _TARGETS.get(column_key(text))

@@ -1,0 +1,204 @@
+"""Runs an import of a suppression list."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from typing import NamedTuple
+
+from roster.v1 import suppressions_pb2 as pb
+from roster.v1.http_pb2 import CsvLine
+from roster.v1.subscribers_pb2 import BulkFailure, ImportSubscribersRequest
+
+from ...rpc.errors import invalid
+from ...rpc.file_columns import null_keys
+from ...rpc.messages import milliseconds, select_results
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from ...values.clock import system_clock
+from ...values.emails import trim
+from ...values.file_addresses import parse_file_email
+from ...values.file_dates import DateFormat, UnknownDate, parse_time
+from ...values.timestamps import is_valid_time
+from ...values.unrecognized import UnrecognizedCells
+from .columns import CREATED_AT, EMAIL, REASON, CellOptions, Columns
+from .rules import NewSuppression, Reason, Row, strictest
+from .store import Suppressions
+from .subscribers import SuppressedSubscribers
+
+# Each existing subscriber that opts out takes several statements.
+MAX_ROWS_OF_A_TRANSACTION = 500
+_MAX_REPEATED = 320
+
+
+class Stored(NamedTuple):
+    """The addresses that were not suppressed before, and the number of opt-outs."""
+
+    added: set[str]
+    opted_out: int
+
+
+class SuppressionWriter:
+    """Adds suppressions to an account, and ends the consent of its subscribers."""
+
+    def __init__(
+        self,
+        account_id: str,
+        key_id: str,
+        suppressions: Suppressions,
+        subscribers: SuppressedSubscribers,
+        *,
+        is_import: bool,
+    ) -> None:
+        self._account_id = account_id
+        self._key_id = key_id
+        self._suppressions = suppressions
+        self._subscribers = subscribers
+        self._is_import = is_import
+
+    def add(self, suppressions: Sequence[NewSuppression], tx: Transaction) -> Stored:
+        added = self._suppressions.add(self._account_id, suppressions, tx)
+        reasons = {key: each.reason for key, each in strictest(suppressions).items()}
+        opted_out = self._subscribers.opt_out(
+            self._account_id, reasons, tx, key_id=self._key_id, is_import=self._is_import
+        )
+        return Stored(set(added), opted_out)
+
+
+class SuppressionImport:
+    """Parses and stores the messages of one import, in order. The first one sets the options."""
+
+    def __init__(self, database: Database, writer: SuppressionWriter) -> None:
+        self._database = database
+        self._writer = writer
+        self._reason: Reason | None = None
+        self._results = ImportSubscribersRequest.RESULTS_UNSPECIFIED
+        self._options = CellOptions()
+        self._columns: Columns | None = None
+        # In JSON rows.
+        self._unrecognized = UnrecognizedCells()
+        self._last_line = 0
+        self._summary = pb.ImportSuppressionsSummary()
+
+    async def responses(
+        self, requests: AsyncIterator[pb.ImportSuppressionsRequest]
+    ) -> AsyncGenerator[pb.ImportSuppressionsResponse, None]:
+        """Yields the results of each transaction, then the summary.
+
+        Raises ValidationError if a file has no column for addresses, or if rows and lines are
+        mixed.
+        """
+        async for request in requests:
+            if self._reason is None:
+                self._reason = Reason(request.reason or Reason.MANUAL)
+                self._results = request.results
+                self._options = CellOptions(
+                    tuple(request.column_map),
+                    DateFormat(request.date_format) if request.date_format else None,
+                    null_keys(request.null_tokens),
+                )
+            lines = self._without_header(request)
+            # In another thread, so that the event loop does not wait.
+            rows = await asyncio.to_thread(lambda: list(self._rows(request, lines)))  # noqa: B023
+            for first in range(0, len(rows), MAX_ROWS_OF_A_TRANSACTION):
+                reply = await self._stored(rows[first : first + MAX_ROWS_OF_A_TRANSACTION])
+                if select_results(reply, self._results):
+                    yield reply
+        unrecognized = self._unrecognized
+        if self._columns is not None:
+            self._summary.ignored_columns.extend(self._columns.ignored)
+            unrecognized = self._columns.unrecognized
+        for column, cells in unrecognized.by_column.items():
+            self._summary.unrecognized_cells.add(column=column, **cells._asdict())
+        yield pb.ImportSuppressionsResponse(summary=self._summary)
+
+    def _without_header(self, request: pb.ImportSuppressionsRequest) -> Sequence[CsvLine]:
+        """Returns the lines of a message after the header, which is parsed."""
+        if request.suppressions and (request.lines or self._columns is not None):
+            raise invalid("suppressions", "INVALID_VALUE", "cannot be mixed with lines")
+        if not request.lines or self._columns is not None:
+            return request.lines
+        columns = self._columns = Columns(request.lines[0].cells[:], self._options)
+        if not columns.has_email:
+            raise invalid("lines", "INVALID_VALUE", "must start with a header that names email")
+        if not columns.has_header:
+            return request.lines
+        self._last_line = request.lines[0].number or 1
+        return request.lines[1:]
+
+    def _rows(
+        self, request: pb.ImportSuppressionsRequest, lines: Sequence[CsvLine]
+    ) -> Iterator[Row]:
+        now = system_clock()
+        for line in lines:
+            assert self._columns is not None
+            self._last_line = line.number or self._last_line + 1
+            row = self._columns.row(self._last_line, line.cells, now)
+            yield row._replace(fault="") if line.malformed else row
+        for message in request.suppressions:
+            self._last_line += 1
+            yield self._row(message, now)
+
+    def _row(self, message: pb.ImportSuppression, now: int) -> Row:
+        """Returns a row. Its fault is the first field by name that cannot be read."""
+        reason = created_at = None
+        faults = []
+        for fault in message.faults:
+            try:
+                if fault.field != CREATED_AT or not fault.text:
+                    raise UnknownDate
+                created_at = parse_time(fault.text, self._options.date_format, now)
+            except UnknownDate as error:
+                faults.append(fault.field)
+                if error.hint is not None:
+                    self._unrecognized.add(fault.field, fault.text, error.hint)
+        if message.reason:
+            try:
+                reason = Reason(message.reason)
+            except ValueError:
+                faults.append(REASON)
+        if message.HasField("created_at"):
+            created_at = milliseconds(message.created_at)
+            if not is_valid_time(created_at, now):
+                faults.append(CREATED_AT)
+        return Row(self._last_line, message.email, reason, created_at, min(faults, default=None))
+
+    async def _stored(self, rows: Sequence[Row]) -> pb.ImportSuppressionsResponse:
+        assert self._reason is not None
+        reply, suppressions = pb.ImportSuppressionsResponse(), {}
+        for index, row in enumerate(rows):
+            result = reply.results.add(line=row.line, email=row.email[:_MAX_REPEATED])
+            email = parse_file_email(row.email)
+            if email is None or row.fault is not None:
+                _fail(result, row)
+                self._summary.failed += 1
+            else:
+                reason = self._reason if row.reason is None else row.reason
+                suppressions[index] = NewSuppression(email.key, reason, row.created_at)
+        if not suppressions:
+            return reply
+        added, opted_out = await self._database.write(
+            lambda tx: self._writer.add(list(suppressions.values()), tx)
+        )
+        self._summary.opted_out += opted_out
+        for index, suppression in suppressions.items():
+            outcome = pb.ImportSuppressionResult.EXISTING
+            if suppression.email_key in added:
+                added.remove(suppression.email_key)
+                outcome = pb.ImportSuppressionResult.ADDED
+                self._summary.added += 1
+            else:
+                self._summary.existing += 1
+            reply.results[index].outcome = outcome
+        return reply
+
+
+def _fail(result: pb.ImportSuppressionResult, row: Row) -> None:
+    result.outcome = pb.ImportSuppressionResult.FAILED
+    if row.fault == "":
+        result.failure = BulkFailure.INVALID_ROW
+    elif row.fault is not None:
+        result.failure, result.field = BulkFailure.INVALID_FIELD, row.fault[:_MAX_REPEATED]
+    else:
+        result.failure = BulkFailure.INVALID_EMAIL if trim(row.email) else BulkFailure.MISSING_EMAIL
+        result.field = EMAIL

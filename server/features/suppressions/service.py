@@ -1,0 +1,166 @@
+"""SuppressionService."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from functools import partial
+
+from roster.v1 import http_pb2, subscribers_pb2
+from roster.v1 import suppressions_pb2 as pb
+from roster.v1.suppressions_pb2_grpc import SuppressionServiceServicer
+
+from ...rpc.caller import account_id, current
+from ...rpc.errors import Detail, SuppressionNotFound, ValidationError
+from ...rpc.messages import Context, check_bom, csv_header, timestamp
+from ...rpc.paging import page_of
+from ...rpc.streams import accept, accept_with_first, prefetch
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from ...values.clock import iso8601
+from ...values.emails import parse_email
+from .columns import HEADER
+from .imports import SuppressionImport, SuppressionWriter
+from .rules import NewSuppression, Reason
+from .store import SuppressionRow, Suppressions
+from .subscribers import SuppressedSubscribers
+
+# The maximum number of suppressions in one read of an export.
+EXPORT_BATCH = 500
+
+
+class SuppressionService(SuppressionServiceServicer):
+    """Manages the suppressions of the caller's account."""
+
+    def __init__(
+        self, database: Database, suppressions: Suppressions, subscribers: SuppressedSubscribers
+    ) -> None:
+        self._database = database
+        self._suppressions = suppressions
+        self._subscribers = subscribers
+
+    async def GetSuppression(
+        self, request: pb.GetSuppressionRequest, _context: Context
+    ) -> pb.GetSuppressionResponse:
+        account, key = account_id(), _email_key(request.email)
+        row = await self._database.read(lambda tx: self._suppressions.find(account, key, tx))
+        return pb.GetSuppressionResponse(suppression=_suppression(row))
+
+    async def ListSuppressions(
+        self, request: pb.ListSuppressionsRequest, _context: Context
+    ) -> pb.ListSuppressionsResponse:
+        account, page = account_id(), page_of(request)
+        rows, total = await self._database.read(
+            lambda tx: self._suppressions.page(account, page, tx)
+        )
+        return pb.ListSuppressionsResponse(
+            suppressions=[_suppression(row) for row in rows],
+            total=total,
+            page=page.number,
+            limit=page.limit,
+        )
+
+    async def DeleteSuppression(
+        self, request: pb.DeleteSuppressionRequest, _context: Context
+    ) -> pb.DeleteSuppressionResponse:
+        account, key = account_id(), _email_key(request.email)
+        key_id = current().key_id
+
+        def lift(tx: Transaction) -> None:
+            self._suppressions.delete(account, key, tx)
+            self._subscribers.record_lifted(account, key, key_id, tx)
+
+        await self._database.write(lift)
+        return pb.DeleteSuppressionResponse()
+
+    async def AddSuppressions(
+        self, request: pb.AddSuppressionsRequest, _context: Context
+    ) -> pb.AddSuppressionsResponse:
+        reason = Reason(request.reason or Reason.MANUAL)
+        suppressions = [NewSuppression(key, reason) for key in _email_keys(request.emails)]
+        writer = self._writer(is_import=False)
+
+        def add(tx: Transaction) -> pb.AddSuppressionsResponse:
+            added, opted_out = writer.add(suppressions, tx)
+            return pb.AddSuppressionsResponse(
+                added=len(added), existing=len(suppressions) - len(added), opted_out=opted_out
+            )
+
+        return await self._database.write(add)
+
+    async def ImportSuppressions(
+        self, requests: AsyncIterator[pb.ImportSuppressionsRequest], context: Context
+    ) -> AsyncIterator[pb.ImportSuppressionsResponse]:
+        import_ = SuppressionImport(self._database, self._writer(is_import=True))
+        async with (
+            aclosing(prefetch(requests)) as messages,
+            aclosing(import_.responses(messages)) as responses,
+            # An invalid first message fails the whole call.
+            aclosing(accept_with_first(context, responses)) as accepted,
+        ):
+            async for response in accepted:
+                yield response
+
+    async def ExportSuppressions(
+        self, request: pb.ExportSuppressionsRequest, context: Context
+    ) -> AsyncIterator[pb.ExportSuppressionsResponse]:
+        account = account_id()
+        is_csv = request.format == subscribers_pb2.ExportSubscribersRequest.CSV
+        check_bom(has_bom=request.bom, is_csv=is_csv)
+        await accept(context)
+        if is_csv:
+            yield pb.ExportSuppressionsResponse(lines=[csv_header(HEADER, has_bom=request.bom)])
+        last: SuppressionRow | None = None
+        while True:
+            read = partial(self._suppressions.page_after, account, last, EXPORT_BATCH)
+            rows = await self._database.read(read)
+            if is_csv and rows:
+                lines = [http_pb2.CsvLine(cells=_cells(row)) for row in rows]
+                yield pb.ExportSuppressionsResponse(lines=lines)
+            elif rows:
+                yield pb.ExportSuppressionsResponse(suppressions=map(_suppression, rows))
+            if len(rows) < EXPORT_BATCH:
+                return
+            last = rows[-1]
+
+    def _writer(self, *, is_import: bool) -> SuppressionWriter:
+        return SuppressionWriter(
+            account_id(),
+            current().key_id,
+            self._suppressions,
+            self._subscribers,
+            is_import=is_import,
+        )
+
+
+def _email_key(text: str) -> str:
+    """Returns the email key. Raises SuppressionNotFound if the text is not an address."""
+    email = parse_email(text)
+    if email is None:
+        raise SuppressionNotFound
+    return email.key
+
+
+def _email_keys(texts: Sequence[str]) -> list[str]:
+    """Returns the email keys without duplicates. Raises ValidationError for each invalid one."""
+    emails = [parse_email(text) for text in texts]
+    faults = [
+        Detail(f"emails[{index}]", "INVALID_FORMAT", "must be a single email address")
+        for index, email in enumerate(emails)
+        if email is None
+    ]
+    if faults:
+        raise ValidationError(faults)
+    return list(dict.fromkeys(email.key for email in emails if email is not None))
+
+
+def _cells(row: SuppressionRow) -> list[str]:
+    return [row.email_hash, Reason(row.reason).name, iso8601(row.created_at)]
+
+
+def _suppression(row: SuppressionRow) -> pb.Suppression:
+    return pb.Suppression(
+        email_hash=row.email_hash,
+        reason=pb.Suppression.Reason.ValueType(row.reason),
+        created_at=timestamp(row.created_at),
+    )

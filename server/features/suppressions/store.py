@@ -1,0 +1,170 @@
+"""Stores suppressions: keyed hashes of addresses that cannot be subscribed again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from peewee import SQL, Case, Tuple, fn
+
+from ...rpc.errors import SuppressionNotFound
+from ...rpc.paging import Page
+from ...security.encryption import Encryption
+from ...storage.statements import Statement, param, params
+from ...storage.transaction import Transaction
+from .models import Suppression
+from .rules import STRICTNESS, NewSuppression, Reason, strictest
+
+_PURPOSE = "suppression"
+
+
+class SuppressionRow(NamedTuple):
+    """A stored suppression; `created_at` is in milliseconds."""
+
+    email_hash: str
+    reason: int
+    created_at: int
+
+
+_COLUMNS = tuple(getattr(Suppression, name) for name in SuppressionRow._fields)
+_IN_ACCOUNT = Suppression.account_id == param("account_id")
+_ONE = _IN_ACCOUNT & (Suppression.email_hash == param("email_hash"))
+
+_FIND = Statement(lambda _: Suppression.select(*_COLUMNS).where(_ONE), has_one_plan=True)
+_FIRST = Statement(
+    lambda _: Suppression.select(Suppression.reason).where(_IN_ACCOUNT).limit(SQL("1")),
+    has_one_plan=True,
+)
+_AMONG = Statement(
+    lambda dialect: Suppression.select(Suppression.email_hash).where(
+        _IN_ACCOUNT & dialect.any_of(Suppression.email_hash, "hashes")
+    ),
+    has_one_plan=True,
+)
+_COUNT = Statement(lambda _: Suppression.select(fn.COUNT(Suppression.reason)).where(_IN_ACCOUNT))
+_PAGE = Statement(
+    lambda _: (
+        Suppression.select(*_COLUMNS)
+        .where(_IN_ACCOUNT)
+        .order_by(Suppression.account_id, Suppression.created_at, Suppression.email_hash)
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
+)
+_AFTER = Statement(
+    lambda _: (
+        Suppression.select(*_COLUMNS)
+        .where(
+            _IN_ACCOUNT
+            & (
+                Tuple(Suppression.created_at, Suppression.email_hash)
+                > Tuple(param("created_at"), param("email_hash"))
+            )
+        )
+        .order_by(Suppression.account_id, Suppression.created_at, Suppression.email_hash)
+        .limit(param("limit"))
+    )
+)
+_ADD = Statement(
+    lambda dialect: dialect.insert_all(Suppression.account_id, _COLUMNS, "rows").returning(
+        Suppression.email_hash
+    ),
+    has_one_plan=True,
+)
+_DELETE = Statement(lambda _: Suppression.delete().where(_ONE), has_one_plan=True)
+
+_RANKS = [(SQL(str(int(reason))), SQL(str(rank))) for reason, rank in STRICTNESS.items()]
+_RAISE = Statement(
+    lambda dialect: Suppression.update(params(Suppression.reason)).where(
+        _IN_ACCOUNT
+        & dialect.any_of(Suppression.email_hash, "hashes")
+        & (Case(Suppression.reason, _RANKS) < param("strictness"))
+    ),
+    has_one_plan=True,
+)
+
+
+class Suppressions:
+    """The suppressions of all accounts. Addresses are email keys."""
+
+    def __init__(self, encryption: Encryption) -> None:
+        self._encryption = encryption
+
+    def add(
+        self, account_id: str, suppressions: Iterable[NewSuppression], tx: Transaction
+    ) -> Collection[str]:
+        """Adds suppressions and returns the addresses that were not suppressed before.
+
+        An existing suppression keeps its time, and its reason unless the new one is stricter. One
+        statement, and one more for each reason of existing suppressions.
+        """
+        new: dict[str, NewSuppression] = {}
+        rows = []
+        for email_key, suppression in strictest(suppressions).items():
+            email_hash = self._hash(account_id, email_key)
+            new[email_hash] = suppression
+            time = suppression.created_at
+            time = tx.now if time is None else min(time, tx.now)
+            rows.append((email_hash, suppression.reason, time))
+        added = {email_hash for (email_hash,) in tx.all(_ADD, account_id=account_id, rows=rows)}
+        existing: dict[Reason, list[str]] = {}
+        for email_hash, suppression in new.items():
+            if email_hash not in added:
+                existing.setdefault(suppression.reason, []).append(email_hash)
+        for reason, hashes in existing.items():
+            to = {"reason": reason, "strictness": STRICTNESS[reason]}
+            tx.run(_RAISE, account_id=account_id, hashes=hashes, **to)
+        return {new[email_hash].email_key for email_hash in added}
+
+    def suppressed_among(
+        self, account_id: str, email_keys: Collection[str], tx: Transaction
+    ) -> Collection[str]:
+        """Returns the suppressed addresses among these. At most two statements.
+
+        Hashes are computed only if the account has a suppression; most accounts have none.
+        """
+        if not email_keys or tx.scalar(_FIRST, account_id=account_id) is None:
+            return ()
+        keys = {self._hash(account_id, key): key for key in email_keys}
+        rows = tx.all(_AMONG, account_id=account_id, hashes=list(keys))
+        return {keys[email_hash] for (email_hash,) in rows}
+
+    def find(self, account_id: str, email_key: str, tx: Transaction) -> SuppressionRow:
+        """Returns the suppression of an address. Raises SuppressionNotFound."""
+        email_hash = self._hash(account_id, email_key)
+        row = tx.one(_FIND, account_id=account_id, email_hash=email_hash)
+        if row is None:
+            raise SuppressionNotFound
+        return SuppressionRow._make(row)
+
+    def page(
+        self, account_id: str, page: Page, tx: Transaction
+    ) -> tuple[list[SuppressionRow], int]:
+        """Returns the suppressions of a page, oldest first, and the number of suppressions."""
+        rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
+        total = tx.scalar(_COUNT, account_id=account_id)
+        return [SuppressionRow._make(row) for row in rows], int(total)
+
+    def page_after(
+        self, account_id: str, after: SuppressionRow | None, limit: int, tx: Transaction
+    ) -> list[SuppressionRow]:
+        """Returns the suppressions that follow one, or the first ones, oldest first."""
+        _, _, created_at = after or (None, None, -1)
+        email_hash = after.email_hash if after else ""
+        rows = tx.all(
+            _AFTER,
+            account_id=account_id,
+            created_at=created_at,
+            email_hash=email_hash,
+            limit=limit,
+        )
+        return [SuppressionRow._make(row) for row in rows]
+
+    def delete(self, account_id: str, email_key: str, tx: Transaction) -> None:
+        """Deletes the suppression of an address. Raises SuppressionNotFound."""
+        email_hash = self._hash(account_id, email_key)
+        if not tx.run(_DELETE, account_id=account_id, email_hash=email_hash):
+            raise SuppressionNotFound
+
+    def _hash(self, account_id: str, email_key: str) -> str:
+        return self._encryption.digest(_PURPOSE, account_id, email_key)

@@ -1,0 +1,33 @@
+"""Subscribers with suppressed addresses, as the service of suppressions needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from ...storage.transaction import Transaction
+from .rules import Reason
+
+
+class SuppressedSubscribers(Protocol):
+    """Changes subscribers after a change of the suppression of their address.
+
+    `key_id` is the API key of the call. This package cannot import the subscribers.
+    """
+
+    def opt_out(
+        self,
+        account_id: str,
+        reasons: Mapping[str, Reason],
+        tx: Transaction,
+        *,
+        key_id: str,
+        is_import: bool,
+    ) -> int:
+        """Gives the subscribers with these addresses the stricter statuses of the reasons.
+
+        Returns the number of subscribers with a new status.
+        """
+
+    def record_lifted(self, account_id: str, email_key: str, key_id: str, tx: Transaction) -> None:
+        """Adds an entry to the history of the subscriber with an address, if there is one."""

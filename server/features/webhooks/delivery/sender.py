@@ -1,0 +1,100 @@
+"""Makes one attempt: signs and sends a leased delivery, and returns the result."""
+
+from __future__ import annotations
+
+import logging
+import random
+import unicodedata
+from collections.abc import Callable
+
+from ....security.encryption import DecryptionError
+from ....values.clock import Clock
+from ..egress.client import Client
+from ..egress.outcome import FAILED, TIMED_OUT, Outcome
+from ..egress.resolver import LookupNotStarted
+from ..endpoints.signing import Secrets, sign
+from .store_leases import LeasedDelivery
+from .store_results import FinishedAttempt
+
+log = logging.getLogger(__name__)
+
+
+class Sender:
+    """Sends deliveries; `rng` returns numbers from 0 to 1 for the jitter of retries."""
+
+    def __init__(
+        self,
+        client: Client,
+        secrets: Secrets,
+        clock: Clock,
+        *,
+        rng: Callable[[], float] = random.random,
+    ) -> None:
+        self._client = client
+        self._secrets = secrets
+        self._clock = clock
+        self._rng = rng
+
+    async def send(self, account_id: str, leased: LeasedDelivery) -> FinishedAttempt:
+        """Sends a delivery once and returns the result. Failures of the receiver do not raise.
+
+        Raises LookupNotStarted if no attempt was made, which a test delivery counts as a timeout.
+        """
+        delivery, started_at = leased.delivery, self._clock()
+        outcome = await self._post(account_id, leased, started_at)
+        log.info(
+            "delivery",
+            extra={
+                "account": account_id,
+                "webhook": delivery.webhook_id,
+                "delivery": delivery.id,
+                "event": delivery.event_id,
+                "attempt": delivery.attempts + 1,
+                "status": outcome.status,
+                "error": outcome.error,
+                "milliseconds": outcome.milliseconds,
+            },
+        )
+        return FinishedAttempt(
+            delivery,
+            started_at,
+            outcome.milliseconds,
+            outcome.status,
+            outcome.error,
+            escape_body(outcome.body),
+            outcome.retry_after,
+            self._rng(),
+            None if leased.is_test else leased.webhook.url,
+        )
+
+    async def _post(self, account_id: str, leased: LeasedDelivery, now: int) -> Outcome:
+        webhook = leased.webhook
+        try:
+            secrets = [
+                self._secrets.open(account_id, webhook.id, encrypted)
+                for encrypted in webhook.secrets_at(now)
+            ]
+        except DecryptionError:
+            log.critical("secret of webhook %s cannot be decrypted", webhook.id)
+            return Outcome(None, FAILED, None, 0, b"")
+        headers = sign(leased.delivery.event_id, now, leased.envelope, secrets)
+        try:
+            return await self._client.post(webhook.url, leased.envelope.encode(), headers)
+        except LookupNotStarted:
+            if not leased.is_test:
+                raise
+            return Outcome(None, TIMED_OUT, None, 0, b"")
+
+
+def escape_body(body: bytes) -> str:
+    """Returns the text of a body. Invalid UTF-8, control and format characters are escaped."""
+    text = body.decode("utf-8", "backslashreplace")
+    return "".join(character if _is_plain(character) else _escape(character) for character in text)
+
+
+def _is_plain(character: str) -> bool:
+    return character in "\n\t\r" or unicodedata.category(character) not in ("Cc", "Cf")
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()

@@ -1,0 +1,202 @@
+"""Stores the results of attempts, the next attempts, and the health of the endpoints.
+
+A result is accepted only with the current fence: it is rejected if the delivery was leased
+again or retried by a client in the meantime.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ....storage.statements import Statement, params
+from ....storage.transaction import Transaction
+from ..endpoints.store_reading import ONE, WebhookRow
+from ..models import Delivery, DeliveryAttempt, Webhook
+from ..rules import GONE, DeliveryStatus, DisabledReason, Health, retry_delay
+from .store_conditions import LEASED
+from .store_endpoints import Endpoint, endpoints_of
+from .store_leases import DueDelivery, LeaseBatch, lease_due, lease_locked
+from .store_queue import Queue, lock_queue_only, put
+
+_FINISH_DELIVERY = Statement(
+    lambda _: Delivery.update(
+        params(
+            Delivery.status,
+            Delivery.attempts,
+            Delivery.step,
+            Delivery.due_at,
+            Delivery.finished_at,
+        )
+    ).where(LEASED),
+    without_account_lock=True,
+)
+_INSERT_ATTEMPTS = Statement(
+    lambda dialect: dialect.insert_all(
+        DeliveryAttempt.account_id,
+        (
+            DeliveryAttempt.delivery_id,
+            DeliveryAttempt.number,
+            DeliveryAttempt.place,
+            DeliveryAttempt.webhook_id,
+            DeliveryAttempt.started_at,
+            DeliveryAttempt.milliseconds,
+            DeliveryAttempt.http_status,
+            DeliveryAttempt.error,
+            DeliveryAttempt.answer,
+        ),
+        "rows",
+    ),
+    without_account_lock=True,
+)
+_SET_HEALTH = Statement(
+    lambda _: Webhook.update(
+        params(Webhook.failures, Webhook.failing_since, Webhook.paused_until)
+    ).where(ONE),
+    without_account_lock=True,
+)
+
+
+class FinishedAttempt(NamedTuple):
+    """The result of an attempt. `http_status` is None without a response, `error` empty on success.
+
+    `random` is a number from 0 to 1 that places the next attempt within its bounds. `url` is
+    the endpoint whose health the result changes; None for a test delivery.
+    """
+
+    delivery: DueDelivery
+    started_at: int
+    milliseconds: int
+    http_status: int | None
+    error: str
+    response_body: str
+    retry_after: float | None
+    random: float
+    url: str | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        return not self.error
+
+
+class RecordedAttempts(NamedTuple):
+    """The number of accepted results, and the webhooks to disable."""
+
+    accepted: int
+    to_disable: dict[str, DisabledReason]
+
+
+def run_cycle(
+    account_id: str, finished: Sequence[FinishedAttempt], capacity: int, tx: Transaction
+) -> tuple[RecordedAttempts, LeaseBatch]:
+    """Stores results and leases due deliveries within the capacity.
+
+    Leases nothing while there are webhooks to disable.
+    """
+    if not finished:
+        return RecordedAttempts(0, {}), lease_due(account_id, tx, capacity)
+    queue, accepted = record_locked(account_id, finished, lock_queue_only(account_id, tx), tx)
+    to_disable, endpoints = _update_health(account_id, accepted, tx)
+    batch = LeaseBatch([], more=True)
+    if not to_disable:
+        queue, batch = lease_locked(account_id, queue, endpoints, capacity, tx)
+    put(account_id, queue, tx)
+    return RecordedAttempts(len(accepted), to_disable), batch
+
+
+def record_attempts(
+    account_id: str, finished: Sequence[FinishedAttempt], tx: Transaction
+) -> RecordedAttempts:
+    """Stores results and the health of their endpoints."""
+    queue, accepted = record_locked(account_id, finished, lock_queue_only(account_id, tx), tx)
+    put(account_id, queue, tx)
+    to_disable, _ = _update_health(account_id, accepted, tx)
+    return RecordedAttempts(len(accepted), to_disable)
+
+
+def record_locked(
+    account_id: str, finished: Sequence[FinishedAttempt], queue: Queue, tx: Transaction
+) -> tuple[Queue, list[FinishedAttempt]]:
+    """Stores results under the lock of the queue; returns the queue to store and what was accepted.
+
+    The queue is due now, so the next dispatch cycle reads it.
+    """
+    accepted = [attempt for attempt in finished if _finish_delivery(account_id, attempt, tx)]
+    rows = [
+        (
+            attempt.delivery.id,
+            attempt.delivery.attempts + 1,
+            position,
+            attempt.delivery.webhook_id,
+            attempt.started_at,
+            attempt.milliseconds,
+            attempt.http_status,
+            attempt.error,
+            attempt.response_body,
+        )
+        for position, attempt in enumerate(accepted, start=queue.attempts + 1)
+    ]
+    if rows:
+        tx.run(_INSERT_ATTEMPTS, account_id=account_id, rows=rows)
+    return queue._replace(due_at=tx.now, attempts=queue.attempts + len(accepted)), accepted
+
+
+def _finish_delivery(account_id: str, attempt: FinishedAttempt, tx: Transaction) -> bool:
+    """Stores the result of a delivery. Returns False if its lease has ended."""
+    delivery = attempt.delivery
+    delay = None
+    status = DeliveryStatus.SUCCEEDED
+    if not attempt.succeeded:
+        delay = retry_delay(delivery.step, attempt.retry_after, attempt.random)
+        status = DeliveryStatus.FAILED if delay is None else DeliveryStatus.PENDING
+    changed = tx.run(
+        _FINISH_DELIVERY,
+        account_id=account_id,
+        id=delivery.id,
+        fence=delivery.fence,
+        status=status,
+        attempts=delivery.attempts + 1,
+        step=delivery.step + 1,
+        due_at=None if delay is None else tx.now + delay,
+        finished_at=tx.now if delay is None else None,
+    )
+    return changed > 0
+
+
+def _update_health(
+    account_id: str, accepted: Sequence[FinishedAttempt], tx: Transaction
+) -> tuple[dict[str, DisabledReason], list[Endpoint]]:
+    """Stores the health of endpoints; returns the webhooks to disable, and all endpoints."""
+    attempts: dict[str, list[FinishedAttempt]] = defaultdict(list)
+    for attempt in accepted:
+        attempts[attempt.delivery.webhook_id].append(attempt)
+    to_disable, endpoints = {}, []
+    for endpoint in endpoints_of(account_id, tx):
+        webhook = endpoint.webhook
+        if webhook.id in attempts:
+            health, is_gone = _health_after(attempts[webhook.id], webhook, tx.now)
+            if health != webhook.health:
+                tx.run(_SET_HEALTH, account_id=account_id, id=webhook.id, **health._asdict())
+                endpoint = endpoint._replace(webhook=webhook._replace(**health._asdict()))
+            if is_gone:
+                to_disable[webhook.id] = DisabledReason.GONE
+            elif health.is_failing_too_long(tx.now):
+                to_disable[webhook.id] = DisabledReason.FAILING
+        endpoints.append(endpoint)
+    return to_disable, endpoints
+
+
+def _health_after(
+    attempts: Sequence[FinishedAttempt], webhook: WebhookRow, now: int
+) -> tuple[Health, bool]:
+    """Returns the health of an endpoint after attempts, and whether it has responded 410 Gone.
+
+    Attempts at an earlier URL of the webhook do not count.
+    """
+    health, is_gone = webhook.health, False
+    for attempt in attempts:
+        if attempt.url == webhook.url:
+            health = Health() if attempt.succeeded else health.after_failure(now)
+            is_gone = is_gone or attempt.http_status == GONE
+    return health, is_gone

@@ -1,0 +1,51 @@
+"""Creates and encrypts the secrets of webhooks, and signs requests as Standard Webhooks specifies.
+
+A secret is 32 random bytes, written as whsec_ and base64, and encrypted at rest. After a
+rotation the previous secret signs too: the header then has both signatures, and a receiver
+can verify either.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from standardwebhooks import Webhook
+
+from ....security.encryption import Encryption
+
+SECRET_BYTES = 32
+_PREFIX = "whsec_"
+_PURPOSE = "webhook secret"
+
+
+def make_secret() -> str:
+    return _PREFIX + base64.b64encode(os.urandom(SECRET_BYTES)).decode()
+
+
+class Secrets:
+    """Encrypts and decrypts the secrets of webhooks."""
+
+    def __init__(self, encryption: Encryption) -> None:
+        self._encryption = encryption
+
+    def encrypt(self, account_id: str, webhook_id: str, secret: str) -> bytes:
+        return self._encryption.encrypt(_PURPOSE, secret.encode(), account_id, webhook_id)
+
+    def open(self, account_id: str, webhook_id: str, encrypted: bytes) -> str:
+        """Returns a secret that was encrypted for the webhook. Raises DecryptionError."""
+        return self._encryption.open(_PURPOSE, bytes(encrypted), account_id, webhook_id).decode()
+
+
+def sign(event_id: str, milliseconds: int, envelope: str, secrets: Sequence[str]) -> dict[str, str]:
+    """Returns the headers of a request, with one signature for each secret."""
+    seconds = milliseconds // 1000
+    timestamp = datetime.fromtimestamp(seconds, UTC)
+    signatures = [Webhook(secret).sign(event_id, timestamp, envelope) for secret in secrets]
+    return {
+        "webhook-id": event_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": " ".join(signatures),
+    }

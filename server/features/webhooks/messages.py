@@ -1,0 +1,70 @@
+"""Builds the protobuf messages of webhooks, deliveries, attempts and events from stored rows."""
+
+from __future__ import annotations
+
+import orjson
+from google.protobuf.json_format import ParseDict
+from roster.v1 import webhooks_pb2 as pb
+
+from ...rpc.messages import timestamp
+from ..events.rules import LINKS
+from .delivery.store_deliveries import AttemptRow, DeliveryRow
+from .endpoints.store_reading import WebhookRow
+from .rules import DeliveryStatus
+
+
+def webhook(row: WebhookRow) -> pb.Webhook:
+    """Builds a webhook, without its secrets."""
+    message = pb.Webhook(
+        id=row.id,
+        url=row.url,
+        description=row.description,
+        event_types=row.event_types,
+        enabled=row.enabled,
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+    )
+    if row.disabled_reason:
+        message.disabled_reason = pb.Webhook.DisabledReason.ValueType(row.disabled_reason)
+    if row.failing_since is not None:
+        message.failing_since.CopyFrom(timestamp(row.failing_since))
+    return message
+
+
+def delivery(row: DeliveryRow) -> pb.WebhookDelivery:
+    message = pb.WebhookDelivery(
+        id=row.id,
+        webhook_id=row.webhook_id,
+        event_id=row.event_id,
+        event_type=row.kind,
+        status=pb.WebhookDelivery.Status.ValueType(row.status),
+        attempts=row.attempts,
+        replay_id=row.replay_id or None,
+        created_at=timestamp(row.created_at),
+    )
+    if row.status == DeliveryStatus.PENDING and row.due_at is not None:
+        message.next_attempt_at.CopyFrom(timestamp(row.due_at))
+    if row.finished_at is not None:
+        message.finished_at.CopyFrom(timestamp(row.finished_at))
+    return message
+
+
+def attempt(row: AttemptRow) -> pb.WebhookAttempt:
+    return pb.WebhookAttempt(
+        number=row.number,
+        started_at=timestamp(row.started_at),
+        duration_ms=row.milliseconds,
+        http_status=row.http_status,
+        error=row.error or None,
+        response_body=row.answer,
+    )
+
+
+def event(envelope: str, *, with_links: bool) -> pb.Event:
+    """Parses an envelope. Without links, a reader cannot act for the subscriber."""
+    content = orjson.loads(envelope)
+    if not with_links:
+        for resource in content["data"].values():
+            for name in LINKS:
+                resource.pop(name, None)
+    return ParseDict(content, pb.Event(), ignore_unknown_fields=True)

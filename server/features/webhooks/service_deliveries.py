@@ -1,0 +1,142 @@
+"""The methods of WebhookService for deliveries: list, get, retry, replay, tail."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from roster.v1 import webhooks_pb2 as pb
+
+from ...rpc.caller import account_id, current
+from ...rpc.errors import WebhookDeliveryNotFound, WebhookNotFound, invalid
+from ...rpc.messages import Context, created_range, first_id_at_or_after, timestamp
+from ...rpc.paging import PageToken, page_of, parse_page_token
+from ...rpc.streams import accept
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from ...values.ids import checked_id
+from .delivery import store_deliveries as deliveries
+from .delivery import store_pages as pages
+from .delivery import store_replays as replays
+from .delivery.tail import Tails
+from .endpoints.store_reading import find
+from .messages import attempt, delivery
+from .rules import check_event_types, check_filter
+
+
+class DeliveryMethods:
+    """Returns and retries the deliveries to the webhooks of the caller's account."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._tails = Tails(database)
+
+    def serve(self, *, serving: bool) -> None:
+        """Allows tails, or ends all of them so that the service can stop."""
+        self._tails.serve(serving=serving)
+
+    async def ListWebhookDeliveries(
+        self, request: pb.ListWebhookDeliveriesRequest, _context: Context
+    ) -> pb.ListWebhookDeliveriesResponse:
+        account, page = account_id(), page_of(request)
+        webhook_id = checked_id(request.webhook_id, WebhookNotFound)
+        filters = _filter(request)
+        filter_text = repr((webhook_id, filters))
+        position, number = pages.PagePosition(page.limit, page.offset), page.number
+        if request.page_token:
+            token = parse_page_token(request.page_token, filter_text)
+            position, number = pages.PagePosition(page.limit, after=token.after), token.page
+
+        def get(tx: Transaction) -> pages.DeliveryPage:
+            find(account, webhook_id, tx)
+            return pages.page(account, webhook_id, filters, position, tx)
+
+        listed = await self._database.read(get)
+        next_token = ""
+        if listed.more:
+            next_token = PageToken(listed.rows[-1].id, number + 1).text(filter_text)
+        return pb.ListWebhookDeliveriesResponse(
+            deliveries=[delivery(row) for row in listed.rows],
+            total=listed.total,
+            page=number,
+            limit=page.limit,
+            next_page_token=next_token,
+        )
+
+    async def GetWebhookDelivery(
+        self, request: pb.GetWebhookDeliveryRequest, _context: Context
+    ) -> pb.GetWebhookDeliveryResponse:
+        account, delivery_id = account_id(), checked_id(request.id, WebhookDeliveryNotFound)
+
+        def get(tx: Transaction) -> pb.GetWebhookDeliveryResponse:
+            return pb.GetWebhookDeliveryResponse(
+                delivery=delivery(deliveries.find(account, delivery_id, tx)),
+                attempts=[attempt(row) for row in deliveries.attempts_of(account, delivery_id, tx)],
+            )
+
+        return await self._database.read(get)
+
+    async def RetryWebhookDelivery(
+        self, request: pb.RetryWebhookDeliveryRequest, _context: Context
+    ) -> pb.RetryWebhookDeliveryResponse:
+        account, delivery_id = account_id(), checked_id(request.id, WebhookDeliveryNotFound)
+        return await self._database.write(
+            lambda tx: pb.RetryWebhookDeliveryResponse(
+                delivery=delivery(deliveries.retry(account, delivery_id, tx))
+            )
+        )
+
+    async def ReplayWebhook(
+        self, request: pb.ReplayWebhookRequest, _context: Context
+    ) -> pb.ReplayWebhookResponse:
+        account, replay_filter = account_id(), _replay_filter(request)
+        webhook_id = checked_id(request.id, WebhookNotFound)
+        return await self._database.write(
+            lambda tx: pb.ReplayWebhookResponse(
+                replay=_replay(replays.create(account, webhook_id, replay_filter, tx))
+            )
+        )
+
+    async def TailWebhookDeliveries(
+        self, request: pb.TailWebhookDeliveriesRequest, context: Context
+    ) -> AsyncIterator[pb.TailWebhookDeliveriesResponse]:
+        webhook_id = request.webhook_id
+        if webhook_id:
+            checked_id(webhook_id, WebhookNotFound)
+        caller = current()
+        position = await self._tails.start(caller, webhook_id)
+        await accept(context)
+        async for record in self._tails.follow(caller, webhook_id, position):
+            yield pb.TailWebhookDeliveriesResponse(
+                delivery=delivery(record.delivery), attempt=attempt(record.attempt)
+            )
+
+
+def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:
+    """Returns the filter of a list request. Raises ValidationError."""
+    first_id, end_id = created_range(request)
+    return pages.Filter(
+        status=request.status or None,
+        event_types=check_filter("eventType", request.event_type) or None,
+        event_id=request.event_id or None,
+        first_id=first_id,
+        end_id=end_id,
+    )
+
+
+def _replay_filter(request: pb.ReplayWebhookRequest) -> replays.ReplayFilter:
+    """Returns the filter of a replay. Raises ValidationError."""
+    since, until = request.since, request.until
+    if request.HasField("until") and until.ToNanoseconds() <= since.ToNanoseconds():
+        raise invalid("until", "OUT_OF_RANGE", "must be later than since")
+    return replays.ReplayFilter(
+        first_id=first_id_at_or_after(since),
+        end_id=first_id_at_or_after(until) if request.HasField("until") else None,
+        event_types=check_event_types(list(request.event_types)),
+        only_failed=request.only_failed,
+    )
+
+
+def _replay(row: replays.ReplayRow) -> pb.WebhookReplay:
+    return pb.WebhookReplay(
+        id=row.id, webhook_id=row.webhook_id, created_at=timestamp(row.created_at)
+    )

@@ -1,0 +1,65 @@
+"""Finds the columns of files that options name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ..values.texts import column_key
+from .errors import invalid
+
+Target = TypeVar("Target")
+
+_POSITION = re.compile(r"#([1-9]\d{0,5})", re.ASCII)
+
+
+def column_name(cells: Sequence[str], index: int) -> str:
+    """Returns the name of a column, or its position if it has none."""
+    return cells[index] if cells[index].strip() else f"#{index + 1}"
+
+
+def mapped_columns(
+    cells: Sequence[str], column_map: Sequence[str], target_of: Callable[[str], Target | None]
+) -> dict[int, Target]:
+    """Returns the targets of the mapped columns by index. Raises ValidationError.
+
+    A column is named as it is written, by its column key, or by its position, such as #3.
+    """
+    mapped: dict[int, Target] = {}
+    for number, entry in enumerate(column_map):
+        path = f"columnMap[{number}]"
+        column, equals, text = entry.rpartition("=")
+        if not equals or not column:
+            raise invalid(path, "INVALID_FORMAT", "must be COLUMN=FIELD")
+        indexes = columns_named(cells, column, path)
+        target = target_of(text.strip())
+        if target is None:
+            raise invalid(path, "INVALID_VALUE", f"names an unknown field: {text}")
+        mapped |= dict.fromkeys(indexes, target)
+    return mapped
+
+
+def columns_named(cells: Sequence[str], column: str, path: str) -> list[int]:
+    """Returns the indexes of the columns with a name or a position.
+
+    Raises ValidationError, with the path of the option, if there is none.
+    """
+    key, position = column_key(column), _POSITION.fullmatch(column)
+    indexes = [i for i, cell in enumerate(cells) if cell == column] or [
+        i for i, cell in enumerate(cells) if column_key(cell) == key
+    ]
+    if not indexes and position and int(position[1]) <= len(cells):
+        return [int(position[1]) - 1]
+    if not indexes:
+        raise invalid(path, "INVALID_VALUE", f"names a column that is missing: {column}")
+    return indexes
+
+
+def null_keys(tokens: Sequence[str]) -> frozenset[str]:
+    """Returns the keys of null tokens: a cell whose `null_key` is one of them has no value."""
+    return frozenset(null_key(token) for token in tokens)
+
+
+def null_key(cell: str) -> str:
+    return cell.strip().lower()

@@ -1,0 +1,50 @@
+"""Limits failed authentication attempts per client address.
+
+A key cannot be guessed, but each attempt costs a database query. So each address has a token
+bucket, and every call that fails to authenticate takes a token. While the bucket is empty,
+unknown keys from the address are not looked up. Keys in the cache of Authenticate still work, so
+that one client cannot block others behind the same address.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from ...config import Network, Rate
+from ..errors import TooManyFailedAttempts, Unauthorized
+from .base import Call
+from .client_address import MAX_ADDRESSES, AddressBuckets, client_address_of
+from .rate_limit import MonotonicClock
+
+# Failed attempts per address.
+RATE = Rate(300, 60)
+
+
+class AuthThrottle:
+    """The token buckets of all addresses. `proxies` are the trusted networks."""
+
+    def __init__(
+        self,
+        proxies: Sequence[Network] = (),
+        rate: Rate = RATE,
+        clock: MonotonicClock = time.monotonic_ns,
+        max_addresses: int = MAX_ADDRESSES,
+    ) -> None:
+        self._proxies = proxies
+        self._buckets = AddressBuckets(rate, clock, max_addresses)
+
+    def check(self, call: Call) -> None:
+        """Raises TooManyFailedAttempts if the bucket of the call's address is empty."""
+        seconds = self._buckets.seconds_until_token(self.address(call))
+        if seconds:
+            raise TooManyFailedAttempts(seconds)
+
+    def record_failure(self, call: Call) -> Unauthorized | TooManyFailedAttempts:
+        """Takes a token for a call that failed to authenticate, and returns its error."""
+        decision = self._buckets.take(self.address(call))
+        return Unauthorized() if decision.allowed else TooManyFailedAttempts(decision.seconds)
+
+    def address(self, call: Call) -> str:
+        """Returns the address of the call's client; empty if it is unknown."""
+        return client_address_of(call, self._proxies)

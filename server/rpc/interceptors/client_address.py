@@ -1,0 +1,106 @@
+"""Determines the address of the client of a call, and limits calls per address.
+
+The client address is that of the connection. `x-forwarded-for` is trusted as far as it was
+written by the configured proxies. Otherwise a client could choose another address for each
+call, or use up the calls of another client's address.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv6Address, ip_address
+from urllib.parse import unquote
+
+from ...config import Network, Rate
+from .base import Call
+from .rate_limit import Decision, MonotonicClock, TokenBuckets
+
+# Addresses with their own bucket, which limits memory. Further addresses share one.
+MAX_ADDRESSES = 10_000
+# The prefix length of an IPv6 network; a client can use all addresses in its network.
+IPV6_PREFIX_LENGTH = 64
+
+FORWARDED_FOR = "x-forwarded-for"
+# 192.0.2.7:1234, [2001:db8::1]:1234, and the same without a port.
+_WITH_PORT = re.compile(r"(?:\[([^\[\]]+)\]|([^:]+))(?::[0-9]{1,5})?")
+# The peer of a call over the in-process channel. No client can have it.
+_IN_PROCESS = "in-process"
+_UNKNOWN = ""
+
+
+class AddressBuckets:
+    """Token buckets by client address. The addresses of an IPv6 /64 network share one."""
+
+    def __init__(
+        self,
+        rate: Rate,
+        clock: MonotonicClock = time.monotonic_ns,
+        max_addresses: int = MAX_ADDRESSES,
+    ) -> None:
+        self._buckets = TokenBuckets(rate, clock)
+        self._max_addresses = max_addresses
+
+    def seconds_until_token(self, address: str) -> int:
+        """Returns the seconds until there is a token, rounded up; 0 if there is one."""
+        return self._buckets.seconds_until_token(self._bucket(address))
+
+    def take(self, address: str) -> Decision:
+        """Takes a token, if there is one."""
+        return self._buckets.take(self._bucket(address))
+
+    def _bucket(self, address: str) -> str:
+        return network(address) if self._buckets.in_window < self._max_addresses else _UNKNOWN
+
+
+def client_address_of(call: Call, proxies: Sequence[Network]) -> str:
+    """Returns the address of a call's client; empty if it is unknown."""
+    return client_address(_hops(call), proxies)
+
+
+def client_address(hops: Iterable[str], proxies: Sequence[Network]) -> str:
+    """Returns the last hop that is not a trusted proxy, or else the first hop.
+
+    A hop that is not an address was not written by a proxy, so it and earlier ones are ignored.
+    """
+    client = _UNKNOWN
+    for hop in reversed(list(hops)):
+        try:
+            address = ip_address(_without_port(hop.strip()).partition("%")[0])
+        except ValueError:
+            break
+        if isinstance(address, IPv6Address) and address.ipv4_mapped:
+            address = address.ipv4_mapped
+        client = str(address)
+        if not any(address in proxy for proxy in proxies):
+            break
+    return client
+
+
+def _without_port(hop: str) -> str:
+    """Returns the address of a hop, to which some proxies add the port of the client."""
+    match = _WITH_PORT.fullmatch(hop)
+    return match[1] or match[2] if match else hop
+
+
+def network(address: str) -> str:
+    """Returns the network of an IPv6 address, and any other text unchanged."""
+    if ":" not in address:
+        return address
+    number = int(IPv6Address(address))
+    return str(IPv6Address(number >> IPV6_PREFIX_LENGTH << IPV6_PREFIX_LENGTH))
+
+
+def _hops(call: Call) -> list[str]:
+    """Returns the addresses in `x-forwarded-for`, then that of the connection."""
+    forwarded = [
+        hop
+        for name, value in call.metadata
+        if name == FORWARDED_FOR
+        for hop in str(value).split(",")
+    ]
+    peer = str(call.context.peer())
+    if peer == _IN_PROCESS:
+        return forwarded
+    return [*forwarded, unquote(peer).partition(":")[2]]

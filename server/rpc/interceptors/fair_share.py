@@ -1,0 +1,133 @@
+"""Limits the CPU time of each account while several accounts call.
+
+A process has one interpreter for all accounts. While several of them call, each gets SHARE of a
+CPU. Further unary calls wait for up to MAX_WAIT_SECONDS; calls that would wait longer are rejected.
+A sign-up key has a share of its own, because anyone can use it. Streams are not limited.
+
+The cost of a call is the CPU time of its steps on the event loop, of its work in database threads,
+and of what the event loop did since the end of the last call, such as reading requests. At its
+start, a call takes the average cost of recent ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from ...storage.executor.work_time import WorkTime, current
+from .. import deadline
+from ..errors import CpuShareUsed
+from .base import Call, Interceptor, Method
+from .steps import Steps
+
+# The share of a CPU, and the seconds of CPU time that an account can use at once. With a half, the
+# median of other accounts was four times the quiet one on PostgreSQL (P12 of `make faults`).
+SHARE, AT_ONCE = 0.3, 0.01
+# Another account is active for so many seconds after the start of its last call.
+ACTIVE_SECONDS = 1.0
+# The maximum wait of a call in seconds, and the maximum number of waiting calls of an account.
+MAX_WAIT_SECONDS, MAX_WAITING = 1.0, 100
+# The weight of the newest call in the average, and the first average in seconds.
+WEIGHT, FIRST_AVERAGE = 0.1, 0.001
+# The maximum cost of what the event loop did since the last call, because that can be streams of
+# other accounts.
+MAX_REST = 0.002
+
+Clock = Callable[[], float]
+
+
+@dataclass(slots=True)
+class _Use:
+    """The use of an account: the average cost of its calls, and when its debt is paid."""
+
+    average: float = FIRST_AVERAGE
+    paid_at: float = 0.0
+    waiting: int = 0
+    running: int = 0
+
+
+class FairShare(Interceptor):
+    """Delays a call, or raises CpuShareUsed. Runs after Authenticate."""
+
+    def __init__(self, clock: Clock = time.monotonic, cpu_clock: Clock = time.thread_time) -> None:
+        self._clock, self._cpu_clock = clock, cpu_clock
+        # The CPU time of the event loop at the end of the last call.
+        self._cpu = 0.0
+        # By account or key, the one that called longest ago first.
+        self._uses: dict[str, _Use] = {}
+        # The account of the last call with its time, and the last one of another account.
+        self._latest, self._previous = ("", -ACTIVE_SECONDS), ("", -ACTIVE_SECONDS)
+
+    def __len__(self) -> int:
+        """The number of accounts and keys with debts or running calls, and recent ones."""
+        return len(self._uses)
+
+    def applies_to(self, method: Method) -> bool:
+        return not method.is_public and not method.server_streaming
+
+    def intercept(self, call: Call) -> Awaitable[None] | None:
+        now, name = self._clock(), call.rate_limit_key or call.account_id
+        if not self._others_are_active(name, now):
+            return None
+        use = self._uses.pop(name, None) or _Use()
+        self._uses[name] = use
+        use.paid_at = max(use.paid_at, now)
+        self._forget_paid(now)
+        wait, left = use.paid_at - now - AT_ONCE / SHARE, deadline.seconds_left()
+        useful = MAX_WAIT_SECONDS if left is None else min(left, MAX_WAIT_SECONDS)
+        if wait > useful or (wait > 0 and use.waiting >= MAX_WAITING):
+            raise CpuShareUsed(math.ceil(wait))
+        charged = use.average
+        use.paid_at += charged / SHARE
+        if wait > 0:
+            return self._start_later(call, use, charged, wait)
+        self._start(call, use, charged)
+        return None
+
+    def _others_are_active(self, name: str, now: float) -> bool:
+        if name != self._latest[0]:
+            self._previous = self._latest
+        self._latest = (name, now)
+        return now - self._previous[1] < ACTIVE_SECONDS
+
+    async def _start_later(self, call: Call, use: _Use, charged: float, wait: float) -> None:
+        use.waiting += 1
+        try:
+            await asyncio.sleep(wait)
+        except asyncio.CancelledError:
+            use.paid_at -= charged / SHARE
+            raise
+        finally:
+            use.waiting -= 1
+        self._start(call, use, charged)
+
+    def _start(self, call: Call, use: _Use, charged: float) -> None:
+        use.running += 1
+        began, work_time = self._clock(), WorkTime()
+        current.set(work_time)
+        call.steps = steps = Steps()
+
+        def end(_: Call) -> None:
+            use.running -= 1
+            cost = steps.seconds + work_time.cpu_seconds + self._rest(steps.seconds)
+            if call.was_cancelled:
+                # The cost of an interrupted statement is not known.
+                cost = max(cost, self._clock() - began)
+            use.paid_at += (cost - charged) / SHARE
+            use.average += WEIGHT * (cost - use.average)
+
+        call.add_done_callback(end)
+
+    def _rest(self, steps: float) -> float:
+        """Returns what the event loop did since the end of the last call, without these steps."""
+        cpu = self._cpu_clock()
+        passed, self._cpu = cpu - self._cpu, cpu
+        return min(max(passed - steps, 0.0), MAX_REST)
+
+    def _forget_paid(self, now: float) -> None:
+        first = next(iter(self._uses.values()))
+        if not first.running and not first.waiting and first.paid_at < now - ACTIVE_SECONDS:
+            del self._uses[next(iter(self._uses))]

@@ -1,0 +1,228 @@
+"""Creates and reads the links of subscribers: URLs with a token that is encrypted, not stored.
+
+A token contains only letters and digits: it is in base 64, with 00, 01 and 02 for 0, + and /.
+
+    version and key     1 byte
+    encrypted           AES-SIV (RFC 5297), which is authenticated
+        purpose         1 byte: 1 is CONFIRM, 2 or more UNSUBSCRIBE
+        account         16 bytes, the number of its ID
+        subscriber      16 bytes
+        UNSUBSCRIBE:    the email key
+        CONFIRM:        expiry in milliseconds (8 bytes), status revision (8 bytes) and hash of the
+                        email key (16 bytes)
+
+A link that unsubscribes works by its address, also if the subscriber was deleted. One that confirms
+works until it expires, or the address or the status changes.
+
+Earlier versions issued tokens with a MAC that covers the current address:
+
+    u 01M7Y2MPAQ036JVMBN3RCKGA5K 01M7Y2MPAQ036JVMBN3RCKGA5K            4f0c2b...
+    c 01M7Y2MPAQ036JVMBN3RCKGA5K 01M7Y2MPAQ036JVMBN3RCKGA5K 01M9KZVQ8T 1d93ae...
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import struct
+import zlib
+from binascii import a2b_base64, b2a_base64
+from enum import IntEnum
+from functools import lru_cache
+from hashlib import sha256
+from typing import NamedTuple
+
+from ulid import ULID
+
+from ..rpc.errors import PublicUrlNotSet
+from ..values.emails import unicode_key
+from ..values.ids import id_bytes, timestamp_of
+from .encryption import DecryptionError, Encryption
+
+DAY = 24 * 3600 * 1000
+# Milliseconds for which a link that confirms works.
+CONFIRM_TIME = 30 * DAY
+# Milliseconds for which a person can undo that they unsubscribed.
+UNDO_TIME = 10 * 60 * 1000
+MAX_TOKEN_LENGTH = 420
+
+# Each purpose of `Encryption` has its own key.
+_ENCRYPTED, _SIGNED = "link token", "link"
+# The version is in the high half, the number of the secret key in the low one.
+_VERSION_AND_KEY = b"\x10"
+_HEAD = struct.Struct(">B16s16s")
+_CONFIRM = struct.Struct(">QQ16s")
+# Longer email keys are compressed. They are rare: lower case can be longer in UTF-8.
+_MAX_PLAIN_BYTES = 254
+_COMPRESSED = b"\0"
+
+_SHAPE = re.compile("(?:[1-9A-Za-z]|0[0-2])+")
+_ESCAPED = re.compile("0([0-2])")
+
+_ID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
+# Hexadecimal digits of the MAC: half of HMAC-SHA256.
+_MAC_LENGTH = 32
+_SIGNED_SHAPE = re.compile(
+    rf"(?:u({_ID})({_ID})()|c({_ID})({_ID})([0-7][0-9A-HJKMNP-TV-Z]{{9}}))([0-9a-f]{{{_MAC_LENGTH}}})"
+)
+# Characters after a URL that mail programs take for a part of it.
+_ADDED = re.compile(r"(?:[.)>,\s]|%(?:2E|29|3E|2C|20|A0))+\Z", re.IGNORECASE)
+
+
+class Purpose(IntEnum):
+    """What a link does; the numbers of Link.Purpose."""
+
+    CONFIRM = 1
+    UNSUBSCRIBE = 2
+
+
+class Token(NamedTuple):
+    """The content of a token; `expires_at` in milliseconds.
+
+    An encrypted token that unsubscribes has an `email_key`, one that confirms a `status_revision`
+    and an `email_hash`. A signed token is not checked yet: its `mac` covers `signed` and the
+    address.
+    """
+
+    purpose: Purpose
+    account_id: str
+    subscriber_id: str
+    email_key: str | None = None
+    expires_at: int | None = None
+    status_revision: int | None = None
+    email_hash: bytes = b""
+    signed: str = ""
+    mac: str = ""
+
+
+def masked(email_key: str) -> str:
+    """Returns an address with only its first letters and top-level domain: a***@e***.com."""
+    local, _, domain = (unicode_key(email_key) or email_key).rpartition("@")
+    name, _, top = domain.rpartition(".")
+    return f"{local[:1]}***@{name[:1]}***.{top}"
+
+
+class Links:
+    """Creates links on the public URL, and reads their tokens."""
+
+    def __init__(self, encryption: Encryption, public_url: str = "") -> None:
+        self._encryption = encryption
+        self._public_url = public_url
+
+    def set_default_url(self, url: str) -> None:
+        """Sets the public URL unless it is set."""
+        self._public_url = self._public_url or url
+
+    @property
+    def has_url(self) -> bool:
+        return bool(self._public_url)
+
+    def confirm_url(
+        self,
+        account_id: str,
+        subscriber_id: str,
+        email_key: str,
+        status_revision: int,
+        expires_at: int,
+    ) -> str:
+        """Returns the link that confirms. Raises PublicUrlNotSet."""
+        rest = _CONFIRM.pack(expires_at, status_revision, _hash(email_key))
+        return self._url("c", Purpose.CONFIRM, account_id, subscriber_id, rest)
+
+    def unsubscribe_url(self, account_id: str, subscriber_id: str, email_key: str) -> str:
+        """Returns the link that unsubscribes. Raises PublicUrlNotSet."""
+        rest = email_key.encode()
+        if len(rest) > _MAX_PLAIN_BYTES:
+            rest = _COMPRESSED + zlib.compress(rest, 9)
+        return self._url("u", Purpose.UNSUBSCRIBE, account_id, subscriber_id, rest)
+
+    def _url(
+        self, path: str, purpose: Purpose, account_id: str, subscriber_id: str, rest: bytes
+    ) -> str:
+        if not self._public_url:
+            raise PublicUrlNotSet
+        ids = (_account_bytes(account_id), id_bytes(subscriber_id))
+        # The length of the text depends on the encrypted bytes. If it is too long, which can happen
+        # for addresses of nearly the maximum length, the next number of the purpose is tried.
+        for number in range(purpose, 256):
+            data = _HEAD.pack(number, *ids) + rest
+            text = _text(_VERSION_AND_KEY + self._encryption.encrypt_siv(_ENCRYPTED, data))
+            if len(text) <= MAX_TOKEN_LENGTH:
+                break
+        return f"{self._public_url}/{path}/{text}"
+
+    def token(self, text: str) -> Token | None:
+        """Returns the content of a token, or None if the text is not one.
+
+        Characters after it that mail programs add are ignored.
+        """
+        text = _ADDED.sub("", text)
+        match = _SIGNED_SHAPE.fullmatch(text)
+        if match is not None:
+            return _signed_token(text, *[each for each in match.groups() if each is not None])
+        data = _bytes(text) if len(text) <= MAX_TOKEN_LENGTH else b""
+        if data[:1] != _VERSION_AND_KEY:
+            return None
+        try:
+            data = self._encryption.open_siv(_ENCRYPTED, data[1:])
+        except DecryptionError:
+            return None
+        number, account, subscriber = _HEAD.unpack_from(data)
+        purpose, rest = Purpose(min(number, Purpose.UNSUBSCRIBE)), data[_HEAD.size :]
+        ids = (str(ULID.from_bytes(account)), str(ULID.from_bytes(subscriber)))
+        if purpose is Purpose.CONFIRM:
+            return Token(purpose, *ids, None, *_CONFIRM.unpack(rest))
+        if rest.startswith(_COMPRESSED):
+            rest = zlib.decompress(rest[1:])
+        return Token(purpose, *ids, rest.decode())
+
+    def is_for(self, token: Token, email_key: str) -> bool:
+        """Returns whether a token without an email key was created for the address."""
+        if token.email_hash:
+            return token.email_hash == _hash(email_key)
+        mac = self._encryption.digest(_SIGNED, token.signed, email_key)[:_MAC_LENGTH]
+        return hmac.compare_digest(token.mac, mac)
+
+
+def unsubscribe_headers(url: str) -> dict[str, str]:
+    """Returns the fields of a mail that offer to unsubscribe (RFC 8058)."""
+    return {"List-Unsubscribe": f"<{url}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+
+
+def _signed_token(text: str, account_id: str, subscriber_id: str, time: str, mac: str) -> Token:
+    return Token(
+        Purpose.CONFIRM if time else Purpose.UNSUBSCRIBE,
+        account_id,
+        subscriber_id,
+        expires_at=timestamp_of(time) if time else None,
+        signed=text[: -len(mac)],
+        mac=mac,
+    )
+
+
+def _hash(email_key: str) -> bytes:
+    return sha256(email_key.encode()).digest()[:16]
+
+
+# Many links are of one account (`export with links` in `make bench`).
+@lru_cache(16)
+def _account_bytes(account_id: str) -> bytes:
+    return id_bytes(account_id)
+
+
+def _text(data: bytes) -> str:
+    # Base 62 takes ten times as long (`export with links` in `make bench`).
+    text = b2a_base64(data, newline=False).decode("ascii").rstrip("=")
+    return text.replace("0", "00").replace("+", "01").replace("/", "02")
+
+
+def _bytes(text: str) -> bytes:
+    """Returns the bytes of a text of `_text`; none for any other text."""
+    if _SHAPE.fullmatch(text) is None:
+        return b""
+    base64 = _ESCAPED.sub(lambda match: "0+/"[int(match[1])], text)
+    try:
+        data = a2b_base64(base64 + "=" * (-len(base64) % 4))
+    except ValueError:
+        return b""
+    return data if _text(data) == text else b""

@@ -1,0 +1,241 @@
+"""The form of the guide to sign-ups, on websites of other origins in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from ...browser import violations
+from ...conftest import Account, new_account
+from ...documents import code
+from ...fronts import HttpFront
+from ...processes import Service, start
+from ...samples import KEY, localized
+from .website import Website, website
+
+pytestmark = pytest.mark.verify
+
+GUIDE = "server/guides/sign-up.md"
+THANKS = "Thank you! Please open the link in the mail that we sent you."
+FAILED = "That did not work. Please check your address and try again later."
+
+
+@pytest.fixture(scope="module")
+def allowed() -> Iterator[Website]:
+    """A website whose origin is in ROSTER_CORS_ORIGINS."""
+    with website() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def other() -> Iterator[Website]:
+    """A website of another origin."""
+    with website() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def signup_service(allowed: Website, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    running = start(tmp_path_factory.mktemp("signups"), ROSTER_CORS_ORIGINS=allowed.origin)
+    yield running
+    assert (running.stop(), running.traces()) == (0, [])
+
+
+@pytest.fixture
+def account(signup_service: Service) -> Account:
+    return new_account(signup_service, HttpFront("http", signup_service.http))
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    with browser.new_page() as opened:
+        yield opened
+
+
+def open_form(page: Page, site: Website, account: Account) -> None:
+    """Opens a page that contains the form with the address of the service and a key."""
+    form = localized(code(GUIDE, "example: form.html"), account)
+    site.html = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>News</title>'
+        f"<main><h1>News</h1>{form.replace(KEY, account.new_key('signup'))}</main></html>"
+    )
+    page.goto(site.origin)
+
+
+@pytest.fixture
+def without_script(browser: Browser) -> Iterator[Page]:
+    """A page in a browser that runs no scripts of websites."""
+    with browser.new_context(java_script_enabled=False, locale="de") as context:
+        yield context.new_page()
+
+
+def open_plain_form(
+    page: Page, site: Website, account: Account, redirect: str = "", key: str = ""
+) -> None:
+    """Opens a page with the form that needs no script."""
+    form = localized(code(GUIDE, "example: plain_form.html"), account)
+    form = form.replace(KEY, key or account.new_key("signup"))
+    site.html = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>News</title>'
+        f"<h1>News</h1>{form.replace('https://www.example.com/thanks', redirect)}</html>"
+    )
+    page.goto(site.origin)
+
+
+def send(page: Page, email: str = "ada@example.com") -> None:
+    page.get_by_label("Email address").fill(email)
+    page.get_by_label("First name").fill("Ada")
+    page.get_by_role("button", name="Subscribe").click()
+
+
+def subscribers(account: Account) -> list[Any]:
+    listed: list[Any] = account.ok("ListSubscribers")["subscribers"]
+    return listed
+
+
+def test_form_stores_a_subscriber(page: Page, allowed: Website, account: Account) -> None:
+    open_form(page, allowed, account)
+
+    send(page)
+
+    expect(page.get_by_text(THANKS)).to_be_visible()
+    expect(page.get_by_label("Email address")).to_have_value("")
+    (stored,) = subscribers(account)
+    assert (stored["email"], stored["firstName"]) == ("ada@example.com", "Ada")
+    assert stored["status"] == "UNCONFIRMED"
+
+
+def test_form_of_another_origin_stores_nothing(
+    page: Page, other: Website, account: Account
+) -> None:
+    open_form(page, other, account)
+
+    send(page)
+
+    expect(page.get_by_text(FAILED)).to_be_visible()
+    expect(page.get_by_label("Email address")).to_have_value("ada@example.com")
+    assert subscribers(account) == []
+
+
+def test_form_shows_the_error_for_an_address_that_is_rejected(
+    page: Page, allowed: Website, account: Account
+) -> None:
+    open_form(page, allowed, account)
+
+    send(page, "ada@localhost")
+
+    expect(page.get_by_text(FAILED)).to_be_visible()
+    assert subscribers(account) == []
+
+
+def test_program_that_fills_in_every_field_stores_nothing(
+    page: Page, allowed: Website, account: Account
+) -> None:
+    open_form(page, allowed, account)
+    page.locator("[name=website]").evaluate("each => each.value = 'https://spam.example'")
+
+    send(page)
+
+    expect(page.get_by_text(THANKS)).to_be_visible()
+    assert subscribers(account) == []
+
+
+def test_people_and_screen_readers_do_not_reach_the_hidden_field(
+    page: Page, allowed: Website, account: Account
+) -> None:
+    open_form(page, allowed, account)
+    form = page.locator("form")
+    focused = []
+    for _ in range(3):
+        page.keyboard.press("Tab")
+        focused.append(page.evaluate("document.activeElement.name || document.activeElement.type"))
+
+    assert focused == ["email", "firstName", "submit"]
+    expect(page.locator("[name=website]")).to_be_hidden()
+    assert "empty" not in form.aria_snapshot()
+
+
+def test_form_has_no_accessibility_violation(
+    page: Page, allowed: Website, account: Account
+) -> None:
+    open_form(page, allowed, account)
+    assert violations(page, "body") == []
+
+    send(page)
+    expect(page.get_by_text(THANKS)).to_be_visible()
+
+    assert violations(page, "body") == []
+    assert page.locator("[aria-live=polite]").inner_text() == THANKS
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_form_without_script_stores_a_subscriber(
+    without_script: Page, allowed: Website, other: Website, account: Account, is_allowed: bool
+) -> None:
+    account.ok("UpdateAccount", displayName="Analytical Letters")
+    page, site = without_script, allowed if is_allowed else other
+    open_plain_form(page, site, account, redirect=f"{site.origin}/thanks")
+    page.get_by_label("First name").fill("Ädä")
+
+    page.get_by_label("Email address").fill("ada@example.com")
+    page.get_by_role("button", name="Subscribe").click()
+
+    if is_allowed:
+        page.wait_for_url(f"{site.origin}/thanks")
+    else:
+        expect(page.get_by_role("heading")).to_have_text("Sehen Sie in Ihr Postfach")
+        expect(page.get_by_text("Analytical Letters")).to_be_visible()
+    (stored,) = subscribers(account)
+    assert (stored["email"], stored["firstName"]) == ("ada@example.com", "Ädä")
+    assert stored["status"] == "UNCONFIRMED"
+
+
+ERRORS = {
+    "ada@localhost": ("Ada", "Diese E-Mail-Adresse ist ungültig"),
+    "ada@example.com": ("win.ru", "Dieser Name kann nicht verwendet werden"),
+}
+
+
+@pytest.mark.parametrize(("email", "name", "title"), [(k, *v) for k, v in ERRORS.items()])
+def test_form_without_script_shows_errors_in_the_language_of_the_person(
+    without_script: Page, other: Website, account: Account, email: str, name: str, title: str
+) -> None:
+    page = without_script
+    open_plain_form(page, other, account)
+    page.get_by_label("Email address").fill(email)
+    page.get_by_label("First name").fill(name)
+
+    page.get_by_role("button", name="Subscribe").click()
+
+    expect(page.get_by_role("heading")).to_have_text(title)
+    page.go_back()
+    expect(page.get_by_label("Email address")).to_have_value(email)
+    assert subscribers(account) == []
+
+
+def test_form_without_script_must_not_contain_another_key(
+    without_script: Page, other: Website, account: Account
+) -> None:
+    open_plain_form(without_script, other, account, key=account.key)
+
+    send(without_script)
+
+    title = "Die Anmeldung hat nicht funktioniert"
+    expect(without_script.get_by_role("heading")).to_have_text(title)
+    assert subscribers(account) == []
+
+
+@pytest.mark.parametrize("email", ["ada@example.com", "ada@localhost"])
+def test_pages_of_forms_have_no_accessibility_violation(
+    page: Page, other: Website, account: Account, email: str
+) -> None:
+    open_plain_form(page, other, account)
+    assert violations(page, "form") == []
+
+    send(page, email)
+    page.wait_for_url("**/api/signup")
+
+    assert violations(page, "body") == []

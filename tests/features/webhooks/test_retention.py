@@ -1,0 +1,210 @@
+"""Tests the deletion of old events, deliveries and attempts on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import pytest
+
+from server.features.events.models import Event
+from server.features.webhooks import store
+from server.features.webhooks.delivery import store_replays, store_retention
+from server.features.webhooks.delivery.store_retention import (
+    ATTEMPT_RETENTION,
+    EVENT_RETENTION,
+    PurgeLimits,
+)
+from server.features.webhooks.models import Delivery, DeliveryAttempt, Replay
+from server.maintenance.retention import purge_old_rows
+from server.storage.transaction import Transaction
+
+from .raw_receivers import Handler, Receiver, ok, responding, running_receiver
+from .worker import ACCOUNT_ID, Location, Worker, running_worker
+
+BROKEN = responding("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
+ALL_EVENTS = store_replays.ReplayFilter("0" * 26, None, [], only_failed=False)
+Scenario = Callable[[Worker, Receiver], Awaitable[None]]
+
+
+def run_scenario(location: Location, scenario: Scenario, handler: Handler = ok) -> None:
+    """Runs a scenario with a dispatching worker and a receiver."""
+
+    async def run() -> None:
+        async with running_receiver(handler) as receiver, running_worker(location) as worker:
+            # Maintenance goes through the rows of accounts.
+            await worker.execute(
+                "INSERT INTO account (id, email, email_verified, created_at)"
+                f" VALUES ('{ACCOUNT_ID}', 'a@example.com', TRUE, 1)"
+            )
+            await scenario(worker, receiver)
+
+    asyncio.run(run())
+
+
+async def remaining(worker: Worker) -> tuple[list[int], list[int], list[int]]:
+    """Returns the sequences of events and of deliveries, and the positions of attempts."""
+    return (
+        [row["sequence"] for row in await worker.rows(Event, "sequence")],
+        [row["sequence"] for row in await worker.rows(Delivery, "sequence")],
+        [row["place"] for row in await worker.rows(DeliveryAttempt, "place")],
+    )
+
+
+async def deliver_tags(worker: Worker, *names: str) -> None:
+    """Creates tags and waits until all their events are delivered."""
+    before = len({row["sequence"] for row in await worker.rows(Delivery)})
+    await worker.create_tags(*names)
+    await worker.wait_for_rows(
+        Delivery,
+        lambda rows: (
+            len({row["sequence"] for row in rows}) == before + len(names)
+            and {row["status"] for row in rows} == {3}
+        ),
+    )
+
+
+def test_attempts_are_deleted_after_14_days_and_events_with_deliveries_after_30(
+    location: Location,
+) -> None:
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, "a", "b")
+        worker.clock.advance(ATTEMPT_RETENTION - 1)
+        assert await purge_old_rows(worker.database) == 0
+        worker.clock.advance(1)
+        assert await purge_old_rows(worker.database) == 2
+        assert await remaining(worker) == ([1, 2], [1, 2], [])
+        worker.clock.advance(EVENT_RETENTION - ATTEMPT_RETENTION - 1)
+        await deliver_tags(worker, "c")
+        assert await purge_old_rows(worker.database) == 0
+        worker.clock.advance(1)
+
+        assert await purge_old_rows(worker.database) == 4
+        assert await remaining(worker) == ([3], [3], [3])
+
+    run_scenario(location, scenario)
+
+
+def test_many_rows_are_deleted_in_small_batches(location: Location) -> None:
+    batches: list[int] = []
+
+    def purge(account_id: str, tx: Transaction) -> int:
+        batches.append(store_retention.purge(account_id, tx, PurgeLimits(events=2, rows=3)))
+        return batches[-1]
+
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        await worker.add_webhook(receiver.url)
+        await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, *"abcde")
+        await worker.wait_for_deliveries(*[3] * 10)
+        worker.clock.advance(EVENT_RETENTION + 1)
+
+        assert await purge_old_rows(worker.database, purge=purge) == 5 + 10 + 10
+
+        assert await remaining(worker) == ([], [], [])
+        # Two events with four deliveries, three attempts, and three other deliveries.
+        assert max(batches) <= 2 + 4 + 3 + 3
+        assert batches[-1] == 0
+
+    run_scenario(location, scenario)
+
+
+def test_pending_delivery_is_deleted_with_its_event(location: Location) -> None:
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        webhook = await worker.add_webhook(receiver.url)
+        await worker.create_tags("a")
+        await worker.wait_for_attempt()
+        await worker.update(webhook.id, enabled=False)
+        worker.clock.advance(EVENT_RETENTION + 1)
+
+        await purge_old_rows(worker.database)
+
+        assert await remaining(worker) == ([], [], [])
+
+    run_scenario(location, scenario, BROKEN)
+
+
+def test_delivery_of_a_late_replay_is_deleted_with_its_event(location: Location) -> None:
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        webhook = await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, "a")
+        worker.clock.advance(EVENT_RETENTION - 1)
+        replay = partial(store_replays.create, ACCOUNT_ID, webhook.id, ALL_EVENTS)
+        await worker.database.write(replay)
+        await worker.wait_for_deliveries(3, 3)
+        worker.clock.advance(2)
+
+        await purge_old_rows(worker.database)
+
+        assert await worker.rows(Delivery) == []
+
+    run_scenario(location, scenario)
+
+
+def test_rows_of_a_deleted_webhook_are_deleted(location: Location) -> None:
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        webhook = await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, "a", "b")
+        await worker.update(webhook.id, enabled=False)
+        replay = partial(store_replays.create, ACCOUNT_ID, webhook.id, ALL_EVENTS)
+        for _ in range(2):
+            await worker.database.write(replay)
+        await worker.database.write(partial(store.delete, ACCOUNT_ID, webhook.id))
+        worker.clock.advance(EVENT_RETENTION + 1)
+
+        await purge_old_rows(worker.database)
+
+        assert await remaining(worker) == ([], [], [])
+        assert await worker.rows(Replay) == []
+
+    run_scenario(location, scenario)
+
+
+def test_concurrent_purges_delete_each_row_once_while_others_write(location: Location) -> None:
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, *"abcdefgh")
+        worker.clock.advance(EVENT_RETENTION + 1)
+
+        writing = asyncio.create_task(worker.create_tags(*"vwxyz"))
+        purged = await asyncio.gather(
+            purge_old_rows(worker.database), purge_old_rows(worker.database)
+        )
+        await writing
+
+        assert sum(purged) == 8 * 3
+        await worker.wait_for_deliveries(*[3] * 5)
+        events, _, _ = await remaining(worker)
+        assert events == [9, 10, 11, 12, 13]
+
+    run_scenario(location, scenario)
+
+
+def test_canceled_purge_ends_after_the_current_batch(location: Location) -> None:
+    started, canceled = threading.Event(), threading.Event()
+
+    def purge(account_id: str, tx: Transaction) -> int:
+        started.set()
+        assert canceled.wait(10)
+        return store_retention.purge(account_id, tx, PurgeLimits(events=1))
+
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, *"abc")
+        worker.clock.advance(EVENT_RETENTION + 1)
+
+        purging = asyncio.create_task(purge_old_rows(worker.database, purge=purge))
+        await asyncio.to_thread(started.wait, 10)
+        purging.cancel()
+        await asyncio.sleep(0)
+        canceled.set()
+
+        with pytest.raises(asyncio.CancelledError):
+            await purging
+        events, _, _ = await remaining(worker)
+        assert events == [2, 3]
+
+    run_scenario(location, scenario)

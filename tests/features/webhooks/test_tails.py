@@ -1,0 +1,141 @@
+"""Tests tails: the streams of attempts as they finish, in any process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from server.features.webhooks.delivery.store_tail import TailRecord
+from server.features.webhooks.delivery.tail import Tails
+from server.features.webhooks.models import DeliveryAttempt
+from server.rpc.caller import Caller
+from server.rpc.errors import Unauthorized, Unavailable
+from server.storage.database import Database
+
+from ...citus.cluster import Cluster
+from ...postgres import Postgres
+from .raw_receivers import Connection, running_receiver
+from .worker import (
+    ACCOUNT_ID,
+    START,
+    TIMEOUT,
+    Location,
+    TestClock,
+    Worker,
+    running_worker,
+)
+
+CALLER = Caller(ACCOUNT_ID, "1" * 26, "read", email_verified=True)
+
+
+async def store_key(worker: Worker) -> None:
+    """Stores the API key of the caller."""
+    await worker.execute(
+        "INSERT INTO api_key (account_id, id, name, scope, secret_hash, created_at)"
+        f" VALUES ('{ACCOUNT_ID}', '{CALLER.key_id}', 'test', 'read', 'hash', 1)"
+    )
+
+
+def tails_of(database: Database) -> Tails:
+    """Returns tails that poll often and read small batches."""
+    return Tails(database, max_pause=0.05, max_batch=7)
+
+
+async def slow(connection: Connection) -> None:
+    """Responds to each request after a different delay."""
+    while True:
+        await connection.request()
+        await asyncio.sleep(len(connection.receiver.requests) % 7 / 500)
+        await connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+async def follow(tails: Tails, caller: Caller) -> AsyncIterator[TailRecord]:
+    """Yields the attempts of the account from now on."""
+    position = await tails.start(caller, "")
+    async for record in tails.follow(caller, "", position):
+        yield record
+
+
+async def read_tail(worker: Worker, count: int) -> list[tuple[str, int]]:
+    """Returns the delivery ids and numbers of the next `count` attempts."""
+    attempts = []
+    async with asyncio.timeout(20):
+        async for record in follow(tails_of(worker.database), CALLER):
+            attempts.append((record.delivery.id, record.attempt.number))
+            if len(attempts) == count:
+                break
+    return attempts
+
+
+def test_tail_returns_every_attempt_of_all_processes_in_order(
+    new_rosters: Postgres | Cluster,
+) -> None:
+    location = Location(new_rosters.new_roster())
+    names = [f"n{number}" for number in range(60)]
+
+    async def run() -> None:
+        async with (
+            running_receiver(slow) as receiver,
+            running_worker(location) as first,
+            running_worker(location, clock=TestClock(START - 2_000)) as second,
+            running_worker(location, clock=TestClock(START + 2_000), dispatches=False) as observer,
+        ):
+            await store_key(observer)
+            webhooks = [await observer.add_webhook(receiver.url) for _ in range(3)]
+            reading = asyncio.create_task(read_tail(observer, len(names) * len(webhooks)))
+            await asyncio.sleep(0)
+            await asyncio.gather(first.create_tags(*names[::2]), second.create_tags(*names[1::2]))
+            attempts = await reading
+            rows = await observer.rows(DeliveryAttempt, "place")
+
+            assert attempts == [(row["delivery_id"], row["number"]) for row in rows[:180]]
+            assert [row["place"] for row in rows] == list(range(1, len(rows) + 1))
+            assert len(set(attempts)) == len(attempts) == 180
+
+    asyncio.run(run())
+
+
+def test_tail_continues_after_the_database_was_unavailable(tmp_path: Path) -> None:
+    async def run() -> None:
+        location = Location(tmp_path / "a.db")
+        async with running_receiver(slow) as receiver, running_worker(location) as worker:
+            await store_key(worker)
+            await worker.add_webhook(receiver.url)
+            original, failures = worker.database.read, [2]
+
+            async def read(work):  # type: ignore[no-untyped-def]
+                if failures[0] and "_next_batch" in repr(work):
+                    failures[0] -= 1
+                    raise Unavailable
+                return await original(work)
+
+            worker.database.read = read  # type: ignore[method-assign]
+            reading = asyncio.create_task(read_tail(worker, 1))
+            await worker.create_tags("a")
+
+            assert len(await reading) == 1
+            assert failures == [0]
+
+    asyncio.run(run())
+
+
+def test_tail_ends_when_the_service_stops_or_the_key_is_revoked(tmp_path: Path) -> None:
+    async def run() -> None:
+        location = Location(tmp_path / "a.db")
+        async with running_worker(location, dispatches=False) as worker:
+            await store_key(worker)
+            tails = tails_of(worker.database)
+            waiting = asyncio.ensure_future(anext(follow(tails, CALLER)))
+            await asyncio.sleep(0)
+            tails.serve(serving=False)
+            with pytest.raises(Unavailable):
+                await waiting
+            tails.serve(serving=True)
+            revoked = Caller(ACCOUNT_ID, "2" * 26, "read", email_verified=True)
+            with pytest.raises(Unauthorized):
+                await anext(follow(tails, revoked))
+
+    asyncio.run(asyncio.wait_for(run(), TIMEOUT))

@@ -1,0 +1,135 @@
+"""Tests the limit of failed authentication attempts per client address."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from server.config import Rate, SettingError, Settings
+from server.rpc.errors import TooManyFailedAttempts, Unauthorized
+from server.rpc.interceptors.auth_throttling import AuthThrottle
+from server.rpc.interceptors.client_address import client_address, network
+from server.rpc.interceptors.rate_limit import NANOSECONDS
+
+PROXIES = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
+
+
+def call_from(peer: str, *forwarded_for: str) -> Any:
+    """Returns the metadata and the peer of a call."""
+    forwarded = [("x-forwarded-for", hops) for hops in forwarded_for]
+    return SimpleNamespace(
+        metadata=[("authorization", "Bearer x"), *forwarded],
+        context=SimpleNamespace(peer=lambda: peer),
+    )
+
+
+def call_over_http(*hops: str) -> Any:
+    return call_from("in-process", ",".join(hops))
+
+
+def failures(throttle: AuthThrottle, call: Any, count: int) -> list[type]:
+    return [type(throttle.record_failure(call)) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("hops", "address"),
+    [
+        (["203.0.113.7"], "203.0.113.7"),
+        (["198.51.100.1", "203.0.113.7"], "203.0.113.7"),
+        (["198.51.100.1", " 10.0.0.1"], "198.51.100.1"),
+        (["192.0.2.1", "198.51.100.1", "10.0.0.2", "10.0.0.1"], "198.51.100.1"),
+        (["nonsense", "10.0.0.1"], "10.0.0.1"),
+        (["10.0.0.3", "10.0.0.1"], "10.0.0.3"),
+        (["2001:db8:1:2:3:4:5:6"], "2001:db8:1:2::"),
+        (["2001:db8:1:2:ffff::1", "fd00::1"], "2001:db8:1:2::"),
+        (["::ffff:198.51.100.1"], "198.51.100.1"),
+        (["fe80::1%eth0"], "fe80::"),
+        (["192.0.2.1", "198.51.100.1:1234", "10.0.0.1:443"], "198.51.100.1"),
+        (["[2001:db8:1:2::1]:1234", "10.0.0.1"], "2001:db8:1:2::"),
+        (["[2001:db8:1:2::1]"], "2001:db8:1:2::"),
+        (["198.51.100.1:port", "10.0.0.1"], "10.0.0.1"),
+        ([], ""),
+        ([""], ""),
+    ],
+)
+def test_client_network_is_that_of_the_last_hop_that_is_not_a_proxy(
+    hops: list[str], address: str
+) -> None:
+    assert network(client_address(hops, PROXIES)) == address
+
+
+@pytest.mark.parametrize(
+    ("peer", "address"),
+    [
+        ("ipv4:198.51.100.1:4242", "198.51.100.1"),
+        ("ipv6:%5B2001:db8::1%5D:4242", "2001:db8::1"),
+        ("ipv6:[2001:db8::1]:4242", "2001:db8::1"),
+    ],
+)
+def test_grpc_call_has_the_address_of_its_connection(peer: str, address: str) -> None:
+    throttle = AuthThrottle(rate=Rate(1, 60))
+    throttle.record_failure(call_from(peer))
+
+    with pytest.raises(TooManyFailedAttempts):
+        throttle.check(call_over_http(address))
+
+
+def test_failures_beyond_the_limit_are_rejected_until_the_bucket_refills() -> None:
+    now = [10**9 * NANOSECONDS]
+    throttle = AuthThrottle(rate=Rate(3, 60), clock=lambda: now[0])
+    call = call_over_http("203.0.113.7")
+
+    assert failures(throttle, call, 4) == [Unauthorized] * 3 + [TooManyFailedAttempts]
+    with pytest.raises(TooManyFailedAttempts) as raised:
+        throttle.check(call)
+    assert raised.value.retry_after == 20
+
+    now[0] += 20 * NANOSECONDS
+    throttle.check(call)
+    assert failures(throttle, call, 2) == [Unauthorized, TooManyFailedAttempts]
+
+
+def test_forwarded_address_from_an_untrusted_client_is_ignored() -> None:
+    throttle = AuthThrottle(PROXIES, Rate(3, 60))
+    spoofed = [call_over_http(f"198.51.100.{n}", "203.0.113.7") for n in range(4)]
+
+    errors = [type(throttle.record_failure(call)) for call in spoofed]
+
+    assert errors == [Unauthorized] * 3 + [TooManyFailedAttempts]
+    throttle.check(call_over_http("198.51.100.0"))
+    with pytest.raises(TooManyFailedAttempts):
+        throttle.check(call_from("ipv4:203.0.113.7:1", "198.51.100.9"))
+
+
+def test_clients_behind_a_trusted_proxy_have_separate_limits() -> None:
+    throttle = AuthThrottle(PROXIES, Rate(2, 60))
+    first, second = (call_from("ipv4:10.0.0.1:1", f"198.51.100.{n}") for n in (1, 2))
+
+    assert failures(throttle, first, 3)[-1] is TooManyFailedAttempts
+    assert failures(throttle, second, 2)[-1] is Unauthorized
+
+
+def test_addresses_beyond_the_maximum_share_a_limit() -> None:
+    throttle = AuthThrottle(rate=Rate(2, 60), max_addresses=2)
+
+    calls = [call_over_http(f"198.51.100.{n}") for n in range(6)]
+
+    assert [type(throttle.record_failure(call)) for call in calls] == [Unauthorized] * 4 + [
+        TooManyFailedAttempts
+    ] * 2
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1/8", "gateway.internal", "10.0.0.0/33", "*"])
+def test_trusted_proxy_must_be_a_network(text: str) -> None:
+    with pytest.raises(SettingError, match="ROSTER_TRUSTED_PROXIES"):
+        Settings.trusted_proxies.parse(text)
+
+
+def test_trusted_proxies_are_separated_by_commas() -> None:
+    parse_trusted_proxies = Settings.trusted_proxies.parse
+
+    assert parse_trusted_proxies("10.0.0.0/8, ::1") == (ip_network("10.0.0.0/8"), ip_network("::1"))
+    assert parse_trusted_proxies("") == ()

@@ -1,0 +1,94 @@
+"""Limits of sign-ups per client address and per key."""
+
+from __future__ import annotations
+
+from contextvars import copy_context
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from server.config import Rate
+from server.rpc import caller
+from server.rpc.caller import Caller
+from server.rpc.errors import TooManySignups
+from server.rpc.interceptors.signup_limit import KEY_LIMIT_FACTOR, SignupLimit
+
+LIMIT = Rate(2, 60)
+
+
+class Clock:
+    """A clock in nanoseconds that only tests advance."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def call(limit: SignupLimit, address: str, key: str = "a key", scope: str = "signup") -> bool:
+    """Makes a call, and returns whether it is within the limits."""
+    # The caller of a call must not remain for other tests.
+    return copy_context().run(_call, limit, address, key, scope)
+
+
+def _call(limit: SignupLimit, address: str, key: str, scope: str) -> bool:
+    caller.enter(Caller("an account", key, scope, email_verified=True))
+    caller.enter_client(address)
+    signup: Any = SimpleNamespace(method=SimpleNamespace(scope="signup"))
+    try:
+        limit.intercept(signup)
+    except TooManySignups:
+        return False
+    return True
+
+
+def test_each_address_has_a_limit() -> None:
+    limit = SignupLimit(LIMIT, Clock())
+
+    assert [call(limit, "192.0.2.1") for _ in range(3)] == [True, True, False]
+    assert call(limit, "192.0.2.2")
+
+
+def test_addresses_of_an_ipv6_network_share_a_limit() -> None:
+    limit = SignupLimit(LIMIT, Clock())
+
+    assert [call(limit, f"2001:db8::{number}") for number in range(3)] == [True, True, False]
+    assert call(limit, "2001:db8:0:1::1")
+
+
+def test_a_key_has_a_limit_over_all_addresses() -> None:
+    limit, calls = SignupLimit(LIMIT, Clock()), LIMIT.calls * KEY_LIMIT_FACTOR
+
+    accepted = [call(limit, f"192.0.2.{number % 250}") for number in range(calls + 1)]
+
+    assert accepted == [True] * calls + [False]
+    assert call(limit, "198.51.100.1", key="another key")
+
+
+def test_rejected_sign_ups_of_an_address_do_not_use_the_limit_of_the_key() -> None:
+    limit = SignupLimit(LIMIT, Clock())
+
+    for _ in range(LIMIT.calls * KEY_LIMIT_FACTOR + 1):
+        call(limit, "192.0.2.1")
+
+    assert call(limit, "198.51.100.1")
+
+
+def test_the_limit_refills() -> None:
+    clock = Clock()
+    limit = SignupLimit(LIMIT, clock)
+    for _ in range(3):
+        call(limit, "192.0.2.1")
+
+    clock.now += 30 * 10**9
+
+    assert [call(limit, "192.0.2.1") for _ in range(2)] == [True, False]
+
+
+@pytest.mark.parametrize("scope", ["write", "admin"])
+def test_internal_callers_have_no_limit(scope: str) -> None:
+    limit = SignupLimit(LIMIT, Clock())
+
+    assert all(call(limit, "192.0.2.1", scope=scope) for _ in range(10))
