@@ -2,7 +2,7 @@
 
 A process has one interpreter for all accounts. While several of them call, each gets SHARE of a
 CPU. Further unary calls wait for up to MAX_WAIT_SECONDS; calls that would wait longer are rejected.
-A sign-up key has a share of its own, because anyone can use it. Streams are not limited.
+Streams are not limited. A sign-up key, which anyone can use, always has a share of its own.
 
 The cost of a call is the CPU time of its steps on the event loop, of its work in database threads,
 and of what the event loop did since the end of the last call, such as reading requests. At its
@@ -70,7 +70,8 @@ class FairShare(Interceptor):
 
     def intercept(self, call: Call) -> Awaitable[None] | None:
         now, name = self._clock(), call.rate_limit_key or call.account_id
-        if not self._others_are_active(name, now):
+        others_are_active = self._others_are_active(call.account_id, now)
+        if not others_are_active and not call.rate_limit_key:
             return None
         use = self._uses.pop(name, None) or _Use()
         self._uses[name] = use
@@ -87,10 +88,10 @@ class FairShare(Interceptor):
         self._start(call, use, charged)
         return None
 
-    def _others_are_active(self, name: str, now: float) -> bool:
-        if name != self._latest[0]:
+    def _others_are_active(self, account_id: str, now: float) -> bool:
+        if account_id != self._latest[0]:
             self._previous = self._latest
-        self._latest = (name, now)
+        self._latest = (account_id, now)
         return now - self._previous[1] < ACTIVE_SECONDS
 
     async def _start_later(self, call: Call, use: _Use, charged: float, wait: float) -> None:

@@ -128,6 +128,9 @@ def test_streams_have_the_same_outcome_on_both_channels(
 
     real, in_process = (call_of(kind, "List", send_notes, body) for kind in CHANNELS)
 
+    if does is send_initial and not replies:
+        # grpc.aio loses it if the status arrives together with it.
+        real["call initial"] = in_process["call initial"]
     assert in_process == real
     assert real["replies"] == [["x", "0"], ["x", "1"]][:replies]
     assert (real["call code"], real["call details"]) == (code, details)
