@@ -26,6 +26,20 @@ from .abandoned import ROWS_PER_IMPORT, fill
 from .checker import Results
 from .overload import mib
 
+# The system's lookup waits for name servers that do not respond.
+SILENT_NAME_SERVERS = """
+import socket, time
+from server.cli import main
+lookup = socket.getaddrinfo
+def getaddrinfo(host, *arguments, **options):
+    if "silent.example" in str(host):
+        time.sleep(30)
+    return lookup(host, *arguments, **options)
+socket.getaddrinfo = getaddrinfo
+main()
+"""
+# Webhooks of the hostile account, the maximum.
+WEBHOOKS = 20
 # Subscribers of the hostile account, with an event each.
 ROWS = 100_000
 TURNS = 3
@@ -55,18 +69,21 @@ def on_postgres(seconds: int) -> Results:
 
 
 def _run(seconds: int, folder: Path, **settings: str) -> Results:
-    service = start(folder, ROSTER_LOG_LEVEL="error", **settings)
+    service = start(folder, code=SILENT_NAME_SERVERS, ROSTER_LOG_LEVEL="error", **settings)
     try:
         front = HttpFront("http", service.http)
         hostile, other = new_account(service, front), new_account(service, front)
         fill(service, hostile.key, ROWS // ROWS_PER_IMPORT * ROWS_PER_IMPORT)
+        for number in range(WEBHOOKS):
+            url = f"https://n{number}.silent.example/"
+            hostile.ok("CreateWebhook", url=url, eventTypes=["subscriber.created"])
         return _measured(service, hostile, other, seconds)
     finally:
         service.stop()
 
 
 def _measured(service: Service, hostile: Account, other: Account, seconds: int) -> Results:
-    keys = [hostile.new_key(scope) for scope in ("read", "signup")]
+    keys = [hostile.new_key(scope) for scope in ("read", "signup", "write")]
     # The first responses allocate buffers and caches that stay.
     _durations(service, other.key, seconds)
     before, most = mib(service), 0.0

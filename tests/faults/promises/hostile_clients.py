@@ -2,7 +2,7 @@
 
 It runs as a program of its own, so that it does not share an interpreter with the service:
 
-    python -m tests.faults.promises.hostile_clients HOST:PORT READ_KEY SIGNUP_KEY SECONDS
+    python -m tests.faults.promises.hostile_clients HOST:PORT READ_KEY SIGNUP_KEY WRITE_KEY SECONDS
 
 Each client sends its next request after the last response. The program prints the number of
 responses by kind of client and status as a JSON object. Another kind of client is another row of
@@ -47,9 +47,9 @@ def random_filter() -> str:
     return "".join(f"{term} {random.choice(('OR', 'AND'))} " for term in terms) + last
 
 
-def sign_up(number: int, key: str) -> bytes:
-    body = json.dumps({"email": f"p{number}@example.com"}).encode()
-    head = f"POST /api/signup HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
+def post(path: str, email: str, key: str) -> bytes:
+    body = json.dumps({"email": email}).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
     more = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     return f"{head}{more}".encode() + body
 
@@ -66,6 +66,18 @@ def one_of(requests: Sequence[bytes]) -> Send:
     async def send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
         writer.write(random.choice(requests))
         return await status_of(reader)
+
+    return send
+
+
+def create(key: str) -> Send:
+    """Creates subscribers, whose events go to the webhooks of the account."""
+
+    async def send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
+        writer.write(post("/api/subscribers", f"{random.randbytes(8).hex()}@example.com", key))
+        status = await status_of(reader)
+        await asyncio.sleep(0.1)
+        return status
 
     return send
 
@@ -106,12 +118,18 @@ async def run_client(address: str, name: str, send: Send, counts: Counter[str]) 
         await asyncio.sleep(0.01)
 
 
-async def main(address: str, read_key: str, signup_key: str, seconds: float) -> Counter[str]:
+async def main(
+    address: str, read_key: str, signup_key: str, write_key: str, seconds: float
+) -> Counter[str]:
     parentheses = [f"{'(' * 1_990}a=1{')' * 1_990}", "(" * 32 + "tags:a" + ")" * 32]
+    sign_ups = [
+        post("/api/signup", f"p{number}@example.com", signup_key) for number in range(EXISTING)
+    ]
     clients: Sequence[tuple[str, int, Send]] = (
         ("filters", 4, one_of([with_filter(random_filter(), read_key) for _ in range(SHAPES)])),
         ("parentheses", 4, one_of([with_filter(text, read_key) for text in parentheses])),
-        ("sign-ups", 8, one_of([sign_up(number, signup_key) for number in range(EXISTING)])),
+        ("sign-ups", 7, one_of(sign_ups)),
+        ("creations", 1, create(write_key)),
         ("streams", STREAMS, tail(read_key)),
         ("headers", 2, one_of([get("/api/subscribers", "x", f"X-Long: {'x' * 7_000}\r\n")])),
         ("bodies", 2, slow_body),
@@ -130,5 +148,6 @@ async def main(address: str, read_key: str, signup_key: str, seconds: float) -> 
 
 
 if __name__ == "__main__":
-    _, address, read_key, signup_key, seconds = sys.argv
-    print(json.dumps(uvloop.run(main(address, read_key, signup_key, float(seconds)))))
+    _, address, read_key, signup_key, write_key, seconds = sys.argv
+    keys = read_key, signup_key, write_key
+    print(json.dumps(uvloop.run(main(address, *keys, float(seconds)))))
