@@ -25,7 +25,7 @@ from .steps import Steps
 
 # The share of a CPU, and the seconds of CPU time that an account can use at once. With a half, the
 # median of other accounts was four times the quiet one on PostgreSQL (P12 of `make faults`).
-SHARE, AT_ONCE = 0.3, 0.01
+SHARE, AT_ONCE = 0.25, 0.01
 # Another account is active for so many seconds after the start of its last call.
 ACTIVE_SECONDS = 1.0
 # The maximum wait of a call in seconds, and the maximum number of waiting calls of an account.

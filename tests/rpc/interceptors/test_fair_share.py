@@ -148,7 +148,7 @@ def test_account_does_not_wait_after_others_have_stopped(process: Process) -> No
 
 def test_call_that_would_wait_after_its_deadline_is_rejected(process: Process) -> None:
     process.run("b")
-    process.run("a", 0.3)
+    process.run("a", 0.2)
 
     set_deadline(time.monotonic() + 0.1)
     with pytest.raises(CpuShareUsed):
@@ -162,7 +162,7 @@ def test_wait_of_a_canceled_call_is_not_charged(process: Process) -> None:
         raise asyncio.CancelledError
 
     process.run("b")
-    process.run("a", 0.3)
+    process.run("a", 0.2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("asyncio.sleep", cancel)
         for _ in range(10_000):
