@@ -21,7 +21,7 @@ $(READY): requirements.lock pyproject.toml
 		{ echo "Creating the virtual environment $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@echo "Installing packages into $(VENV), which takes about a minute ..."
 	@$(PIP) install --quiet --require-hashes -r requirements.lock
-	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable . --editable generated/python
 	@touch $@
 
 $(TOOLS): $(READY) tests/requirements.lock
@@ -72,9 +72,9 @@ generate: $(TOOLS) ## Regenerate generated/, the dashboard, and the tables of se
 	@rm -rf generated/python
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py generated
 	@$(BIN)/python protos/generate_clients.py generated
-	@$(BIN)/python -m server.deploy.dashboard > $(VENV)/dashboard.json
+	@$(BIN)/python -m rosterd.server.deploy.dashboard > $(VENV)/dashboard.json
 	@mv $(VENV)/dashboard.json server/deploy/dashboard.json
-	@$(BIN)/python -m server.deploy.tables
+	@$(BIN)/python -m rosterd.server.deploy.tables
 
 check-generated: $(TOOLS) ## Check that generated/ matches the protos (repair: make generate).
 	@rm -rf $(VENV)/generated
@@ -92,9 +92,9 @@ check-breaking: $(TOOLS) ## Check the protos for breaking changes of the wire an
 lock: $(READY) ## Resolve requirements.lock and tests/requirements.lock from pyproject.toml.
 	@$(PIP) install --quiet uv
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --extra build --extra otel \
-		--output-file requirements.lock pyproject.toml
+		--no-emit-package roster-client --output-file requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --extra dev \
-		--constraint requirements.lock --output-file tests/requirements.lock pyproject.toml
+		--no-emit-package roster-client --constraint requirements.lock --output-file tests/requirements.lock pyproject.toml
 
 clean: ## Remove the virtual environment and the caches. The data folder stays.
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

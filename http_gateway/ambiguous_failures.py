@@ -18,6 +18,7 @@ from google.api import annotations_pb2
 from google.protobuf.descriptor import MethodDescriptor
 from grpc import StatusCode
 from grpc.aio import AioRpcError
+
 from roster.client.repeats import is_repeatable, takes_key
 
 from .errors import reason_of

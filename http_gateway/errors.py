@@ -25,6 +25,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 from grpc_status import rpc_status
+
 from roster.v1 import errors_pb2
 
 from . import headers

@@ -11,6 +11,7 @@ private module; the lock file pins the version of protovalidate.
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import sysconfig
@@ -68,11 +69,22 @@ def write_python(target: Path) -> None:
     run(*messages, *FILES)
     run(f"--grpc_python_out={target}", f"--mypy_grpc_out=quiet:{target}", *SERVICES)
     run(*messages, "buf/validate/validate.proto")
-    for package in ("roster", "roster/v1", "buf", "buf/validate"):
+    move_validate(target)
+    for package in ("roster", "roster/v1", "roster/buf", "roster/buf/validate"):
         (target / package / "__init__.py").write_text(HEADER)
         (target / package / "py.typed").write_text("")
     write_descriptors(target / "roster/v1/descriptors.binpb")
     shutil.copytree(PROTOS / "clients" / "python", target, dirs_exist_ok=True, ignore=CACHES)
+
+
+def move_validate(target: Path) -> None:
+    """Moves the package buf into the package roster, as other distributions contain buf too."""
+    (target / "buf").rename(target / "roster" / "buf")
+    for module in target.glob("roster/**/*_pb2.py*"):
+        text = module.read_text()
+        module.write_text(
+            re.sub(r"\b(from|import) buf\.validate\b", r"\1 roster.buf.validate", text)
+        )
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The entry point of `roster` and `python -m server`."""
+"""The entry point of `roster` and `python -m rosterd.server`."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
 from roster.v1 import (
     accounts_pb2,
     accounts_pb2_grpc,

@@ -21,10 +21,10 @@ from uuid import uuid4
 import pytest
 from hypothesis import settings
 
-from server.features.accounts import store
-from server.features.accounts.rules import hash_secret, make_secret
-from server.storage.databases import bring_up_to_date
-from server.storage.transaction import Transaction
+from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts.rules import hash_secret, make_secret
+from rosterd.server.storage.databases import bring_up_to_date
+from rosterd.server.storage.transaction import Transaction
 
 from . import fork_server, reaper
 from .citus import cluster

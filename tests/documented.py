@@ -6,9 +6,9 @@ import json
 from functools import cache
 from typing import Any
 
-from http_gateway.openapi.document import document
-from http_gateway.routing.routes import Routes
-from server.app import SERVICES
+from rosterd.http_gateway.openapi.document import document
+from rosterd.http_gateway.routing.routes import Routes
+from rosterd.server.app import SERVICES
 
 _ROUTES = Routes(SERVICES)
 

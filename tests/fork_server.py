@@ -30,9 +30,9 @@ MAX_REQUEST = 1 << 18
 # Modules that serving imports when it starts.
 PRELOADED = (
     "encodings.idna",
-    "server.cli.serve",
-    "server.serving.process",
-    "server.serving.services",
+    "rosterd.server.cli.serve",
+    "rosterd.server.serving.process",
+    "rosterd.server.serving.services",
     "typer._adapters",
 )
 # Until this is called, commands run in interpreters of their own.

@@ -25,6 +25,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescri
 from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2_grpc
 from grpc_status import rpc_status
+
 from roster.v1 import (
     accounts_pb2,
     api_keys_pb2,

@@ -17,8 +17,8 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from server.security.encryption import make_key
-from server.storage.databases import bring_up_to_date
+from rosterd.server.security.encryption import make_key
+from rosterd.server.storage.databases import bring_up_to_date
 
 from . import memory, reaper
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from server.security.encryption import parse_key
-from server.storage.postgres.connection import connect, transaction
-from server.storage.sqlite import file
-from server.storage.transaction import Transaction
-from server.values.database_url import PostgresUrl, parse_database_url
+from rosterd.server.security.encryption import parse_key
+from rosterd.server.storage.postgres.connection import connect, transaction
+from rosterd.server.storage.sqlite import file
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.database_url import PostgresUrl, parse_database_url
 
 from . import fork_server
 from .fork_server import ForkedProcess
@@ -127,7 +127,7 @@ def run_command(
     with log.open("a") as sink:
         if fork_server.is_enabled() and not under:
             return ForkedProcess(arguments, env, sink.fileno(), code)
-        program = ("-c", code) if code else ("-m", "server")
+        program = ("-c", code) if code else ("-m", "rosterd.server")
         return subprocess.Popen(
             [*under, sys.executable, *program, *arguments],
             env=env,

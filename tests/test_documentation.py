@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from google.api import annotations_pb2
-from roster.v1 import http_pb2
 from typer.main import get_command
 
-from server import cli
-from server.config import API_KEY, PREFIX, SETTINGS, URL
-from server.serving.console import ExitCode
+from roster.v1 import http_pb2
+from rosterd.server import cli
+from rosterd.server.config import API_KEY, PREFIX, SETTINGS, URL
+from rosterd.server.serving.console import ExitCode
 
 from .bench import tables
 from .conftest import new_account
@@ -215,7 +215,7 @@ def test_make_targets_exist(name: str) -> None:
 
 @each_document
 def test_modules_that_are_run_exist(name: str) -> None:
-    modules = re.findall(r"\bpython -m ((?:tests|server)[\w.]*)", read(name))
+    modules = re.findall(r"\bpython -m ((?:tests|rosterd)[\w.]*)", read(name))
 
     assert [module for module in modules if find_spec(module) is None] == []
 

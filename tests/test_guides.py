@@ -11,20 +11,23 @@ from typing import Any
 
 import pytest
 
-from server.config import SETTINGS
-from server.features.links.pages import LANGUAGES
-from server.features.signups.store import REPEAT_TIME
-from server.features.subscribers.fields import Status
-from server.features.subscribers.rules import check_transition
-from server.features.webhooks import rules
-from server.features.webhooks.delivery.store_retention import ATTEMPT_RETENTION, EVENT_RETENTION
-from server.features.webhooks.egress.client import MAX_READ, TIMEOUT_SECONDS
-from server.rpc.errors import InvalidStatusTransition
-from server.rpc.idempotency.store import RETENTION_MILLISECONDS
-from server.rpc.interceptors.signup_limit import KEY_LIMIT_FACTOR
-from server.rpc.paging import DEFAULT_LIMIT, MAX_LIMIT
-from server.security.links import CONFIRM_TIME, UNDO_TIME
-from server.serving.documentation import documentation
+from rosterd.server.config import SETTINGS
+from rosterd.server.features.links.pages import LANGUAGES
+from rosterd.server.features.signups.store import REPEAT_TIME
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.rules import check_transition
+from rosterd.server.features.webhooks import rules
+from rosterd.server.features.webhooks.delivery.store_retention import (
+    ATTEMPT_RETENTION,
+    EVENT_RETENTION,
+)
+from rosterd.server.features.webhooks.egress.client import MAX_READ, TIMEOUT_SECONDS
+from rosterd.server.rpc.errors import InvalidStatusTransition
+from rosterd.server.rpc.idempotency.store import RETENTION_MILLISECONDS
+from rosterd.server.rpc.interceptors.signup_limit import KEY_LIMIT_FACTOR
+from rosterd.server.rpc.paging import DEFAULT_LIMIT, MAX_LIMIT
+from rosterd.server.security.links import CONFIRM_TIME, UNDO_TIME
+from rosterd.server.serving.documentation import documentation
 
 from . import tools
 from .conftest import Account, new_account

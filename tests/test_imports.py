@@ -72,7 +72,7 @@ def imports_of(name: str) -> set[str]:
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = package.split(".")[: 1 - node.level or None] if node.level else []
-            source = ".".join([*base, *filter(None, [node.module])])
+            source = ".".join([*base, *filter(None, [node.module])]).removeprefix("rosterd.")
             for alias in node.names:
                 full_name = f"{source}.{alias.name}"
                 modules.add(full_name if full_name in FILES else source)
@@ -181,7 +181,7 @@ def test_only_serving_modules_and_imports_of_files_import_the_gateway() -> None:
 
 def test_command_line_does_not_import_grpc_or_http_at_start() -> None:
     heavy = {"grpc", "google.protobuf", "aiohttp"}
-    program = f"import sys, server.cli; print(*sys.modules.keys() & {heavy})"
+    program = f"import sys, rosterd.server.cli; print(*sys.modules.keys() & {heavy})"
 
     words = [sys.executable, "-c", program]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=60)

@@ -18,6 +18,7 @@ from typing import Any
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc import aio
+
 from roster.client.repeats import is_repeatable, takes_key
 
 from ..headers import IDEMPOTENCY_KEY

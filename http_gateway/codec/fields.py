@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from keyword import iskeyword
 from typing import Any
 
-from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor_pool import Default
+
 from roster.v1 import http_pb2
 
 from . import well_known
@@ -41,9 +43,22 @@ def is_map(field: FieldDescriptor) -> bool:
     return kind is not None and bool(kind.GetOptions().map_entry)
 
 
+def rules_of(field: FieldDescriptor) -> Any:
+    """Returns the buf.validate rules of a field.
+
+    The extension is found by its name, because no package contains its module for all programs.
+    """
+    return field.GetOptions().Extensions[_rules_extension()]
+
+
+@cache
+def _rules_extension() -> Any:
+    return Default().FindExtensionByName("buf.validate.field")
+
+
 def max_items(field: FieldDescriptor) -> int:
     """Returns the maximum number of items of a repeated field; 0 if there is none."""
-    return int(field.GetOptions().Extensions[validate_pb2.field].repeated.max_items)
+    return int(rules_of(field).repeated.max_items)
 
 
 def is_list(field: FieldDescriptor) -> bool:

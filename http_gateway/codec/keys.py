@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
 from roster.v1 import http_pb2
 
 from ..request_errors import Violations, join

@@ -12,6 +12,7 @@ from threading import RLock
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
 from roster.v1 import http_pb2
 
 from ..request_errors import Violations

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
+
 from roster.v1 import errors_pb2, http_pb2
 
 from ..responses import JSON

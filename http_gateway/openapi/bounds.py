@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
+
 from roster.v1 import http_pb2
 
-from .values import Schema, rules_of
+from ..codec.fields import rules_of
+from .values import Schema
 
 _TEXT = {"min_len": "minLength", "max_len": "maxLength", "pattern": "pattern", "const": "const"}
 _TEXT_FORMATS = ("email", "hostname", "ipv4", "ipv6", "uri", "uuid")

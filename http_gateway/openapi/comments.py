@@ -20,6 +20,7 @@ from google.protobuf.descriptor import (
     MethodDescriptor,
 )
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
 from roster.v1 import errors_pb2, http_pb2
 
 from ..errors import error_code_of, errors_without_reason

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from google.protobuf.descriptor import MethodDescriptor
+
 from roster.v1 import errors_pb2
 
 from ..errors import error_code_of, http_status

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
 from roster.v1 import http_pb2
 
 from ..codec.fields import row_errors_field

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+
 from roster.v1 import http_pb2
 
 from ..responses import REQUEST_ID

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from google.api import annotations_pb2
 from google.protobuf.descriptor import MethodDescriptor
+
 from roster.v1 import errors_pb2, http_pb2
 
 _REASON = errors_pb2.Error.Reason

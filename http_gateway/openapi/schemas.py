@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
 from roster.v1 import http_pb2
 
-from ..codec.fields import is_always_written, is_map, is_outside_json, row_errors_field
+from ..codec.fields import is_always_written, is_map, is_outside_json, row_errors_field, rules_of
 from . import bounds, examples, values
 from .comments import comment, described
 from .values import Schema
@@ -95,7 +96,7 @@ class Schemas:
         required = [
             field.json_name
             for field in fields
-            if is_always_written(field) or values.rules_of(field).required
+            if is_always_written(field) or rules_of(field).required
         ]
         return {
             "type": "object",

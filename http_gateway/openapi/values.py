@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from buf.validate import validate_pb2
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+
 from roster.v1 import errors_pb2, http_pb2
 
 from ..codec.enums import NULL_VALUE
+from ..codec.fields import rules_of
 from ..codec.well_known import is_wrapper
 from ..errors import error_code_of, errors_without_reason
 
@@ -47,11 +48,6 @@ _WELL_KNOWN: dict[str, Schema] = {
     "Duration": {"type": "string", "pattern": r"^-?[0-9]+(\.[0-9]{1,9})?s$"},
     "FieldMask": {"type": "string"},
 }
-
-
-def rules_of(field: FieldDescriptor) -> Any:
-    """Returns the buf.validate rules of a field."""
-    return field.GetOptions().Extensions[validate_pb2.field]
 
 
 def input_schema(field: FieldDescriptor) -> Schema | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import ServiceDescriptor
+
 from roster.v1 import custom_fields_pb2, operations_pb2, subscribers_pb2, tags_pb2, webhooks_pb2
 
 from ..responses import JSON

@@ -11,6 +11,7 @@ from typing import Any
 
 from google.api import annotations_pb2
 from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
+
 from roster.v1 import http_pb2
 
 from ..codec.transcode import MessageReader, MessageWriter, message_class

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
 from roster.v1 import http_pb2
 
 from ..codec.fields import is_outside_json

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.struct_pb2 import Struct
+
 from roster.v1 import http_pb2
 
 from ..request_errors import Violations, validation_error

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import MethodDescriptor
+
 from roster.v1 import http_pb2
 
 from .fields import field_in_json

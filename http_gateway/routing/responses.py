@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from google.protobuf.descriptor import Descriptor, MethodDescriptor
+
 from roster.v1 import http_pb2
 
 from ..codec.transcode import MessageWriter, writer

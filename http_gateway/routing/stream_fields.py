@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
 from roster.v1 import http_pb2
 
 from ..codec.fields import max_items

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
 from roster.v1 import http_pb2
 
 from ..codec.fields import takes_null

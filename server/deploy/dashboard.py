@@ -1,6 +1,6 @@
 """Generates the Grafana dashboard from the declared metrics.
 
-python -m server.deploy.dashboard > server/deploy/dashboard.json
+python -m rosterd.server.deploy.dashboard > server/deploy/dashboard.json
 """
 
 from __future__ import annotations

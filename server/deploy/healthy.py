@@ -1,6 +1,6 @@
 """Checks that the HTTP port of this machine responds; the health check of a container.
 
-python -m server.deploy.healthy
+python -m rosterd.server.deploy.healthy
 
 Reads the HTTP address from the environment. Exits with 0 if /healthz returns 200, otherwise
 with 1.

@@ -1,6 +1,6 @@
 """Updates the tables of settings and metrics in the README of this folder.
 
-python -m server.deploy.tables
+python -m rosterd.server.deploy.tables
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc.aio import ServicerContext
+
 from roster.v1.http_pb2 import CsvLine
 from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib.metadata import metadata
 from importlib.resources import files
 
-from http_gateway.docs.documentation import Documentation, Guide
-from http_gateway.openapi.info import ApiInfo
+from rosterd.http_gateway.docs.documentation import Documentation, Guide
+from rosterd.http_gateway.openapi.info import ApiInfo
 
 from ..config import API_KEY
 from ..features.events.descriptions import EVENT_DESCRIPTIONS
 
-_FOLDER = files("server") / "guides"
+_FOLDER = files("rosterd.server") / "guides"
 # The guides by group, in the order of the navigation.
 _GUIDES = {
     "Get started": ("quick-start", "authentication"),

@@ -9,9 +9,9 @@ from typing import cast
 
 import grpc
 
-from http_gateway.app import Gateway
-from http_gateway.http_server import Listener
-from http_gateway.options import Options
+from rosterd.http_gateway.app import Gateway
+from rosterd.http_gateway.http_server import Listener
+from rosterd.http_gateway.options import Options
 
 from ..app import SERVICES, App
 from ..observability.observability import Observability

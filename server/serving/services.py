@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from grpc import ChannelCredentials, aio, ssl_channel_credentials
 
-from http_gateway.channel.in_process import InProcessChannel
-from http_gateway.channel.upstream import UpstreamChannel
+from rosterd.http_gateway.channel.in_process import InProcessChannel
+from rosterd.http_gateway.channel.upstream import UpstreamChannel
 
 from ..app import SERVICES, App
 from ..rpc.health.readiness import monitor_readiness

@@ -89,7 +89,7 @@ class Supervisor:
         self._stable_seconds = stable_seconds
         # The URL of the metrics of each worker, by its number; empty if it has ended.
         self._metrics_urls: dict[int, str] = {}
-        self._arguments = (sys.executable, "-P", "-m", "server", command, "--worker")
+        self._arguments = (sys.executable, "-P", "-m", "rosterd.server", command, "--worker")
         self._environment = environment
         self._running: set[Process] = set()
         # The running processes that have reported that they serve.

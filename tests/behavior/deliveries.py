@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from peewee import SQL
-from roster.v1 import webhooks_pb2 as pb
 
-from server.storage.statements import Statement
+from roster.v1 import webhooks_pb2 as pb
+from rosterd.server.storage.statements import Statement
 
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, to_json

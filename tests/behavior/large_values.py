@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from server.features.custom_fields import store
-from server.features.custom_fields.rules import DataType
+from rosterd.server.features.custom_fields import store
+from rosterd.server.features.custom_fields.rules import DataType
 
 from ..conftest import Account
 

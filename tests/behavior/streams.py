@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 
 import grpc
 from google.protobuf import json_format
+
 from roster.v1 import http_pb2, subscribers_pb2, suppressions_pb2
 
 from ..conftest import Account

@@ -10,6 +10,7 @@ from zlib import crc32
 
 import grpc
 import pytest
+
 from roster.v1.accounts_pb2 import UpdateAccountRequest
 
 from ..conftest import Account

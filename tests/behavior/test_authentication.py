@@ -8,9 +8,9 @@ from typing import Any, cast
 import grpc
 import pytest
 from grpc_status import rpc_status
-from roster.v1 import http_pb2, tags_pb2
 
-from server.features.accounts.rules import make_secret
+from roster.v1 import http_pb2, tags_pb2
+from rosterd.server.features.accounts.rules import make_secret
 
 from ..conftest import Account
 from ..fronts import UNARY, GrpcFront, HttpFront, binding, path_variables

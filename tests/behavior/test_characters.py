@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
-from roster.v1 import http_pb2
 
-from server.features.subscribers.models import Subscriber
-from server.features.subscribers.store_reading import ONE
-from server.storage.statements import Statement, params
+from roster.v1 import http_pb2
+from rosterd.server.features.subscribers.models import Subscriber
+from rosterd.server.features.subscribers.store_reading import ONE
+from rosterd.server.storage.statements import Statement, params
 
 from ..conftest import Account
 from ..fronts import UNARY, path_variables

@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
+
 from roster.v1 import subscribers_pb2 as pb
 
 from ..conftest import Account

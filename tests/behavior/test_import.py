@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from server.features.accounts.rules import make_secret
+from rosterd.server.features.accounts.rules import make_secret
 
 from ..conftest import Account
 from ..fronts import HttpFront

@@ -6,9 +6,9 @@ The gRPC front is a Python client with default settings, which accepts messages 
 from __future__ import annotations
 
 import pytest
-from roster.v1 import subscribers_pb2 as pb
 
-from server.features.subscribers.store_attached import put_values
+from roster.v1 import subscribers_pb2 as pb
+from rosterd.server.features.subscribers.store_attached import put_values
 
 from ..conftest import Account
 from ..fronts import GrpcFront

@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 import pytest
 from google.api.httpbody_pb2 import HttpBody
+
 from roster.v1 import links_pb2
 
 from ..conftest import Account

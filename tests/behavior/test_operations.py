@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from roster.v1 import operations_pb2 as pb
 
-from server.features.operations import store
-from server.features.operations.rules import BatchRequest
+from roster.v1 import operations_pb2 as pb
+from rosterd.server.features.operations import store
+from rosterd.server.features.operations.rules import BatchRequest
 
 from ..cases import each
 from ..conftest import Account

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from server.features.segments import store
-from server.features.subscribers.filters.syntax import parse
+from rosterd.server.features.segments import store
+from rosterd.server.features.subscribers.filters.syntax import parse
 
 from ..cases import each
 from ..conftest import Account

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from server.features.webhooks.delivery.store_replays import MAX_DUE, MAX_REPLAYS
+from rosterd.server.features.webhooks.delivery.store_replays import MAX_DUE, MAX_REPLAYS
 
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver

@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from server.rpc.interceptors.concurrency_limit import MAX_STREAMS_OF_ACCOUNT
+from rosterd.server.rpc.interceptors.concurrency_limit import MAX_STREAMS_OF_ACCOUNT
 
 from ..conftest import Account, new_account
 from ..features.webhooks.receiver import Receiver, Reply

@@ -10,8 +10,9 @@ from typing import Any
 
 import grpc
 import pytest
-from roster.v1 import webhooks_pb2 as pb
 from standardwebhooks import WebhookVerificationError
+
+from roster.v1 import webhooks_pb2 as pb
 
 from ..components import free_port, wait_until
 from ..conftest import Account

@@ -16,14 +16,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from server.features.subscribers.fields import Status
-from server.features.subscribers.rules import NewSubscriber
-from server.features.subscribers.store import SubscriberStore
-from server.features.suppressions.store import Suppressions
-from server.security.encryption import Encryption
-from server.storage.backups.create import back_up
-from server.storage.sqlite.database import SqliteDatabase
-from server.values.emails import Email
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.rules import NewSubscriber
+from rosterd.server.features.subscribers.store import SubscriberStore
+from rosterd.server.features.suppressions.store import Suppressions
+from rosterd.server.security.encryption import Encryption
+from rosterd.server.storage.backups.create import back_up
+from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.values.emails import Email
 
 from ..storage.helpers import profile
 from .measurement import REPETITIONS, SECONDS, unique_numbers

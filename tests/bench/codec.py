@@ -15,11 +15,11 @@ from typing import Any
 import orjson
 from google.protobuf import json_format
 from google.protobuf.message import Message
-from roster.v1 import subscribers_pb2 as pb
 
-from http_gateway.codec import strict_json
-from http_gateway.codec.transcode import reader, writer
-from http_gateway.request_errors import Violations
+from roster.v1 import subscribers_pb2 as pb
+from rosterd.http_gateway.codec import strict_json
+from rosterd.http_gateway.codec.transcode import reader, writer
+from rosterd.http_gateway.request_errors import Violations
 
 from .measurement import Rate, Stats, comparison, row
 

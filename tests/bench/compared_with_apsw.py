@@ -15,12 +15,12 @@ from pathlib import Path
 
 import apsw
 
-from server.features.subscribers.fields import Status
-from server.features.subscribers.history import Actor, Source, origin
-from server.features.subscribers.row_writer import MAX_ROWS
-from server.storage.sqlite.file import PRAGMAS
-from server.values.clock import system_clock
-from server.values.ids import first_id_at, ids_at
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.history import Actor, Source, origin
+from rosterd.server.features.subscribers.row_writer import MAX_ROWS
+from rosterd.server.storage.sqlite.file import PRAGMAS
+from rosterd.server.values.clock import system_clock
+from rosterd.server.values.ids import first_id_at, ids_at
 
 from .measurement import (
     Rate,

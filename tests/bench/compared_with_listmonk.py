@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from server.security.encryption import make_key
+from rosterd.server.security.encryption import make_key
 
 from .. import memory, reaper
 from ..citus.node import OWNER, Node

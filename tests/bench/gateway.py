@@ -9,9 +9,9 @@ from typing import Any
 
 import uvloop
 from grpc import aio
-from roster.v1 import subscribers_pb2, subscribers_pb2_grpc
 
-from http_gateway.channel.in_process import InProcessChannel
+from roster.v1 import subscribers_pb2, subscribers_pb2_grpc
+from rosterd.http_gateway.channel.in_process import InProcessChannel
 
 from .gateway_servers import PATH, SUBSCRIBER, Backend
 from .measurement import Stats, compared, load, program, request

@@ -19,9 +19,9 @@ import uvloop
 from aiohttp import web
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import aio
-from roster.v1 import subscribers_pb2, subscribers_pb2_grpc
 
-from http_gateway.app import Gateway
+from roster.v1 import subscribers_pb2, subscribers_pb2_grpc
+from rosterd.http_gateway.app import Gateway
 
 SUBSCRIBER = subscribers_pb2.Subscriber(
     id="01M7Y2MPAQ0000000000000001",

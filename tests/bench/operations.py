@@ -18,9 +18,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from server.features.accounts import store
-from server.features.accounts.rules import hash_secret, make_secret
-from server.storage.databases import unit_of_work
+from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts.rules import hash_secret, make_secret
+from rosterd.server.storage.databases import unit_of_work
 
 from ..postgres import running
 from ..processes import Service, start

@@ -19,18 +19,18 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from server.features.subscribers.fields import Status
-from server.features.subscribers.pages import read_page
-from server.features.subscribers.rules import NewSubscriber
-from server.features.subscribers.store import SubscriberStore
-from server.features.subscribers.store_filter import Filter
-from server.features.subscribers.store_paging import PagePosition
-from server.features.suppressions.store import Suppressions
-from server.security.encryption import Encryption
-from server.storage.database import Database
-from server.storage.databases import database_at
-from server.values.database_url import parse_database_url
-from server.values.emails import Email
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.pages import read_page
+from rosterd.server.features.subscribers.rules import NewSubscriber
+from rosterd.server.features.subscribers.store import SubscriberStore
+from rosterd.server.features.subscribers.store_filter import Filter
+from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.features.suppressions.store import Suppressions
+from rosterd.server.security.encryption import Encryption
+from rosterd.server.storage.database import Database
+from rosterd.server.storage.databases import database_at
+from rosterd.server.values.database_url import parse_database_url
+from rosterd.server.values.emails import Email
 
 from .. import reaper
 from ..postgres import running

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from server.features.statistics.rules import STATUS, TAG, TOTALS
-from server.features.statistics.store import add
-from server.features.subscribers.counters.store_buckets import (
+from rosterd.server.features.statistics.rules import STATUS, TAG, TOTALS
+from rosterd.server.features.statistics.store import add
+from rosterd.server.features.subscribers.counters.store_buckets import (
     ADD,
     BUCKET,
     BUCKET_SIZE,
@@ -20,15 +20,15 @@ from server.features.subscribers.counters.store_buckets import (
     GROUP_SIZE,
     OPEN_BUCKET,
 )
-from server.features.tags import store as tags
-from server.storage.databases import bring_up_to_date
-from server.storage.postgres.connection import connect
-from server.storage.postgres.transaction import WriteTransaction
-from server.storage.sqlite import file
-from server.storage.transaction import Transaction
-from server.values.clock import system_clock
-from server.values.database_url import PostgresUrl, parse_database_url
-from server.values.ids import Ids
+from rosterd.server.features.tags import store as tags
+from rosterd.server.storage.databases import bring_up_to_date
+from rosterd.server.storage.postgres.connection import connect
+from rosterd.server.storage.postgres.transaction import WriteTransaction
+from rosterd.server.storage.sqlite import file
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.clock import system_clock
+from rosterd.server.values.database_url import PostgresUrl, parse_database_url
+from rosterd.server.values.ids import Ids
 
 ACCOUNT = "A" * 26
 # The prefix of all ids: a timestamp in 2025.

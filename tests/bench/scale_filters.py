@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from server.features.custom_fields.store import types
-from server.features.subscribers.fields import Status
-from server.features.subscribers.filters.expression import filter_expression
-from server.features.subscribers.filters.syntax import parse
-from server.features.subscribers.pages import read_page
-from server.features.subscribers.store_filter import Filter, with_expression
-from server.features.subscribers.store_paging import PagePosition
-from server.storage.database import Database
-from server.storage.databases import database_at
-from server.values.database_url import parse_database_url
+from rosterd.server.features.custom_fields.store import types
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.filters.expression import filter_expression
+from rosterd.server.features.subscribers.filters.syntax import parse
+from rosterd.server.features.subscribers.pages import read_page
+from rosterd.server.features.subscribers.store_filter import Filter, with_expression
+from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.storage.database import Database
+from rosterd.server.storage.databases import database_at
+from rosterd.server.values.database_url import parse_database_url
 
 from .. import reaper
 from ..postgres import running

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
-from server.features.custom_fields.rules import DataType
-from server.features.subscribers.counters.store_buckets import ADD
-from server.storage.databases import bring_up_to_date, unit_of_work
-from server.storage.postgres.connection import connect
-from server.storage.sqlite import file
-from server.values.database_url import PostgresUrl, parse_database_url
+from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.subscribers.counters.store_buckets import ADD
+from rosterd.server.storage.databases import bring_up_to_date, unit_of_work
+from rosterd.server.storage.postgres.connection import connect
+from rosterd.server.storage.sqlite import file
+from rosterd.server.values.database_url import PostgresUrl, parse_database_url
 
 from ..storage.helpers import field
 from .scale_fill import ACCOUNT, POSTGRES, SQLITE, Fragments, buckets

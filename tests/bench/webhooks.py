@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import aiohttp
 
-from server.features.accounts import store
-from server.features.accounts.rules import hash_secret, make_secret
+from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts.rules import hash_secret, make_secret
 
 from .. import memory
 from ..processes import Service, start

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from server.features.accounts import store
-from server.features.accounts.rules import hash_secret, make_secret
+from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts.rules import hash_secret, make_secret
 
 from ..postgres import Postgres, running
 from ..processes import Service, start

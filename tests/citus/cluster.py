@@ -17,8 +17,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from server.security.encryption import make_key
-from server.storage.databases import bring_up_to_date, distributed
+from rosterd.server.security.encryption import make_key
+from rosterd.server.storage.databases import bring_up_to_date, distributed
 
 from .. import memory, reaper
 from .node import HOST, OWNER, Node

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from server.storage.copy.endpoint import PostgresEndpoint
-from server.storage.copy.table import described
-from server.storage.postgres.connection import open_database
+from rosterd.server.storage.copy.endpoint import PostgresEndpoint
+from rosterd.server.storage.copy.table import described
+from rosterd.server.storage.postgres.connection import open_database
 
 from ..cli.commands import json_output
 from .cluster import Cluster

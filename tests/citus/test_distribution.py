@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from server.serving.console import ExitCode
-from server.storage.database import StorageError
-from server.storage.databases import bring_up_to_date, distributed
-from server.storage.postgres.connection import PLANNING, connect
+from rosterd.server.serving.console import ExitCode
+from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.databases import bring_up_to_date, distributed
+from rosterd.server.storage.postgres.connection import PLANNING, connect
 
 from ..cli.commands import error_line, json_output, roster
 from ..components import wait_until
@@ -97,7 +97,7 @@ def test_killed_distribution_is_completed_by_the_next_run(url: str, tables: int)
     create_accounts(url)
     with (
         subprocess.Popen(
-            [sys.executable, "-m", "server", "migrate", "--distribute"],
+            [sys.executable, "-m", "rosterd.server", "migrate", "--distribute"],
             env=environment(ROSTER_DATABASE_URL=url, PYTHONUNBUFFERED="1"),
             stdout=subprocess.PIPE,
             text=True,

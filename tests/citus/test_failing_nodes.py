@@ -16,14 +16,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from server.app import newest_id
-from server.features.tags import store as tags
-from server.features.webhooks.delivery.store_queue import ids_of_any_account_with_work
-from server.maintenance.purge import purge_responses
-from server.rpc import caller
-from server.rpc.errors import Unavailable
-from server.storage.database import Work
-from server.storage.postgres.database import PostgresDatabase
+from rosterd.server.app import newest_id
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.webhooks.delivery.store_queue import ids_of_any_account_with_work
+from rosterd.server.maintenance.purge import purge_responses
+from rosterd.server.rpc import caller
+from rosterd.server.rpc.errors import Unavailable
+from rosterd.server.storage.database import Work
+from rosterd.server.storage.postgres.database import PostgresDatabase
 
 from ..components import wait_until
 from ..processes import Service, start

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from server.storage.statements import Statement
+from rosterd.server.storage.statements import Statement
 
 from ..storage.helpers import OURS
 from ..storage.test_bound_statements import STATEMENTS, numbered

@@ -16,8 +16,8 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 from unittest.mock import patch
 
-from server.cli import main
-from server.serving.console import ExitCode
+from rosterd.server.cli import main
+from rosterd.server.serving.console import ExitCode
 
 from ..processes import environment, limited, run_command
 

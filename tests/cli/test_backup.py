@@ -11,13 +11,13 @@ from typing import Any
 import apsw
 import pytest
 
-from server.features.accounts import store
-from server.security.encryption import Encryption, make_key, parse_key
-from server.serving.console import ExitCode
-from server.serving.secret_key import key_file
-from server.storage.backups.create import back_up
-from server.storage.databases import unit_of_work
-from server.storage.installation import save_key_fingerprint
+from rosterd.server.features.accounts import store
+from rosterd.server.security.encryption import Encryption, make_key, parse_key
+from rosterd.server.serving.console import ExitCode
+from rosterd.server.serving.secret_key import key_file
+from rosterd.server.storage.backups.create import back_up
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.installation import save_key_fingerprint
 
 from ..processes import Service, environment, limited, run_command
 from .commands import FREE, error_line, in_new_process, json_output, roster

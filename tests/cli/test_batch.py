@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from server.serving.console import ExitCode
+from rosterd.server.serving.console import ExitCode
 
 from ..conftest import Account
 from .interruption import interrupting

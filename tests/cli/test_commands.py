@@ -19,14 +19,14 @@ import apsw
 import pytest
 from typer.main import get_command
 
-from server import cli
-from server.config import SETTINGS
-from server.features.accounts import store
-from server.features.accounts.rules import is_well_formed, make_secret
-from server.rpc.errors import Unavailable
-from server.serving.console import ExitCode
-from server.storage.databases import unit_of_work
-from server.storage.postgres.connection import open_database
+from rosterd.server import cli
+from rosterd.server.config import SETTINGS
+from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts.rules import is_well_formed, make_secret
+from rosterd.server.rpc.errors import Unavailable
+from rosterd.server.serving.console import ExitCode
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.postgres.connection import open_database
 
 from ..components import free_port
 from ..fronts import HttpFront
@@ -38,7 +38,7 @@ TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 # Root can write to every file. This drops that capability and runs the command line.
 WITHOUT_CAPABILITY = """
 import ctypes, sys
-from server.cli import main
+from rosterd.server.cli import main
 if sys.platform == "linux":
     library = ctypes.CDLL(None)
     version, sets = (ctypes.c_uint32 * 2)(0x20080522), (ctypes.c_uint32 * 6)()
@@ -557,11 +557,11 @@ import os, signal, sys
 
 class Finder:
     def find_spec(self, name, *_):
-        if name == "server.cli":
+        if name == "rosterd.server.cli":
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Finder())
-from server.__main__ import main
+from rosterd.server.__main__ import main
 main()
 """
 

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from server.cli.transfer.compression import detect_compression
-from server.features.accounts.rules import make_secret
+from rosterd.server.cli.transfer.compression import detect_compression
+from rosterd.server.features.accounts.rules import make_secret
 
 from ..conftest import Account, new_account
 from ..processes import limited, start

@@ -22,9 +22,9 @@ from typing import Any
 
 import pytest
 
-from server.cli.transfer.compression import Decompressor, detect_compression
-from server.cli.transfer.files import CHUNK_BYTES
-from server.features.accounts.rules import make_secret
+from rosterd.server.cli.transfer.compression import Decompressor, detect_compression
+from rosterd.server.cli.transfer.files import CHUNK_BYTES
+from rosterd.server.features.accounts.rules import make_secret
 
 from ..conftest import Account, new_account
 from ..processes import start

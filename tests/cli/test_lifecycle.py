@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine, Iterator
 
 import pytest
 
-from server.serving.process import Lifecycle
-from server.serving.ready import Ready
+from rosterd.server.serving.process import Lifecycle
+from rosterd.server.serving.ready import Ready
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from server.cli import output
-from server.serving.console import console
+from rosterd.server.cli import output
+from rosterd.server.serving.console import console
 
 
 @pytest.mark.parametrize("width", [20, 80, 200])

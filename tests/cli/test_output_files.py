@@ -19,10 +19,10 @@ from typing import Any
 import apsw
 import pytest
 
-from server.features.accounts import store
-from server.serving.console import ExitCode
-from server.storage.databases import unit_of_work
-from server.storage.output_file import AtomicFile
+from rosterd.server.features.accounts import store
+from rosterd.server.serving.console import ExitCode
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.output_file import AtomicFile
 
 from ..conftest import Account
 from ..processes import environment, limited, run_command
@@ -386,7 +386,7 @@ def test_backup_on_standard_output_is_not_mixed_with_messages(
     database: Path, tmp_path: Path
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "server", "backup", "-"],
+        [sys.executable, "-m", "rosterd.server", "backup", "-"],
         env=environment(ROSTER_DATABASE_URL=f"sqlite:///{database}", TMPDIR=str(tmp_path)),
         capture_output=True,
         timeout=TIMEOUT,

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from server.security.encryption import Encryption, make_key, parse_key
-from server.serving.console import ExitCode
-from server.serving.secret_key import open_encryption
-from server.storage.database import StorageError
-from server.storage.installation import key_fingerprint
-from server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.security.encryption import Encryption, make_key, parse_key
+from rosterd.server.serving.console import ExitCode
+from rosterd.server.serving.secret_key import open_encryption
+from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.installation import key_fingerprint
+from rosterd.server.storage.sqlite.database import SqliteDatabase
 
 from ..processes import start
 from .commands import FREE, error_line, roster

@@ -7,7 +7,7 @@ import gzip
 import json
 from pathlib import Path
 
-from server.serving.console import ExitCode
+from rosterd.server.serving.console import ExitCode
 
 from ..conftest import Account
 from .transfers import transfer

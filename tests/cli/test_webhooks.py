@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from server.cli.webhooks import state_of
-from server.features.accounts.rules import make_secret
-from server.serving.console import ExitCode
+from rosterd.server.cli.webhooks import state_of
+from rosterd.server.features.accounts.rules import make_secret
+from rosterd.server.serving.console import ExitCode
 
 from ..behavior.deliveries import create_tags, create_webhook, deliveries
 from ..behavior.helpers import MISSING_ID

@@ -10,16 +10,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from server.features.accounts import store as accounts
-from server.features.tags import store as tags
-from server.features.webhooks import store as webhooks
-from server.features.webhooks.endpoints.signing import Secrets, make_secret
-from server.features.webhooks.store import NewWebhook
-from server.rpc.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
-from server.security.encryption import Encryption, parse_key
-from server.serving.console import ExitCode
-from server.storage.databases import unit_of_work
-from server.storage.postgres.database import PostgresDatabase
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.webhooks import store as webhooks
+from rosterd.server.features.webhooks.endpoints.signing import Secrets, make_secret
+from rosterd.server.features.webhooks.store import NewWebhook
+from rosterd.server.rpc.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
+from rosterd.server.security.encryption import Encryption, parse_key
+from rosterd.server.serving.console import ExitCode
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.postgres.database import PostgresDatabase
 
 from ..components import Component, launch
 from ..features.webhooks.receiver import Receiver
@@ -30,11 +30,11 @@ from .commands import error_line, roster
 # Runs the command line with continuous maintenance. Deliveries are polled only at startup, so that
 # later ones depend on notifications.
 WITHOUT_POLLING = """
-from server.maintenance import tasks
-from server.features.webhooks.delivery import dispatcher
+from rosterd.server.maintenance import tasks
+from rosterd.server.features.webhooks.delivery import dispatcher
 tasks.PURGE_INTERVAL = 0.02
 dispatcher.POLL_SECONDS = 3600
-from server.cli import main
+from rosterd.server.cli import main
 main()
 """
 PATIENCE = 20.0

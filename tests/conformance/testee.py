@@ -26,11 +26,11 @@ from google.protobuf import (
 )
 from google.protobuf.message import DecodeError, EncodeError
 
-from http_gateway.codec import strict_json
-from http_gateway.codec.options import SPECIFICATION, CodecOptions
-from http_gateway.codec.scalars import NoJsonForm
-from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.request_errors import RequestError, Violations
+from rosterd.http_gateway.codec import strict_json
+from rosterd.http_gateway.codec.options import SPECIFICATION, CodecOptions
+from rosterd.http_gateway.codec.scalars import NoJsonForm
+from rosterd.http_gateway.codec.transcode import message_class, reader, writer
+from rosterd.http_gateway.request_errors import RequestError, Violations
 
 # Imports of the suite's messages. Importing the modules adds them to the pool.
 IMPORTED = (any_pb2, duration_pb2, field_mask_pb2, struct_pb2, timestamp_pb2, wrappers_pb2)

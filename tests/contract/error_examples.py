@@ -21,17 +21,17 @@ from typing import Any, NamedTuple
 import orjson
 from google.protobuf.descriptor import MethodDescriptor
 
-from http_gateway import body
-from http_gateway.errors import error_code_of
-from http_gateway.openapi.document import document
-from http_gateway.openapi.reasons import reasons_of
-from http_gateway.options import Options
-from http_gateway.request_errors import RequestError
-from http_gateway.responses import JSON
-from http_gateway.streams import client_stream
-from server.app import SERVICES
-from server.features.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
-from server.rpc import errors
+from rosterd.http_gateway import body
+from rosterd.http_gateway.errors import error_code_of
+from rosterd.http_gateway.openapi.document import document
+from rosterd.http_gateway.openapi.reasons import reasons_of
+from rosterd.http_gateway.options import Options
+from rosterd.http_gateway.request_errors import RequestError
+from rosterd.http_gateway.responses import JSON
+from rosterd.http_gateway.streams import client_stream
+from rosterd.server.app import SERVICES
+from rosterd.server.features.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
+from rosterd.server.rpc import errors
 
 from ..behavior.helpers import (
     confirm_token,

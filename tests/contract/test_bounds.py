@@ -10,11 +10,13 @@ from typing import Any
 
 import grpc
 import pytest
-from buf.validate import validate_pb2
 from google.api import annotations_pb2
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor, MethodDescriptor
 from google.rpc import code_pb2
+
+import rosterd.http_gateway.request_errors
+from roster.buf.validate import validate_pb2
 from roster.v1 import (
     custom_fields_pb2,
     errors_pb2,
@@ -22,22 +24,20 @@ from roster.v1 import (
     subscribers_pb2,
     webhooks_pb2,
 )
-
-import http_gateway.request_errors
-from http_gateway.openapi.bounds import of_field
-from server.features.accounts import rules as accounts
-from server.features.custom_fields import rules as custom_fields
-from server.features.events.rules import EventType
-from server.features.subscribers import linked
-from server.features.subscribers import rules as subscribers
-from server.features.subscribers.fields import ADDED_BY_FULL, FIELDS, PROFILE, Status
-from server.features.tags import rules as tags
-from server.features.webhooks import rules as webhooks
-from server.features.webhooks.egress import urls
-from server.rpc import errors
-from server.rpc.interceptors import error_status
-from server.values import emails
-from server.values.ids import is_id
+from rosterd.http_gateway.openapi.bounds import of_field
+from rosterd.server.features.accounts import rules as accounts
+from rosterd.server.features.custom_fields import rules as custom_fields
+from rosterd.server.features.events.rules import EventType
+from rosterd.server.features.subscribers import linked
+from rosterd.server.features.subscribers import rules as subscribers
+from rosterd.server.features.subscribers.fields import ADDED_BY_FULL, FIELDS, PROFILE, Status
+from rosterd.server.features.tags import rules as tags
+from rosterd.server.features.webhooks import rules as webhooks
+from rosterd.server.features.webhooks.egress import urls
+from rosterd.server.rpc import errors
+from rosterd.server.rpc.interceptors import error_status
+from rosterd.server.values import emails
+from rosterd.server.values.ids import is_id
 
 from ..cases import each
 from ..fronts import METHODS, UNARY
@@ -270,4 +270,4 @@ def test_every_error_has_a_declared_reason(kind: type[errors.RosterError]) -> No
 
 
 def test_gateway_and_server_limit_details_equally() -> None:
-    assert http_gateway.request_errors.MAX_VIOLATIONS == error_status.MAX_DETAILS
+    assert rosterd.http_gateway.request_errors.MAX_VIOLATIONS == error_status.MAX_DETAILS

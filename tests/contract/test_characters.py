@@ -6,11 +6,11 @@ import re
 import sys
 
 from google.protobuf.descriptor import FieldDescriptor
-from roster.v1 import http_pb2
 
-from http_gateway.codec.fields import row_errors_field
-from http_gateway.openapi import bounds
-from server.values.texts import has_control_characters, trim
+from roster.v1 import http_pb2
+from rosterd.http_gateway.codec.fields import row_errors_field
+from rosterd.http_gateway.openapi import bounds
+from rosterd.server.values.texts import has_control_characters, trim
 
 from ..cases import each
 from ..fronts import METHODS

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from http_gateway.errors import error_code_of
-from http_gateway.openapi.document import document
-from http_gateway.openapi.error_responses import error_examples
-from server.app import SERVICES
+from rosterd.http_gateway.errors import error_code_of
+from rosterd.http_gateway.openapi.document import document
+from rosterd.http_gateway.openapi.error_responses import error_examples
+from rosterd.server.app import SERVICES
 
 from .error_examples import FILE, operations, recorded
 

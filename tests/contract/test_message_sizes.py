@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
+
 from roster.v1 import (
     api_keys_pb2,
     custom_fields_pb2,
@@ -24,14 +25,13 @@ from roster.v1 import (
 from roster.v1 import merge_tags_pb2 as merge_tags
 from roster.v1 import subscribers_pb2 as subscribers
 from roster.v1 import webhooks_pb2 as webhooks
-
-from server.features.custom_fields.rules import MAX_FIELDS, MAX_VALUES_BYTES, check_size
-from server.features.merge_tags.rules import MAX_INSERTED
-from server.features.subscribers import service_statistics
-from server.features.subscribers.rules import MAX_REPEATED, MAX_TAGS
-from server.features.webhooks.delivery.store_deliveries import MAX_ATTEMPTS
-from server.rpc.messages import MAX_MESSAGE_BYTES, MAX_STREAMED_BYTES
-from server.rpc.paging import DEFAULT_LIMIT, MAX_LIMIT
+from rosterd.server.features.custom_fields.rules import MAX_FIELDS, MAX_VALUES_BYTES, check_size
+from rosterd.server.features.merge_tags.rules import MAX_INSERTED
+from rosterd.server.features.subscribers import service_statistics
+from rosterd.server.features.subscribers.rules import MAX_REPEATED, MAX_TAGS
+from rosterd.server.features.webhooks.delivery.store_deliveries import MAX_ATTEMPTS
+from rosterd.server.rpc.messages import MAX_MESSAGE_BYTES, MAX_STREAMED_BYTES
+from rosterd.server.rpc.paging import DEFAULT_LIMIT, MAX_LIMIT
 
 from ..fronts import UNARY
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from typer.main import get_command
 
-from server import cli
-from server.config import SETTINGS
-from server.values.database_url import parse_database_url
+from rosterd.server import cli
+from rosterd.server.config import SETTINGS
+from rosterd.server.values.database_url import parse_database_url
 
 ROOT = Path(__file__).parents[2]
 FILE = (ROOT / "server/deploy/Containerfile").read_text()

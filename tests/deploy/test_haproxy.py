@@ -14,6 +14,7 @@ from typing import Any
 import grpc
 import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
 from roster.v1 import tags_pb2, tags_pb2_grpc
 
 from ..components import accepts_connections, free_port, wait_until

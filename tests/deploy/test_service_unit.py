@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from server import cli
-from server.config import SETTINGS
-from server.serving.console import ExitCode
-from server.serving.process import STOP_SECONDS
-from server.values.database_url import parse_database_url
+from rosterd.server import cli
+from rosterd.server.config import SETTINGS
+from rosterd.server.serving.console import ExitCode
+from rosterd.server.serving.process import STOP_SECONDS
+from rosterd.server.values.database_url import parse_database_url
 
 from ..tools import program
 

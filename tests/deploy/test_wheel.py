@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,19 +26,26 @@ if sys.platform == "linux":
     ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-HEALTHY = (sys.executable, "-m", "server.deploy.healthy")
+HEALTHY = (sys.executable, "-m", "rosterd.server.deploy.healthy")
 
 
 @pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A read-only folder with the content of the wheel."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The wheels of the service and of its client package."""
+    folder = tmp_path_factory.mktemp("built")
+    for package in (ROOT, ROOT / "generated" / "python"):
+        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+        subprocess.run(build, cwd=package, check=True, capture_output=True, timeout=120)
+    return sorted(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def unpacked(built: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A read-only folder with the content of the wheels."""
     folder = tmp_path_factory.mktemp("unpacked")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    wheel.unlink()
+    for wheel in built:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
     yield folder
@@ -60,25 +68,59 @@ def installed(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def test_modules_are_imported_from_the_wheel(unpacked: Path) -> None:
     env = environment(PYTHONPATH=str(unpacked), PYTHONSAFEPATH="yes")
-    program = (sys.executable, "-B", "-c", "import server, http_gateway; print(server.__file__)")
+    program = (
+        sys.executable,
+        "-B",
+        "-c",
+        "from rosterd import server, http_gateway; print(server.__file__)",
+    )
 
     done = subprocess.run(program, env=env, stdout=subprocess.PIPE, text=True, timeout=60)
 
-    assert done.stdout.strip() == f"{unpacked}/server/__init__.py"
+    assert done.stdout.strip() == f"{unpacked}/rosterd/server/__init__.py"
 
 
 def test_wheel_contains_all_files_of_the_packages(unpacked: Path) -> None:
-    folders = {ROOT: ("server", "http_gateway"), ROOT / "generated/python": ("roster", "buf")}
+    packages = {
+        ROOT / "server": "rosterd/server",
+        ROOT / "http_gateway": "rosterd/http_gateway",
+        ROOT / "generated/python/roster": "roster",
+    }
     names = {
-        path.relative_to(root)
-        for root, packages in folders.items()
-        for package in packages
-        for path in (root / package).rglob("*")
+        name / path.relative_to(folder)
+        for folder, name in packages.items()
+        for path in folder.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
 
     assert len(names) > 200
     assert not [name for name in names if not (unpacked / name).exists()]
+
+
+def packages_in(site: Path) -> set[str]:
+    """Returns the importable names that are installed in a folder."""
+    return {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
+
+
+@pytest.mark.parametrize("removed", ["roster", "roster-client"])
+@pytest.mark.parametrize("reverse", [False, True], ids=["service first", "client first"])
+def test_service_and_client_are_installed_and_removed_in_any_order(
+    removed: str, reverse: bool, built: list[Path], tmp_path: Path
+) -> None:
+    venv.create(tmp_path, symlinks=True)
+    python = tmp_path / "bin" / "python"
+    (site,) = tmp_path.glob("lib/*/site-packages")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(python)]
+
+    for wheel in sorted(built, reverse=reverse):
+        install = [*pip, "install", "--no-deps", "--no-index", str(wheel)]
+        subprocess.run(install, check=True, timeout=120)
+    both = packages_in(site)
+    subprocess.run([*pip, "uninstall", "--yes", removed], check=True, timeout=120)
+
+    assert both == {"roster", "rosterd"}
+    assert packages_in(site) == ({"roster"} if removed == "roster" else {"rosterd"})
+    assert (removed == "roster") == (site / "roster/v1/tags_pb2.py").exists()
 
 
 def test_service_runs_from_a_read_only_folder(unpacked: Path, installed: Service) -> None:

@@ -7,8 +7,8 @@ from operator import itemgetter
 
 import pytest
 
-from server.features.accounts.rules import make_secret
-from server.rpc.interceptors.auth_throttling import RATE
+from rosterd.server.features.accounts.rules import make_secret
+from rosterd.server.rpc.interceptors.auth_throttling import RATE
 
 from ..conftest import new_account
 from ..fronts import HttpFront

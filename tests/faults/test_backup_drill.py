@@ -21,9 +21,9 @@ from typing import Any
 import apsw
 import pytest
 
-from server.features.accounts.rules import make_secret
-from server.features.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
-from server.storage.backups.create import back_up
+from rosterd.server.features.accounts.rules import make_secret
+from rosterd.server.features.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
+from rosterd.server.storage.backups.create import back_up
 
 from ..bench.scale_fill import fill
 from ..cli.commands import json_output

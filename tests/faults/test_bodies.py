@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
-from roster.v1 import http_pb2, subscribers_pb2
 
-from http_gateway import body
-from http_gateway.options import Options
-from http_gateway.request_errors import RequestError
+from roster.v1 import http_pb2, subscribers_pb2
+from rosterd.http_gateway import body
+from rosterd.http_gateway.options import Options
+from rosterd.http_gateway.request_errors import RequestError
 
 from ..cases import each
 from ..conftest import Account

@@ -12,16 +12,16 @@ from .promises.checker import broken
 pytestmark = pytest.mark.verify
 
 _BROKEN = """
-from server.cli import main
-from server.features.links import store as links
-from server.features.subscribers import rules, store
-from server.features.imports import cells
+from rosterd.server.cli import main
+from rosterd.server.features.links import store as links
+from rosterd.server.features.subscribers import rules, store
+from rosterd.server.features.imports import cells
 {statement}
 main()
 """
 _NO_SUPPRESSION = "store.SubscriberStore._suppress_if_opted_out = lambda *_: None"
 _NO_TRANSITIONS = """
-from server.features.operations import store_steps
+from rosterd.server.features.operations import store_steps
 change = store_steps.change_statuses
 store_steps.change_statuses = lambda *a, **b: change(*a, **b | {"by_admin": True})
 """

@@ -19,24 +19,24 @@ from aiohttp import web
 from google.protobuf import descriptor_pb2
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
-from roster.v1 import tags_pb2 as pb
 
-from http_gateway.app import Gateway
-from http_gateway.channel.in_process import InProcessChannel
-from server.app import SERVICES, App
-from server.features.accounts import store
-from server.features.accounts.rules import hash_secret, make_secret
-from server.features.tags.service import TagService
-from server.features.webhooks.egress.client import Client
-from server.features.webhooks.egress.policy import EgressPolicy
-from server.rpc.health.service import HealthService
-from server.rpc.interceptors import deadlines
-from server.rpc.messages import MAX_MESSAGE_BYTES
-from server.security.encryption import KEY_BYTES, Encryption
-from server.serving.grpc_options import MAX_METADATA_BYTES, core_options
-from server.serving.ports import GATEWAY_OPTIONS
-from server.storage.sqlite.database import SqliteDatabase
-from server.values.clock import system_clock
+from roster.v1 import tags_pb2 as pb
+from rosterd.http_gateway.app import Gateway
+from rosterd.http_gateway.channel.in_process import InProcessChannel
+from rosterd.server.app import SERVICES, App
+from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts.rules import hash_secret, make_secret
+from rosterd.server.features.tags.service import TagService
+from rosterd.server.features.webhooks.egress.client import Client
+from rosterd.server.features.webhooks.egress.policy import EgressPolicy
+from rosterd.server.rpc.health.service import HealthService
+from rosterd.server.rpc.interceptors import deadlines
+from rosterd.server.rpc.messages import MAX_MESSAGE_BYTES
+from rosterd.server.security.encryption import KEY_BYTES, Encryption
+from rosterd.server.serving.grpc_options import MAX_METADATA_BYTES, core_options
+from rosterd.server.serving.ports import GATEWAY_OPTIONS
+from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.values.clock import system_clock
 
 from ..conftest import FRONTS, Account
 from ..fronts import Front, GrpcFront, HttpFront, Response, error_response, health_stub

@@ -13,7 +13,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2
 
-from server.serving.grpc_options import MAX_CONNECTIONS, core_options
+from rosterd.server.serving.grpc_options import MAX_CONNECTIONS, core_options
 
 from ..fronts import health_stub
 from ..processes import Service, start

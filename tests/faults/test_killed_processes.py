@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 import pytest
 from grpc import StatusCode
 from grpc.aio import AioRpcError
+
 from roster.v1.tags_pb2 import DeleteTagRequest
 from roster.v1.tags_pb2_grpc import TagServiceStub
-
-from http_gateway.channel import upstream
-from http_gateway.channel.upstream import OPTIONS, UpstreamChannel
-from server.app import SERVICES
-from server.features.accounts import store
-from server.features.accounts.rules import hash_secret, make_secret
-from server.storage.databases import unit_of_work
+from rosterd.http_gateway.channel import upstream
+from rosterd.http_gateway.channel.upstream import OPTIONS, UpstreamChannel
+from rosterd.server.app import SERVICES
+from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts.rules import hash_secret, make_secret
+from rosterd.server.storage.databases import unit_of_work
 
 from ..components import Component, free_port, launch, running, wait_until_ready
 from ..load import Client, Exchange, Load, create, stored

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from server.app import INVALID_LINKS
-from server.values.ids import first_id_at
+from rosterd.server.app import INVALID_LINKS
+from rosterd.server.values.ids import first_id_at
 
 from ..behavior.helpers import (
     confirm_token,

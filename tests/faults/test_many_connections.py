@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from http_gateway import http_server
+from rosterd.http_gateway import http_server
 
 from ..conftest import Account
 from ..http_gateway.client import Client, ReceivedResponse
@@ -119,7 +119,7 @@ async def is_rejected(client: Client) -> bool:
 # Limits the file descriptors of a service to 300, of which half are for connections.
 FEW_DESCRIPTORS = """
 import resource
-from server.cli import main
+from rosterd.server.cli import main
 resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
 main()
 """

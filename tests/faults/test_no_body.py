@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from http_gateway.body import MAX_BODY_BYTES
+from rosterd.http_gateway.body import MAX_BODY_BYTES
 
 from ..behavior.deliveries import create_webhook
 from ..behavior.helpers import MISSING_ID

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.verify
 
 # An operation that forgets its progress changes subscribers again.
 _FORGETTING = """
-from server.cli import main
-from server.features.operations import store
+from rosterd.server.cli import main
+from rosterd.server.features.operations import store
 put = store.put
 store.put = lambda account, row, tx: put(account, row._replace(after_id=""), tx)
 main()

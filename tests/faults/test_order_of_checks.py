@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from http_gateway.body import MAX_BODY_BYTES
-from server.features.accounts.rules import make_secret
+from rosterd.http_gateway.body import MAX_BODY_BYTES
+from rosterd.server.features.accounts.rules import make_secret
 
 from ..cases import each
 from ..conftest import Account

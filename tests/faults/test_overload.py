@@ -14,6 +14,7 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2
 from grpc_status import rpc_status
+
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 

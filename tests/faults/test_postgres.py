@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from server.security.encryption import make_key
-from server.serving.console import ExitCode
+from rosterd.server.security.encryption import make_key
+from rosterd.server.serving.console import ExitCode
 
 from ..behavior.helpers import call_concurrently, emails, failures, statuses
 from ..cli.commands import FREE, error_line, in_new_process, json_output, roster

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from peewee import OperationalError
 
-from server.storage.sqlite import file
-from server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage.sqlite import file
+from rosterd.server.storage.sqlite.database import SqliteDatabase
 
 from ..documents import TESTS, table
 from .promises import __main__ as faults

@@ -9,10 +9,10 @@ from typing import Any
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2
+
 from roster.v1 import tags_pb2 as pb
 from roster.v1.subscribers_pb2 import ExportSubscribersRequest, ExportSubscribersResponse
-
-from http_gateway.body import MAX_BODY_BYTES
+from rosterd.http_gateway.body import MAX_BODY_BYTES
 
 from ..conftest import FRONTS, Account, new_account
 from ..fronts import GrpcFront, HttpFront, health_stub

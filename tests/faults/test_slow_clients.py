@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from http_gateway.options import Options
+from rosterd.http_gateway.options import Options
 
 from ..http_gateway.client import Client, ReceivedResponse
 from ..http_gateway.serving import OPTIONS, gateway_to, run

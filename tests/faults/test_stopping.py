@@ -14,6 +14,7 @@ from typing import Any
 import grpc
 import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 
@@ -184,7 +185,7 @@ def test_signals_in_quick_succession_count_as_one(
 # Runs the command line with a new controlling terminal.
 RUN_ON_TERMINAL = """
 import fcntl, os, termios
-from server.cli import main
+from rosterd.server.cli import main
 fcntl.ioctl(os.open("{terminal}", os.O_RDWR), termios.TIOCSCTTY, 0)
 main()
 """
@@ -221,7 +222,7 @@ def test_closed_terminal_stops_the_service(
 # Runs the command line with SIGHUP ignored.
 NOHUP = """
 import signal
-from server.cli import main
+from rosterd.server.cli import main
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 main()
 """

@@ -10,6 +10,7 @@ import grpc
 import pytest
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
+
 from roster.v1 import tags_pb2
 
 from ..behavior.helpers import MISSING_ID, emails, over_http, send, tag_names

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from server.features.accounts.rules import make_secret
+from rosterd.server.features.accounts.rules import make_secret
 
 from ..components import Component, free_port, launch, wait_until_ready
 from ..postgres import Postgres

@@ -15,15 +15,15 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2
+
 from roster.v1.tags_pb2 import DeleteTagRequest
 from roster.v1.tags_pb2_grpc import TagServiceStub
-
-from http_gateway.channel.upstream import UpstreamChannel
-from server.app import SERVICES
-from server.config import SettingError, Settings
-from server.features.accounts.rules import make_secret
-from server.serving.console import ExitCode
-from server.serving.options import grpc_options, http_options, upstream_options
+from rosterd.http_gateway.channel.upstream import UpstreamChannel
+from rosterd.server.app import SERVICES
+from rosterd.server.config import SettingError, Settings
+from rosterd.server.features.accounts.rules import make_secret
+from rosterd.server.serving.console import ExitCode
+from rosterd.server.serving.options import grpc_options, http_options, upstream_options
 
 from ..cli.commands import error_line, in_new_process, roster
 from ..cli.transfers import counts_of, people, write_ndjson

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from server.features.webhooks.egress import connector
-from server.features.webhooks.egress.client import MAX_STORED, Client
-from server.features.webhooks.egress.connector import MAX_INTERIM
-from server.features.webhooks.egress.outcome import Outcome
+from rosterd.server.features.webhooks.egress import connector
+from rosterd.server.features.webhooks.egress.client import MAX_STORED, Client
+from rosterd.server.features.webhooks.egress.connector import MAX_INTERIM
+from rosterd.server.features.webhooks.egress.outcome import Outcome
 
 from ..features.webhooks.raw_receivers import (
     EGRESS_POLICY,

@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from server.features.webhooks.egress.client import Client
-from server.features.webhooks.egress.outcome import Outcome
-from server.features.webhooks.egress.policy import EgressPolicy
-from server.features.webhooks.egress.urls import check_url
-from server.rpc.errors import ValidationError
+from rosterd.server.features.webhooks.egress.client import Client
+from rosterd.server.features.webhooks.egress.outcome import Outcome
+from rosterd.server.features.webhooks.egress.policy import EgressPolicy
+from rosterd.server.features.webhooks.egress.urls import check_url
+from rosterd.server.rpc.errors import ValidationError
 
 from ..features.webhooks.raw_receivers import (
     EGRESS_POLICY,

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from grpc_health.v1 import health_pb2
 
-from server.serving.console import ExitCode
+from rosterd.server.serving.console import ExitCode
 
 from ..behavior.helpers import call_concurrently, statuses
 from ..cli.commands import FREE, error_line, roster

@@ -13,6 +13,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
+
 from roster.v1 import http_pb2
 
 from .client import Client, ReceivedResponse

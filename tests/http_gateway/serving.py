@@ -14,9 +14,9 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc import aio
 
-from http_gateway.app import Gateway
-from http_gateway.channel.in_process import InProcessChannel
-from http_gateway.options import Options
+from rosterd.http_gateway.app import Gateway
+from rosterd.http_gateway.channel.in_process import InProcessChannel
+from rosterd.http_gateway.options import Options
 
 from .client import OPEN
 from .stream_service import SERVICE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from buf.validate import validate_pb2
 from google.api import annotations_pb2
 from google.api.http_pb2 import HttpRule as Rule
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -13,6 +12,8 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
+
+from roster.buf.validate import validate_pb2
 from roster.v1 import http_pb2
 
 F = descriptor_pb2.FieldDescriptorProto

@@ -9,11 +9,11 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc.aio import AioRpcError, Metadata
 from grpc_status import rpc_status
-from roster.v1 import merge_tags_pb2, subscribers_pb2, tags_pb2
 
-from http_gateway import errors
-from http_gateway.ambiguous_failures import classify_failure, has_effect
-from http_gateway.request_errors import Reason, RequestError
+from roster.v1 import merge_tags_pb2, subscribers_pb2, tags_pb2
+from rosterd.http_gateway import errors
+from rosterd.http_gateway.ambiguous_failures import classify_failure, has_effect
+from rosterd.http_gateway.request_errors import Reason, RequestError
 
 TAGS = tags_pb2.DESCRIPTOR.services_by_name["TagService"].methods_by_name
 CREATE, GET, UPDATE = TAGS["CreateTag"], TAGS["GetTag"], TAGS["UpdateTag"]

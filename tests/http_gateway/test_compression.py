@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from multidict import CIMultiDict
-from roster.v1 import api_keys_pb2, tags_pb2, webhooks_pb2
 
-from http_gateway.compression import MIN_BYTES, SLICE_BYTES, accepts_gzip, compress
-from http_gateway.responses import Response
-from http_gateway.routing.responses import holds_secret
+from roster.v1 import api_keys_pb2, tags_pb2, webhooks_pb2
+from rosterd.http_gateway.compression import MIN_BYTES, SLICE_BYTES, accepts_gzip, compress
+from rosterd.http_gateway.responses import Response
+from rosterd.http_gateway.routing.responses import holds_secret
 
 
 def request_with(*accepted: str) -> Any:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from grpc import StatusCode
 
-from http_gateway.body import MAX_BODY_BYTES
-from http_gateway.cross_origin import CrossOrigin
-from http_gateway.options import Options
-from http_gateway.routing.bindings import InvalidBinding, bindings_of
-from http_gateway.routing.routes import Routes
+from rosterd.http_gateway.body import MAX_BODY_BYTES
+from rosterd.http_gateway.cross_origin import CrossOrigin
+from rosterd.http_gateway.options import Options
+from rosterd.http_gateway.routing.bindings import InvalidBinding, bindings_of
+from rosterd.http_gateway.routing.routes import Routes
 
 from .client import Client, ReceivedResponse
 from .page_service import SERVICE, Rule, exchange, fail, reply, request, service_of

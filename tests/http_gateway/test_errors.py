@@ -12,13 +12,13 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode, aio
 from grpc_status import rpc_status
-from roster.v1 import errors_pb2, tags_pb2
 
-from http_gateway import errors
-from http_gateway.app import Gateway
-from http_gateway.channel.in_process import InProcessChannel
-from http_gateway.request_errors import Code, Reason
-from http_gateway.responses import Response
+from roster.v1 import errors_pb2, tags_pb2
+from rosterd.http_gateway import errors
+from rosterd.http_gateway.app import Gateway
+from rosterd.http_gateway.channel.in_process import InProcessChannel
+from rosterd.http_gateway.request_errors import Code, Reason
+from rosterd.http_gateway.responses import Response
 
 from ..cases import each
 from ..fronts import HttpFront

@@ -14,13 +14,13 @@ from aiohttp.streams import StreamReader
 from aiohttp.test_utils import make_mocked_request
 from grpc import StatusCode
 from multidict import CIMultiDict
+
 from roster.v1 import errors_pb2, tags_pb2_grpc
 from roster.v1 import tags_pb2 as pb
-
-from http_gateway.app import Gateway
-from http_gateway.headers import add_vary, response_headers
-from http_gateway.request_errors import Code, Reason
-from http_gateway.responses import Response
+from rosterd.http_gateway.app import Gateway
+from rosterd.http_gateway.headers import add_vary, response_headers
+from rosterd.http_gateway.request_errors import Code, Reason
+from rosterd.http_gateway.responses import Response
 
 from .serving import OPTIONS, REQUEST_ERROR, Register, channel_to
 

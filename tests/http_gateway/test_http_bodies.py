@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from google.api import httpbody_pb2
 from grpc import StatusCode
-from roster.v1 import errors_pb2
 
-from http_gateway.body import MAX_BODY_BYTES
-from http_gateway.request_errors import Reason
-from http_gateway.routing.bindings import bindings_of
+from roster.v1 import errors_pb2
+from rosterd.http_gateway.body import MAX_BODY_BYTES
+from rosterd.http_gateway.request_errors import Reason
+from rosterd.http_gateway.routing.bindings import bindings_of
 
 from .client import Client, ReceivedResponse
 from .page_service import RULES, SERVICE, Rule, exchange, fail, reply, request, service_of

@@ -15,14 +15,14 @@ from google.protobuf.descriptor import FieldDescriptor, ServiceDescriptor
 from grpc import unary_unary_rpc_method_handler
 from hypothesis import given
 from hypothesis import strategies as st
-from roster.v1 import http_pb2
 
-from http_gateway.app import Gateway
-from http_gateway.channel.in_process import InProcessChannel
-from http_gateway.links import next_page
-from http_gateway.responses import Response
-from http_gateway.routing.bindings import InvalidBinding
-from http_gateway.routing.routes import Routes
+from roster.v1 import http_pb2
+from rosterd.http_gateway.app import Gateway
+from rosterd.http_gateway.channel.in_process import InProcessChannel
+from rosterd.http_gateway.links import next_page
+from rosterd.http_gateway.responses import Response
+from rosterd.http_gateway.routing.bindings import InvalidBinding
+from rosterd.http_gateway.routing.routes import Routes
 
 F = FieldDescriptor
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from http_gateway.docs.documentation import Documentation, Guide
-from http_gateway.load_shedding import LoadShedder
-from http_gateway.options import Options
-from http_gateway.pages import pages_of
-from server.app import SERVICES
+from rosterd.http_gateway.docs.documentation import Documentation, Guide
+from rosterd.http_gateway.load_shedding import LoadShedder
+from rosterd.http_gateway.options import Options
+from rosterd.http_gateway.pages import pages_of
+from rosterd.server.app import SERVICES
 
 from .routing.protos import library
 from .serving import channel_to, run

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from aiohttp.http import HttpVersion11
 
-from http_gateway import responses
-from http_gateway.options import Options
+from rosterd.http_gateway import responses
+from rosterd.http_gateway.options import Options
 
 from ..conftest import Account
 from ..processes import Service

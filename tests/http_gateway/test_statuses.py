@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from grpc import StatusCode, aio
 
-from http_gateway.app import Gateway
+from rosterd.http_gateway.app import Gateway
 
 from ..components import free_port
 from .client import Client, ReceivedResponse, get, post

@@ -11,8 +11,8 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
 
-from http_gateway import app, timeouts
-from http_gateway.request_errors import Reason, RequestError
+from rosterd.http_gateway import app, timeouts
+from rosterd.http_gateway.request_errors import Reason, RequestError
 
 from .client import Client, ReceivedResponse
 from .serving import gateway_to, run

@@ -11,13 +11,13 @@ from typing import Any
 import apsw
 import pytest
 
-from server.maintenance import backups
-from server.maintenance.backups import BackupSchedule
-from server.serving.console import ExitCode
-from server.storage.backups import verify
-from server.storage.backups.create import back_up
-from server.storage.database import StorageError
-from server.storage.databases import unit_of_work
+from rosterd.server.maintenance import backups
+from rosterd.server.maintenance.backups import BackupSchedule
+from rosterd.server.serving.console import ExitCode
+from rosterd.server.storage.backups import verify
+from rosterd.server.storage.backups.create import back_up
+from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.databases import unit_of_work
 
 from ..cli.commands import FREE, error_line, roster
 from ..components import wait_until
@@ -190,8 +190,8 @@ def test_invalid_backup_settings_are_rejected(
 
 # Checks at once whether a backup is due, not after a minute.
 SOON = """
-from server.cli import main
-from server.maintenance import tasks
+from rosterd.server.cli import main
+from rosterd.server.maintenance import tasks
 tasks.CHECK_INTERVAL = 0.1
 main()
 """

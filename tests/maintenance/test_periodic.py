@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from server.maintenance.periodic import PeriodicTask, running
+from rosterd.server.maintenance.periodic import PeriodicTask, running
 
 NAME = "sweep"
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from server.features.accounts import store as accounts
-from server.maintenance.purge import PurgeIncomplete, purge_responses
-from server.rpc.idempotency import store as responses
-from server.rpc.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
-from server.storage.postgres.database import PostgresDatabase
-from server.storage.sqlite.database import SqliteDatabase
-from server.storage.transaction import Transaction
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.maintenance.purge import PurgeIncomplete, purge_responses
+from rosterd.server.rpc.idempotency import store as responses
+from rosterd.server.rpc.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
+from rosterd.server.storage.postgres.database import PostgresDatabase
+from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage.transaction import Transaction
 
 from ..postgres import Postgres
 from ..storage.conftest import STORES

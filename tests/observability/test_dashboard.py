@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from server.deploy.dashboard import dashboard, dashboard_json
-from server.deploy.panels import ROWS
-from server.observability.metrics import METRICS, Kind
+from rosterd.server.deploy.dashboard import dashboard, dashboard_json
+from rosterd.server.deploy.panels import ROWS
+from rosterd.server.observability.metrics import METRICS, Kind
 
 from ..conftest import Account, new_account
 from ..features.webhooks.receiver import listening

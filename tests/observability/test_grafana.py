@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from grafana_foundation_sdk.models import units
 
-from server.deploy.dashboard import dashboard, dashboard_json
-from server.deploy.panels import ROWS
+from rosterd.server.deploy.dashboard import dashboard, dashboard_json
+from rosterd.server.deploy.panels import ROWS
 
 from .grafana import invalid_values, unknown_keys
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from server.observability.logs import JsonFormatter, TextFormatter, is_text
+from rosterd.server.observability.logs import JsonFormatter, TextFormatter, is_text
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from server.observability import log_writer
-from server.observability.log_writer import LogWriter
+from rosterd.server.observability import log_writer
+from rosterd.server.observability.log_writer import LogWriter
 
 from ..components import wait_until
 from ..conftest import new_account

@@ -9,16 +9,16 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from server.observability.exposition import Exposition
-from server.observability.metrics import (
+from rosterd.server.observability.exposition import Exposition
+from rosterd.server.observability.metrics import (
     EXECUTOR_BATCH_SIZE,
     METRICS,
     RPC_RUNNING,
     WEBHOOK_ATTEMPTS,
     Sample,
 )
-from server.serving.documentation import documentation
-from server.values.histogram import Histogram
+from rosterd.server.serving.documentation import documentation
+from rosterd.server.values.histogram import Histogram
 
 from ..components import wait_until
 from ..conftest import Account

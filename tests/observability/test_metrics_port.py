@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from server.serving.console import ExitCode
+from rosterd.server.serving.console import ExitCode
 
 from ..cli.commands import error_line, roster
 from ..components import child_processes, free_port, launch, running, wait_until
@@ -72,12 +72,12 @@ def test_error_names_the_invalid_setting(settings: dict[str, str], name: str) ->
 # Runs a command with this default address for metrics.
 WITH_DEFAULT = """
 import sys
-from server.config import Settings
+from rosterd.server.config import Settings
 Settings.metrics_address.default_of = lambda command: "{address}"
 # Commands read their defaults when they are imported.
-for name in [name for name in sys.modules if name.startswith("server.cli")]:
+for name in [name for name in sys.modules if name.startswith("rosterd.server.cli")]:
     del sys.modules[name]
-from server.cli import main
+from rosterd.server.cli import main
 main()
 """
 

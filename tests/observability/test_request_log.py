@@ -11,9 +11,9 @@ from unittest.mock import patch
 
 import pytest
 
-from server.observability.log_writer import LogWriter
-from server.observability.request_log import RequestLog, text_line
-from server.observability.request_record import RequestRecord
+from rosterd.server.observability.log_writer import LogWriter
+from rosterd.server.observability.request_log import RequestLog, text_line
+from rosterd.server.observability.request_record import RequestRecord
 
 from ..components import wait_until
 from ..conftest import Account

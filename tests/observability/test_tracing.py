@@ -13,10 +13,10 @@ from unittest.mock import patch
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from roster.v1 import tags_pb2
 
-from server.config import SettingError
-from server.observability.observability import create_tracing
+from roster.v1 import tags_pb2
+from rosterd.server.config import SettingError
+from rosterd.server.observability.observability import create_tracing
 
 from ..components import running, wait_until
 from ..conftest import Account, new_account
@@ -162,11 +162,11 @@ def test_trace_continues_from_a_gateway_to_its_server(
 
 def test_tracing_without_opentelemetry_is_an_error_with_the_package_to_install() -> None:
     with patch.dict(sys.modules, {"opentelemetry": None}):
-        sys.modules.pop("server.observability.tracing", None)
+        sys.modules.pop("rosterd.server.observability.tracing", None)
         with pytest.raises(SettingError, match=r"pip install 'roster\[otel\]'"):
             create_tracing()
 
 
 def test_services_without_tracing_do_not_need_opentelemetry() -> None:
-    code = "import sys; sys.modules['opentelemetry'] = None; import server.serving.services"
+    code = "import sys; sys.modules['opentelemetry'] = None; import rosterd.server.serving.services"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

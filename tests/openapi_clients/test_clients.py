@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from http_gateway.openapi.document import document
-from http_gateway.openapi.events import webhook_examples
-from server.app import SERVICES
-from server.features.events.rules import EventType
+from rosterd.http_gateway.openapi.document import document
+from rosterd.http_gateway.openapi.events import webhook_examples
+from rosterd.server.app import SERVICES
+from rosterd.server.features.events.rules import EventType
 
 from ..conftest import Account
 from .programs import CREATED, GENERATORS, STEPS, Program, make

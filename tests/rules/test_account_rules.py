@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from server.features.accounts.rules import allows, hash_secret, is_well_formed, make_secret
+from rosterd.server.features.accounts.rules import allows, hash_secret, is_well_formed, make_secret
 
 # The last six characters are the CRC-32 of the forty before them, in base 62.
 ZEROES = "rk_" + "0" * 40 + "2kaqcA"

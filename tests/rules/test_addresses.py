@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from server.config import SettingError, Settings
-from server.serving.options import check_plaintext
-from server.values.addresses import Address, parse_address, parse_upstream
+from rosterd.server.config import SettingError, Settings
+from rosterd.server.serving.options import check_plaintext
+from rosterd.server.values.addresses import Address, parse_address, parse_upstream
 
 RISK = "ROSTER_DANGEROUSLY_IN_PLAINTEXT=true"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server.values.texts import cached_if_short
+from rosterd.server.values.texts import cached_if_short
 
 
 def test_only_results_for_short_texts_are_cached() -> None:

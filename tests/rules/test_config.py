@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.config import (
+from rosterd.server.config import (
     SETTINGS,
     Rate,
     Setting,
@@ -15,10 +15,10 @@ from server.config import (
     number,
     unknown_variables,
 )
-from server.features.accounts.rules import is_well_formed, make_secret
-from server.serving.options import core_options
-from server.values.addresses import Address
-from server.values.database_url import PostgresUrl, parse_database_url
+from rosterd.server.features.accounts.rules import is_well_formed, make_secret
+from rosterd.server.serving.options import core_options
+from rosterd.server.values.addresses import Address
+from rosterd.server.values.database_url import PostgresUrl, parse_database_url
 
 
 @pytest.mark.parametrize(

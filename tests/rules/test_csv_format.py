@@ -8,21 +8,21 @@ from typing import Any, cast
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+
 from roster.v1.http_pb2 import CsvLine
 from roster.v1.subscribers_pb2 import ImportSubscribersRequest
-
-from http_gateway.streams.csv_lines import CsvParser
-from http_gateway.streams.csv_lines import encode as written_csv
-from server.features.custom_fields.rules import DataType
-from server.features.custom_fields.store import ColumnField
-from server.features.imports.csv_row import CsvRow, RowFault
-from server.features.imports.header import Header
-from server.features.subscribers.csv_format import header_cells, row_cells, tags_cell
-from server.features.subscribers.fields import Status, SubscriberRow
-from server.rpc.errors import ValidationError
-from server.values.clock import iso8601
-from server.values.emails import parse_email
-from server.values.texts import caseless_key
+from rosterd.http_gateway.streams.csv_lines import CsvParser
+from rosterd.http_gateway.streams.csv_lines import encode as written_csv
+from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.custom_fields.store import ColumnField
+from rosterd.server.features.imports.csv_row import CsvRow, RowFault
+from rosterd.server.features.imports.header import Header
+from rosterd.server.features.subscribers.csv_format import header_cells, row_cells, tags_cell
+from rosterd.server.features.subscribers.fields import Status, SubscriberRow
+from rosterd.server.rpc.errors import ValidationError
+from rosterd.server.values.clock import iso8601
+from rosterd.server.values.emails import parse_email
+from rosterd.server.values.texts import caseless_key
 
 
 def column_field(key: str, label: str = "", data_type: DataType = DataType.TEXT) -> ColumnField:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.features.custom_fields.rules import (
+from rosterd.server.features.custom_fields.rules import (
     MAX_TEXT_LENGTH,
     MAX_VALUES_BYTES,
     RESERVED_KEYS,
@@ -22,8 +22,8 @@ from server.features.custom_fields.rules import (
     check_values,
     derive_key,
 )
-from server.rpc.errors import ValidationError
-from server.values.texts import caseless_key
+from rosterd.server.rpc.errors import ValidationError
+from rosterd.server.values.texts import caseless_key
 
 TEXT, NUMBER, BOOLEAN, DATE = DataType
 TYPES = {"text": TEXT, "number": NUMBER, "boolean": BOOLEAN, "date": DATE}

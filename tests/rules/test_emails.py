@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.values.emails import (
+from rosterd.server.values.emails import (
     _PLAIN,
     _parse_any,
     addresses_in,

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.security.encryption import KEY_BYTES, DecryptionError, Encryption, make_key, parse_key
+from rosterd.server.security.encryption import (
+    KEY_BYTES,
+    DecryptionError,
+    Encryption,
+    make_key,
+    parse_key,
+)
 
 KEY, OTHER_KEY = bytes(range(KEY_BYTES)), bytes(reversed(range(KEY_BYTES)))
 ENCRYPTION = Encryption(KEY)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.values.emails import parse_email
-from server.values.file_addresses import parse_file_email, unwrap
+from rosterd.server.values.emails import parse_email
+from rosterd.server.values.file_addresses import parse_file_email, unwrap
 
 ADA = "ada@example.com"
 _BLANKS = "\ufeff\u200b\u200e\u200f\u2060\u00a0\u3000\u202f\u00ad \t\r\n"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.values.clock import iso8601
-from server.values.file_dates import DateFormat, UnknownDate, iso_date, parse_date
-from server.values.timestamps import milliseconds_of
+from rosterd.server.values.clock import iso8601
+from rosterd.server.values.file_dates import DateFormat, UnknownDate, iso_date, parse_date
+from rosterd.server.values.timestamps import milliseconds_of
 
 MDY, DMY, YMD = DateFormat
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from server.features.custom_fields.rules import DataType
-from server.features.subscribers.fields import Status
-from server.features.subscribers.filters.evaluation import matches
-from server.features.subscribers.filters.expression import filter_expression
-from server.features.subscribers.filters.syntax import MAX_DEPTH, MAX_TERMS, parse
-from server.features.subscribers.filters.tree import And, Comparison, Not, Or
-from server.features.subscribers.rules import NewSubscriber
-from server.rpc.errors import ValidationError
-from server.values.emails import Email
+from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.filters.evaluation import matches
+from rosterd.server.features.subscribers.filters.expression import filter_expression
+from rosterd.server.features.subscribers.filters.syntax import MAX_DEPTH, MAX_TERMS, parse
+from rosterd.server.features.subscribers.filters.tree import And, Comparison, Not, Or
+from rosterd.server.features.subscribers.rules import NewSubscriber
+from rosterd.server.rpc.errors import ValidationError
+from rosterd.server.values.emails import Email
 
 from ..cases import each
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
-from server.rpc.errors import TagNotFound
-from server.values.ids import (
+from rosterd.server.rpc.errors import TagNotFound
+from rosterd.server.values.ids import (
     Ids,
     checked_id,
     first_id_at,

@@ -7,13 +7,13 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.features.custom_fields.store import ColumnField
-from server.features.imports.columns import ColumnOptions, UnknownColumns
-from server.features.imports.evidence import stated_status
-from server.features.imports.header import Header
-from server.features.imports.rows import validate_import_rows
-from server.features.subscribers.fields import Status
-from server.features.subscribers.rules import ConsentRecord, NewSubscriber
+from rosterd.server.features.custom_fields.store import ColumnField
+from rosterd.server.features.imports.columns import ColumnOptions, UnknownColumns
+from rosterd.server.features.imports.evidence import stated_status
+from rosterd.server.features.imports.header import Header
+from rosterd.server.features.imports.rows import validate_import_rows
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.rules import ConsentRecord, NewSubscriber
 
 NOW = 1_900_000_000_000
 STRICTNESS = {"UNCONFIRMED": 0, "CONFIRMED": 0, "BOUNCED": 1, "UNSUBSCRIBED": 2, "COMPLAINED": 3}

@@ -10,11 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
-from server.features.links.pages import LANGUAGES, Content, View, language_of, page, text_color
-from server.rpc.errors import PublicUrlNotSet
-from server.security.encryption import Encryption
-from server.security.links import MAX_TOKEN_LENGTH, Links, Purpose, masked
-from server.values.ids import first_id_at
+from rosterd.server.features.links.pages import (
+    LANGUAGES,
+    Content,
+    View,
+    language_of,
+    page,
+    text_color,
+)
+from rosterd.server.rpc.errors import PublicUrlNotSet
+from rosterd.server.security.encryption import Encryption
+from rosterd.server.security.links import MAX_TOKEN_LENGTH, Links, Purpose, masked
+from rosterd.server.values.ids import first_id_at
 
 from ..signed_links import signed_token
 

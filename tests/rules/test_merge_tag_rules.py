@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.features.merge_tags.rules import MAX_INSERTED, Values, link_tags, render
-from server.rpc.errors import ValidationError
+from rosterd.server.features.merge_tags.rules import MAX_INSERTED, Values, link_tags, render
+from rosterd.server.rpc.errors import ValidationError
 
 ADA = Values(
     email="ada@example.com",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
+
 from roster.v1 import subscribers_pb2, tags_pb2
 from roster.v1.http_pb2 import CsvLine
-
-from server.rpc.errors import ValidationError
-from server.rpc.messages import (
+from rosterd.server.rpc.errors import ValidationError
+from rosterd.server.rpc.messages import (
     MAX_STREAMED_BYTES,
     changed_fields,
     milliseconds,

@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from ulid import ULID
 
-from server.rpc.errors import ValidationError
-from server.rpc.paging import Page, PageToken, page_of, parse_page_token
+from rosterd.server.rpc.errors import ValidationError
+from rosterd.server.rpc.paging import Page, PageToken, page_of, parse_page_token
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.features.signups.rules import has_link
+from rosterd.server.features.signups.rules import has_link
 
 LINKS = [
     "http://spam.example",

@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.http_pb2 import CsvLine
-
-from server.app import Subscribers
-from server.features.subscribers.filters.reading import FilterExpressions
-from server.rpc import caller
-from server.rpc.caller import Caller
-from server.rpc.errors import ValidationError
-from server.rpc.streams import prefetch
+from rosterd.server.app import Subscribers
+from rosterd.server.features.subscribers.filters.reading import FilterExpressions
+from rosterd.server.rpc import caller
+from rosterd.server.rpc.caller import Caller
+from rosterd.server.rpc.errors import ValidationError
+from rosterd.server.rpc.streams import prefetch
 
 
 async def numbers(requested: list[int], count: int = 3) -> AsyncIterator[int]:

@@ -7,16 +7,16 @@ from typing import Any
 import orjson
 from hypothesis import given
 from hypothesis import strategies as st
-from roster.v1 import subscribers_pb2 as pb
 
-from http_gateway.codec.transcode import writer
-from server.features.subscribers.fields import Status, SubscriberRow
-from server.features.subscribers.messages import (
+from roster.v1 import subscribers_pb2 as pb
+from rosterd.http_gateway.codec.transcode import writer
+from rosterd.server.features.subscribers.fields import Status, SubscriberRow
+from rosterd.server.features.subscribers.messages import (
     SubscriberResponse,
     SubscribersResponse,
     selected_fields,
 )
-from server.rpc.messages import JsonResponse
+from rosterd.server.rpc.messages import JsonResponse
 
 TIMES = st.integers(min_value=-62_135_596_800_000, max_value=253_402_300_799_999)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.features.subscribers.fields import Status
-from server.features.subscribers.rules import (
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.rules import (
     MAX_TAGS,
     Failure,
     NewSubscriber,
@@ -27,7 +27,7 @@ from server.features.subscribers.rules import (
     search_text,
     validate_rows,
 )
-from server.rpc.errors import InvalidStatusTransition, ValidationError
+from rosterd.server.rpc.errors import InvalidStatusTransition, ValidationError
 
 
 @dataclass(frozen=True)

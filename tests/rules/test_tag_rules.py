@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from server.features.tags.rules import distinct, parse_name
-from server.values.texts import caseless_key
+from rosterd.server.features.tags.rules import distinct, parse_name
+from rosterd.server.values.texts import caseless_key
 
 
 @pytest.mark.parametrize(

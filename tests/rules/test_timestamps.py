@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.values.clock import iso8601
-from server.values.timestamps import parse_timestamp
+from rosterd.server.values.clock import iso8601
+from rosterd.server.values.timestamps import parse_timestamp
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from server.config import SettingError
-from server.security.tls import ServerIdentity, read_authorities, read_identity
+from rosterd.server.config import SettingError
+from rosterd.server.security.tls import ServerIdentity, read_authorities, read_identity
 
 from ..stubs.authority import Authority
 

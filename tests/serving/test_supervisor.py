@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from server.serving.observability_options import ObservabilityOptions
-from server.serving.ready import Ready
-from server.serving.supervisor import Supervisor
-from server.values.addresses import Address
+from rosterd.server.serving.observability_options import ObservabilityOptions
+from rosterd.server.serving.ready import Ready
+from rosterd.server.serving.supervisor import Supervisor
+from rosterd.server.values.addresses import Address
 
 from ..components import free_port, wait_until
 from ..observability.helpers import samples_of, value
@@ -43,8 +43,9 @@ sys.exit(3)
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     """The folder of the package that workers run."""
-    folder = tmp_path / "server"
-    folder.mkdir()
+    folder = tmp_path / "rosterd" / "server"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
     (folder / "__init__.py").touch()
     (folder / "__main__.py").write_text(WORKER)
     return folder
@@ -58,7 +59,7 @@ def supervise(
     options = ObservabilityOptions(
         metrics, address_is_set=True, identity=None, log_calls=False, as_text=False, traces=False
     )
-    environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(package.parents[1])}
 
     async def run() -> None:
         supervisor = Supervisor("serve", environment, options, stable_seconds=STABLE_SECONDS)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from playhouse.postgres_ext import Psycopg3Database
 
-from server.storage.databases import bring_up_to_date, unit_of_work
-from server.storage.postgres.connection import connect
-from server.storage.postgres.transaction import WriteTransaction, undo
-from server.storage.transaction import Transaction
-from server.values.clock import system_clock
-from server.values.ids import Ids
+from rosterd.server.storage.databases import bring_up_to_date, unit_of_work
+from rosterd.server.storage.postgres.connection import connect
+from rosterd.server.storage.postgres.transaction import WriteTransaction, undo
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.clock import system_clock
+from rosterd.server.values.ids import Ids
 
 from ..memory import copied
 from ..postgres import Postgres

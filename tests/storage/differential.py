@@ -11,12 +11,12 @@ from playhouse.apsw_ext import APSWDatabase
 from playhouse.postgres_ext import Psycopg3Database
 from ulid import ULID
 
-from server.rpc.errors import RosterError
-from server.storage.postgres.transaction import WriteTransaction, undo
-from server.storage.sqlite import file
-from server.storage.transaction import Transaction
-from server.values.clock import system_clock
-from server.values.ids import Ids
+from rosterd.server.rpc.errors import RosterError
+from rosterd.server.storage.postgres.transaction import WriteTransaction, undo
+from rosterd.server.storage.sqlite import file
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.clock import system_clock
+from rosterd.server.values.ids import Ids
 
 from .helpers import OURS, field
 

@@ -7,19 +7,19 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from server.features.events import store_reading as events
-from server.features.webhooks import store
-from server.features.webhooks.delivery import store_replays
-from server.features.webhooks.delivery.store_disabling import disable
-from server.features.webhooks.delivery.store_leases import LeasedDelivery
-from server.features.webhooks.delivery.store_replays import ReplayFilter
-from server.features.webhooks.delivery.store_results import FinishedAttempt, run_cycle
-from server.features.webhooks.endpoints.store_reading import page
-from server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT, RETRY_DELAYS
-from server.features.webhooks.store import NewWebhook
-from server.rpc.paging import Page
-from server.storage.transaction import Transaction
-from server.values.ids import first_id_at
+from rosterd.server.features.events import store_reading as events
+from rosterd.server.features.webhooks import store
+from rosterd.server.features.webhooks.delivery import store_replays
+from rosterd.server.features.webhooks.delivery.store_disabling import disable
+from rosterd.server.features.webhooks.delivery.store_leases import LeasedDelivery
+from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter
+from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt, run_cycle
+from rosterd.server.features.webhooks.endpoints.store_reading import page
+from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT, RETRY_DELAYS
+from rosterd.server.features.webhooks.store import NewWebhook
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.ids import first_id_at
 
 from .differential import DatabaseComparison
 from .helpers import OURS, select

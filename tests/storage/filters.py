@@ -7,18 +7,18 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from server.features.custom_fields.rules import DataType
-from server.features.subscribers.fields import Status, SubscriberRow
-from server.features.subscribers.filters.tree import And, Comparison, Not, Or
-from server.features.subscribers.history import Actor, Source
-from server.features.subscribers.rules import ConsentRecord, NewSubscriber
-from server.features.subscribers.store_filter import Filter
-from server.features.subscribers.store_paging import PagePosition
-from server.features.tags.rules import distinct
-from server.storage.transaction import Transaction
-from server.values.emails import Email, parse_email
-from server.values.texts import caseless_key
-from server.values.timestamps import parse_timestamp
+from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.subscribers.fields import Status, SubscriberRow
+from rosterd.server.features.subscribers.filters.tree import And, Comparison, Not, Or
+from rosterd.server.features.subscribers.history import Actor, Source
+from rosterd.server.features.subscribers.rules import ConsentRecord, NewSubscriber
+from rosterd.server.features.subscribers.store_filter import Filter
+from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.features.tags.rules import distinct
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.emails import Email, parse_email
+from rosterd.server.values.texts import caseless_key
+from rosterd.server.values.timestamps import parse_timestamp
 
 from .helpers import OURS, SUBSCRIBERS, field, list_subscribers, profile
 

@@ -10,25 +10,25 @@ from typing import Any
 
 from peewee import SQL
 
-import server
-from server.features.custom_fields import store as custom_fields
-from server.features.custom_fields.rules import DataType
-from server.features.subscribers.fields import PROFILE, Status
-from server.features.subscribers.rules import NewSubscriber
-from server.features.subscribers.store import SubscriberStore
-from server.features.subscribers.store_filter import Filter
-from server.features.subscribers.store_paging import (
+from rosterd import server
+from rosterd.server.features.custom_fields import store as custom_fields
+from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.subscribers.fields import PROFILE, Status
+from rosterd.server.features.subscribers.rules import NewSubscriber
+from rosterd.server.features.subscribers.store import SubscriberStore
+from rosterd.server.features.subscribers.store_filter import Filter
+from rosterd.server.features.subscribers.store_paging import (
     PagePosition,
     SubscriberPage,
     count_part,
     page_and_parts,
 )
-from server.features.suppressions.store import Suppressions
-from server.features.tags.rules import distinct
-from server.security.encryption import Encryption
-from server.storage.statements import Statement
-from server.storage.transaction import Transaction
-from server.values.emails import Email
+from rosterd.server.features.suppressions.store import Suppressions
+from rosterd.server.features.tags.rules import distinct
+from rosterd.server.security.encryption import Encryption
+from rosterd.server.storage.statements import Statement
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.emails import Email
 
 OURS, THEIRS = "0" * 26, "1" * 26
 ENCRYPTION = Encryption(bytes(range(32)))
@@ -109,6 +109,6 @@ def modules_named(pattern: str) -> list[ModuleType]:
     root = Path(server.__file__).parent
     files = (file for folder in ("features", "rpc") for file in root.glob(f"{folder}/*/{pattern}"))
     return [
-        import_module(".".join(("server", *file.relative_to(root).with_suffix("").parts)))
+        import_module(".".join(("rosterd.server", *file.relative_to(root).with_suffix("").parts)))
         for file in sorted(files)
     ]

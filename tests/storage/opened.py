@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from server.rpc import caller
-from server.storage.database import Database
-from server.storage.databases import database_at
-from server.values.database_url import parse_database_url
+from rosterd.server.rpc import caller
+from rosterd.server.storage.database import Database
+from rosterd.server.storage.databases import database_at
+from rosterd.server.values.database_url import parse_database_url
 
 from .helpers import OURS
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from server.storage.sqlite.file import DIALECT
-from server.storage.transaction import Transaction
-from server.values.clock import system_clock
-from server.values.ids import Ids
+from rosterd.server.storage.sqlite.file import DIALECT
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.clock import system_clock
+from rosterd.server.values.ids import Ids
 
 
 class Step(NamedTuple):

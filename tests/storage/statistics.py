@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server.storage.transaction import Transaction
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import select
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from peewee import SQL
 
-from server.rpc import caller
-from server.storage.database import Database, Work
-from server.storage.statements import Statement
-from server.storage.transaction import Transaction
+from rosterd.server.rpc import caller
+from rosterd.server.storage.database import Database, Work
+from rosterd.server.storage.statements import Statement
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS, THEIRS
 from .opened import TIMEOUT, run

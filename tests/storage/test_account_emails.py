@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from playhouse.migrations import Runner
 
-from server.features.accounts import store
-from server.storage import migrate as migrations
-from server.storage.databases import unit_of_work
-from server.storage.postgres import connection
-from server.storage.sqlite.file import connect, prepare
+from rosterd.server.features.accounts import store
+from rosterd.server.storage import migrate as migrations
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.postgres import connection
+from rosterd.server.storage.sqlite.file import connect, prepare
 
 BEFORE = "0003_events_webhooks"
 ACCOUNTS = [

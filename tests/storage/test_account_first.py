@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from server.features.subscribers.store import SubscriberStore
-from server.features.suppressions.store import Suppressions
+from rosterd.server.features.subscribers.store import SubscriberStore
+from rosterd.server.features.suppressions.store import Suppressions
 
 from .helpers import stores
 

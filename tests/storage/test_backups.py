@@ -11,14 +11,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from server.features.accounts import store
-from server.storage.backups import create
-from server.storage.backups.atomic_file import BackupWriteError, replace_atomically
-from server.storage.backups.create import back_up
-from server.storage.backups.restore import restore
-from server.storage.backups.retention import BackupFolder, expired, is_due
-from server.storage.database import StorageError
-from server.storage.databases import unit_of_work
+from rosterd.server.features.accounts import store
+from rosterd.server.storage.backups import create
+from rosterd.server.storage.backups.atomic_file import BackupWriteError, replace_atomically
+from rosterd.server.storage.backups.create import back_up
+from rosterd.server.storage.backups.restore import restore
+from rosterd.server.storage.backups.retention import BackupFolder, expired, is_due
+from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.databases import unit_of_work
 
 from ..cli.commands import in_new_process
 from ..cli.copy.helpers import all_rows, create_everything
@@ -52,7 +52,7 @@ def back_up_silently(_what: str, _done: int, _total: int) -> None: ...
 def test_backup_excludes_writes_after_its_start(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.storage.backups.verify.STEPS", 1)
+    monkeypatch.setattr("rosterd.server.storage.backups.verify.STEPS", 1)
     phases: list[str] = []
 
     def report_progress(phase: str, done: int, _total: int) -> None:
@@ -125,7 +125,7 @@ CRASHES = """
 import os, shutil, sys
 from itertools import count
 from pathlib import Path
-from server.storage.backups.restore import restore
+from rosterd.server.storage.backups.restore import restore
 
 def crashing(name):
     real = getattr(os, name)

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from server.rpc import deadline
-from server.rpc.errors import Overloaded, Unavailable
-from server.storage.executor import batch_executor as executors
-from server.storage.executor.batch_executor import BatchExecutor
-from server.storage.executor.work_item import GroupLimit, GroupLimits, WorkItem
+from rosterd.server.rpc import deadline
+from rosterd.server.rpc.errors import Overloaded, Unavailable
+from rosterd.server.storage.executor import batch_executor as executors
+from rosterd.server.storage.executor.batch_executor import BatchExecutor
+from rosterd.server.storage.executor.work_item import GroupLimit, GroupLimits, WorkItem
 
 from ..cases import each
 

@@ -19,19 +19,23 @@ from pglast import parse_sql
 from pglast.enums import A_Expr_Kind, BoolExprType, JoinType
 from playhouse.postgres_ext import Psycopg3Database
 
-import server
-from server.features.custom_fields.rules import DataType
-from server.features.subscribers.filters.expression import filter_expression
-from server.features.subscribers.filters.syntax import parse as parse_filter
-from server.features.subscribers.store_filter import Filter, with_expression
-from server.features.subscribers.store_page_statements import Order
-from server.features.subscribers.store_paging import PagePosition, ids_after, page_without_total
-from server.features.webhooks.delivery import store_pages as deliveries
-from server.features.webhooks.rules import DeliveryStatus
-from server.storage.dialects import PostgresDialect
-from server.storage.distribution import REFERENCE_TABLES
-from server.storage.statements import Statement
-from server.storage.transaction import Transaction
+from rosterd import server
+from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.subscribers.filters.expression import filter_expression
+from rosterd.server.features.subscribers.filters.syntax import parse as parse_filter
+from rosterd.server.features.subscribers.store_filter import Filter, with_expression
+from rosterd.server.features.subscribers.store_page_statements import Order
+from rosterd.server.features.subscribers.store_paging import (
+    PagePosition,
+    ids_after,
+    page_without_total,
+)
+from rosterd.server.features.webhooks.delivery import store_pages as deliveries
+from rosterd.server.features.webhooks.rules import DeliveryStatus
+from rosterd.server.storage.dialects import PostgresDialect
+from rosterd.server.storage.distribution import REFERENCE_TABLES
+from rosterd.server.storage.statements import Statement
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS, THEIRS, page
 from .test_migrate import models
@@ -121,7 +125,7 @@ def statements_named() -> dict[str, Statement]:
     return {
         f"{name}.{attribute}": item
         for name in modules()
-        for attribute, item in vars(import_module(f"server.{name}")).items()
+        for attribute, item in vars(import_module(f"rosterd.server.{name}")).items()
         if isinstance(item, Statement)
     }
 

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
-from server.features.subscribers.fields import Status
-from server.features.subscribers.history import Actor, Source
-from server.features.subscribers.row_writer import OnConflict, RowWriter
-from server.features.subscribers.rules import NewSubscriber
-from server.features.subscribers.store import Changes
-from server.features.subscribers.store_changes import add_tags, change_status
-from server.features.subscribers.store_reading import find
-from server.features.subscribers.store_suppressed import SuppressedSubscriberStore
-from server.features.suppressions.rules import NewSuppression, Reason
-from server.rpc.errors import RosterError
-from server.storage.transaction import Transaction
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.history import Actor, Source
+from rosterd.server.features.subscribers.row_writer import OnConflict, RowWriter
+from rosterd.server.features.subscribers.rules import NewSubscriber
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_changes import add_tags, change_status
+from rosterd.server.features.subscribers.store_reading import find
+from rosterd.server.features.subscribers.store_suppressed import SuppressedSubscriberStore
+from rosterd.server.features.suppressions.rules import NewSuppression, Reason
+from rosterd.server.rpc.errors import RosterError
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, new, profile, select
 

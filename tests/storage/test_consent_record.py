@@ -5,18 +5,18 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from server.features.subscribers import store_history
-from server.features.subscribers.fields import Status
-from server.features.subscribers.history import Actor, Source
-from server.features.subscribers.rules import ConsentRecord
-from server.features.subscribers.store import Changes
-from server.features.subscribers.store_changes import change_status
-from server.features.subscribers.store_history import HistoryPosition
-from server.features.subscribers.store_paging import PagePosition
-from server.features.subscribers.store_reading import find
-from server.features.subscribers.store_suppressed import SuppressedSubscriberStore
-from server.storage.transaction import Transaction
-from server.values.ids import timestamp_of
+from rosterd.server.features.subscribers import store_history
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.history import Actor, Source
+from rosterd.server.features.subscribers.rules import ConsentRecord
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_changes import change_status
+from rosterd.server.features.subscribers.store_history import HistoryPosition
+from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.features.subscribers.store_reading import find
+from rosterd.server.features.subscribers.store_suppressed import SuppressedSubscriberStore
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.ids import timestamp_of
 
 from .helpers import EVERYONE, OURS, SUBSCRIBERS, THEIRS, email, list_subscribers, new, select
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
-from server.features.subscribers.counters import store_counting
-from server.features.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
-from server.features.subscribers.store_filter import Filter
-from server.features.subscribers.store_paging import PagePosition
-from server.storage.postgres.database import PostgresDatabase
-from server.storage.transaction import Transaction
-from server.values.clock import system_clock
-from server.values.ids import Ids
+from rosterd.server.features.subscribers.counters import store_counting
+from rosterd.server.features.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
+from rosterd.server.features.subscribers.store_filter import Filter
+from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.storage.postgres.database import PostgresDatabase
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.clock import system_clock
+from rosterd.server.values.ids import Ids
 
 from ..postgres import Postgres
 from .helpers import OURS, SUBSCRIBERS, new, page, select

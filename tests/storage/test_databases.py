@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from server.features.tags import store as tags
-from server.storage.database import StorageError
-from server.storage.databases import bring_up_to_date, reading
+from rosterd.server.features.tags import store as tags
+from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.databases import bring_up_to_date, reading
 
 from ..postgres import Postgres
 from .helpers import OURS

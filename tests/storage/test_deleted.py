@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from server.features.custom_fields import store as custom_fields
-from server.features.subscribers.fields import Status
-from server.features.subscribers.filters.expression import filter_expression
-from server.features.subscribers.filters.syntax import parse
-from server.features.subscribers.store_changes import change_status
-from server.features.subscribers.store_filter import Filter, with_expression
-from server.features.tags import store as tags
-from server.maintenance.deleted import remove_deleted
-from server.rpc.errors import CustomFieldBeingDeleted
-from server.rpc.paging import Page
-from server.storage.database import Database
-from server.storage.databases import unit_of_work
-from server.storage.transaction import Transaction
+from rosterd.server.features.custom_fields import store as custom_fields
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.filters.expression import filter_expression
+from rosterd.server.features.subscribers.filters.syntax import parse
+from rosterd.server.features.subscribers.store_changes import change_status
+from rosterd.server.features.subscribers.store_filter import Filter, with_expression
+from rosterd.server.features.tags import store as tags
+from rosterd.server.maintenance.deleted import remove_deleted
+from rosterd.server.rpc.errors import CustomFieldBeingDeleted
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.database import Database
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS, SUBSCRIBERS, email, field, list_subscribers, new, select
 from .opened import run

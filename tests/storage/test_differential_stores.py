@@ -14,19 +14,19 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 from playhouse.apsw_ext import APSWDatabase
 from playhouse.postgres_ext import Psycopg3Database
 
-from server.features.subscribers.fields import Status, SubscriberRow
-from server.features.subscribers.rules import NewSubscriber, search_text
-from server.features.subscribers.store import Changes
-from server.features.subscribers.store_changes import add_tags, change_status, remove_tags
-from server.features.subscribers.store_filter import Filter
-from server.features.subscribers.store_paging import PagePosition
-from server.features.tags import store as tags
-from server.features.tags.rules import distinct
-from server.rpc.paging import Page
-from server.storage.databases import bring_up_to_date
-from server.storage.sqlite import file
-from server.storage.transaction import Transaction
-from server.values.texts import caseless_key
+from rosterd.server.features.subscribers.fields import Status, SubscriberRow
+from rosterd.server.features.subscribers.rules import NewSubscriber, search_text
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_changes import add_tags, change_status, remove_tags
+from rosterd.server.features.subscribers.store_filter import Filter
+from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.tags.rules import distinct
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.databases import bring_up_to_date
+from rosterd.server.storage.sqlite import file
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.texts import caseless_key
 
 from .differential_webhooks import NUMBERS, WebhookComparison
 from .helpers import (

@@ -8,12 +8,12 @@ from contextlib import closing
 import pytest
 from playhouse.postgres_ext import Psycopg3Database
 
-from server.serving.console import ExitCode
-from server.storage.database import StorageError
-from server.storage.databases import bring_up_to_date, distributed
-from server.storage.distribution import REFERENCE_TABLES
-from server.storage.migrate import HISTORY
-from server.storage.postgres.connection import connect
+from rosterd.server.serving.console import ExitCode
+from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.databases import bring_up_to_date, distributed
+from rosterd.server.storage.distribution import REFERENCE_TABLES
+from rosterd.server.storage.migrate import HISTORY
+from rosterd.server.storage.postgres.connection import connect
 
 from ..cli.commands import error_line, roster
 from ..postgres import Postgres

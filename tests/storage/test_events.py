@@ -10,16 +10,16 @@ from typing import Any
 import orjson
 import pytest
 
-from server.features.events.envelope import PREFIX
-from server.features.events.models import Event
-from server.features.events.rules import EventType, created
-from server.features.events.store import count_webhooks, has_webhooks, record
-from server.features.events.store_reading import EventRow, Filter, last, page
-from server.features.tags.store import TagRow
-from server.rpc.paging import Page
-from server.storage.databases import unit_of_work
-from server.storage.statements import Statement, param
-from server.storage.transaction import Transaction
+from rosterd.server.features.events.envelope import PREFIX
+from rosterd.server.features.events.models import Event
+from rosterd.server.features.events.rules import EventType, created
+from rosterd.server.features.events.store import count_webhooks, has_webhooks, record
+from rosterd.server.features.events.store_reading import EventRow, Filter, last, page
+from rosterd.server.features.tags.store import TagRow
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.statements import Statement, param
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS, THEIRS, select, statements_of
 from .test_plans import RecordingTransaction, searches

@@ -6,15 +6,15 @@ from random import Random, randrange
 
 import pytest
 
-from server.features.custom_fields.store import types
-from server.features.subscribers import store_paging
-from server.features.subscribers.filters import evaluation, store_candidates
-from server.features.subscribers.filters.expression import filter_expression
-from server.features.subscribers.filters.syntax import parse
-from server.features.subscribers.store_filter import Filter, with_expression
-from server.features.subscribers.store_page_statements import Order
-from server.features.subscribers.store_paging import PagePosition, find_matches, ids_after
-from server.storage.transaction import Transaction
+from rosterd.server.features.custom_fields.store import types
+from rosterd.server.features.subscribers import store_paging
+from rosterd.server.features.subscribers.filters import evaluation, store_candidates
+from rosterd.server.features.subscribers.filters.expression import filter_expression
+from rosterd.server.features.subscribers.filters.syntax import parse
+from rosterd.server.features.subscribers.store_filter import Filter, with_expression
+from rosterd.server.features.subscribers.store_page_statements import Order
+from rosterd.server.features.subscribers.store_paging import PagePosition, find_matches, ids_after
+from rosterd.server.storage.transaction import Transaction
 
 from .filters import create_people, matches, random_filter, random_people, store_people
 from .helpers import OURS, list_subscribers

@@ -9,16 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from server.features.tags import store as tags
-from server.features.webhooks import store
-from server.features.webhooks.delivery import store_replays, store_retention, store_test_deliveries
-from server.features.webhooks.delivery.store_leases import find_leases
-from server.features.webhooks.delivery.store_replays import ReplayFilter
-from server.features.webhooks.delivery.store_results import FinishedAttempt, run_cycle
-from server.features.webhooks.delivery.store_retention import PurgeLimits
-from server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT
-from server.storage.databases import unit_of_work
-from server.storage.transaction import Transaction
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.webhooks import store
+from rosterd.server.features.webhooks.delivery import (
+    store_replays,
+    store_retention,
+    store_test_deliveries,
+)
+from rosterd.server.features.webhooks.delivery.store_leases import find_leases
+from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter
+from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt, run_cycle
+from rosterd.server.features.webhooks.delivery.store_retention import PurgeLimits
+from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS
 from .recording import RecordingTransaction

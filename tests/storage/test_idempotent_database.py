@@ -12,18 +12,18 @@ from typing import Any
 
 import apsw
 import pytest
-from roster.v1 import api_keys_pb2 as pb
 
-from server.features.tags import store as tags
-from server.rpc.errors import (
+from roster.v1 import api_keys_pb2 as pb
+from rosterd.server.features.tags import store as tags
+from rosterd.server.rpc.errors import (
     IdempotencyKeyInUse,
     IdempotencyKeyReused,
     IdempotentResponseErased,
     TagAlreadyExists,
 )
-from server.rpc.idempotency import idempotent_database
-from server.rpc.idempotency.idempotent_database import IdempotentDatabase, Request
-from server.rpc.idempotency.store import (
+from rosterd.server.rpc.idempotency import idempotent_database
+from rosterd.server.rpc.idempotency.idempotent_database import IdempotentDatabase, Request
+from rosterd.server.rpc.idempotency.store import (
     RETENTION_MILLISECONDS,
     RUNNING_MILLISECONDS,
     StoredResponseRow,
@@ -33,11 +33,11 @@ from server.rpc.idempotency.store import (
     mark_running,
     put,
 )
-from server.security.encryption import DecryptionError, Encryption
-from server.storage.database import Database
-from server.storage.postgres.database import PostgresDatabase
-from server.storage.sqlite.database import SqliteDatabase
-from server.storage.transaction import Transaction
+from rosterd.server.security.encryption import DecryptionError, Encryption
+from rosterd.server.storage.database import Database
+from rosterd.server.storage.postgres.database import PostgresDatabase
+from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage.transaction import Transaction
 
 from ..postgres import Postgres
 from .conftest import STORES

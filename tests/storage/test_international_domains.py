@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from playhouse.migrations import Runner
 
-from server.features.subscribers.store_filter import Filter
-from server.features.subscribers.store_paging import PagePosition, page_without_total
-from server.storage import migrate as migrations
-from server.storage.databases import unit_of_work
-from server.storage.postgres import connection
-from server.storage.sqlite.file import connect, prepare
-from server.values.emails import key_prefix
+from rosterd.server.features.subscribers.store_filter import Filter
+from rosterd.server.features.subscribers.store_paging import PagePosition, page_without_total
+from rosterd.server.storage import migrate as migrations
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.postgres import connection
+from rosterd.server.storage.sqlite.file import connect, prepare
+from rosterd.server.values.emails import key_prefix
 
 BEFORE = "0004_unique_account_emails"
 ADDRESSES = ["user@example.com", "user@xn--bcher-kva.de", "xn--user@example.com"]

@@ -12,10 +12,10 @@ import apsw
 import psycopg
 import pytest
 
-from server.storage import migrate as migrations
-from server.storage.interruptible import InterruptedBy, interruptible
-from server.storage.postgres.database import PostgresDatabase
-from server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage import migrate as migrations
+from rosterd.server.storage.interruptible import InterruptedBy, interruptible
+from rosterd.server.storage.postgres.database import PostgresDatabase
+from rosterd.server.storage.sqlite.database import SqliteDatabase
 
 from ..components import wait_until
 from ..postgres import Postgres

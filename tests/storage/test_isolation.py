@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from server.features.accounts import store as accounts
-from server.features.custom_fields import store as custom_fields
-from server.features.subscribers import store_reading
-from server.features.subscribers.fields import Status
-from server.features.subscribers.store import Changes
-from server.features.subscribers.store_changes import add_tags, change_status, remove_tags
-from server.features.suppressions.rules import NewSuppression, Reason
-from server.features.tags import store as tags
-from server.rpc.errors import (
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.custom_fields import store as custom_fields
+from rosterd.server.features.subscribers import store_reading
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_changes import add_tags, change_status, remove_tags
+from rosterd.server.features.suppressions.rules import NewSuppression, Reason
+from rosterd.server.features.tags import store as tags
+from rosterd.server.rpc.errors import (
     ApiKeyNotFound,
     CustomFieldNotFound,
     RosterError,
@@ -23,8 +23,8 @@ from server.rpc.errors import (
     SuppressionNotFound,
     TagNotFound,
 )
-from server.rpc.paging import Page
-from server.storage.transaction import Transaction
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import (
     OURS,

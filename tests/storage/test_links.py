@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from server.features.accounts import store as accounts
-from server.features.links.store import LinkStore
-from server.features.subscribers.fields import Status, SubscriberRow
-from server.features.subscribers.history import Actor, EntryType, Source
-from server.features.subscribers.linked import urls_of
-from server.features.subscribers.rules import ConsentRecord
-from server.features.subscribers.store import Changes
-from server.features.subscribers.store_changes import change_status
-from server.features.subscribers.store_history import last_change
-from server.features.subscribers.store_reading import find
-from server.features.suppressions.rules import Reason
-from server.rpc.errors import LinkNotFound, SubscriberSuppressed
-from server.security.encryption import Encryption
-from server.security.links import CONFIRM_TIME, UNDO_TIME, Links, Token
-from server.storage.transaction import Transaction
-from server.values.ids import first_id_at
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.links.store import LinkStore
+from rosterd.server.features.subscribers.fields import Status, SubscriberRow
+from rosterd.server.features.subscribers.history import Actor, EntryType, Source
+from rosterd.server.features.subscribers.linked import urls_of
+from rosterd.server.features.subscribers.rules import ConsentRecord
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_changes import change_status
+from rosterd.server.features.subscribers.store_history import last_change
+from rosterd.server.features.subscribers.store_reading import find
+from rosterd.server.features.suppressions.rules import Reason
+from rosterd.server.rpc.errors import LinkNotFound, SubscriberSuppressed
+from rosterd.server.security.encryption import Encryption
+from rosterd.server.security.links import CONFIRM_TIME, UNDO_TIME, Links, Token
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.ids import first_id_at
 
 from ..signed_links import signed_token
 from .helpers import ENCRYPTION, OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, new, select

@@ -11,10 +11,10 @@ import pytest
 from peewee import Model
 from playhouse.apsw_ext import APSWDatabase
 
-from server.storage import migrate as migrations
-from server.storage.database import StorageError
-from server.storage.migrate import migrate, pending
-from server.storage.sqlite.file import connect, prepare
+from rosterd.server.storage import migrate as migrations
+from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.migrate import migrate, pending
+from rosterd.server.storage.sqlite.file import connect, prepare
 
 from .helpers import modules_named
 
@@ -68,7 +68,7 @@ def schema(database: APSWDatabase) -> set[tuple[str, ...]]:
 
 def models() -> list[type[Model]]:
     """Returns the models of all tables."""
-    modules = [*modules_named("models.py"), import_module("server.storage.installation")]
+    modules = [*modules_named("models.py"), import_module("rosterd.server.storage.installation")]
     return [
         item
         for module in modules

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from server.app import newest_id
-from server.features.events.rules import EventType, created
-from server.features.events.store import record
-from server.features.subscribers.counters import store_counting
-from server.features.subscribers.store_reading import newest_id_of_any_account
-from server.features.tags.store import TagRow
-from server.features.webhooks import store as webhooks
-from server.features.webhooks.delivery import store_newest
-from server.features.webhooks.delivery.store_leases import lease_due
-from server.features.webhooks.store import NewWebhook
-from server.storage.databases import unit_of_work
-from server.storage.transaction import Transaction
-from server.values.ids import Ids
+from rosterd.server.app import newest_id
+from rosterd.server.features.events.rules import EventType, created
+from rosterd.server.features.events.store import record
+from rosterd.server.features.subscribers.counters import store_counting
+from rosterd.server.features.subscribers.store_reading import newest_id_of_any_account
+from rosterd.server.features.tags.store import TagRow
+from rosterd.server.features.webhooks import store as webhooks
+from rosterd.server.features.webhooks.delivery import store_newest
+from rosterd.server.features.webhooks.delivery.store_leases import lease_due
+from rosterd.server.features.webhooks.store import NewWebhook
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.ids import Ids
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field, new
 from .test_plans import RecordingTransaction, searches

@@ -13,14 +13,14 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from server.features.tags import store as tags
-from server.rpc.errors import TagNotFound
-from server.rpc.paging import Page
-from server.storage.database import Database
-from server.storage.databases import database_at
-from server.storage.postgres import listen
-from server.storage.transaction import Transaction
-from server.values.database_url import parse_database_url
+from rosterd.server.features.tags import store as tags
+from rosterd.server.rpc.errors import TagNotFound
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.database import Database
+from rosterd.server.storage.databases import database_at
+from rosterd.server.storage.postgres import listen
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.database_url import parse_database_url
 
 from ..postgres import Postgres
 from .helpers import OURS, THEIRS

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from roster.v1 import operations_pb2 as pb
 
-from server.features.operations import store
-from server.features.operations.rules import BatchRequest, State
-from server.features.operations.service import OperationService
-from server.features.operations.store_filters import OperationFilters
-from server.features.operations.store_steps import select_next
-from server.features.segments.store import SegmentFilters
-from server.features.subscribers.filters.expression import FilterExpression
-from server.features.subscribers.filters.reading import FilterExpressions
-from server.rpc import caller
-from server.rpc.caller import Caller
-from server.storage.sqlite.database import SqliteDatabase
-from server.storage.transaction import Transaction
+from roster.v1 import operations_pb2 as pb
+from rosterd.server.features.operations import store
+from rosterd.server.features.operations.rules import BatchRequest, State
+from rosterd.server.features.operations.service import OperationService
+from rosterd.server.features.operations.store_filters import OperationFilters
+from rosterd.server.features.operations.store_steps import select_next
+from rosterd.server.features.segments.store import SegmentFilters
+from rosterd.server.features.subscribers.filters.expression import FilterExpression
+from rosterd.server.features.subscribers.filters.reading import FilterExpressions
+from rosterd.server.rpc import caller
+from rosterd.server.rpc.caller import Caller
+from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage.transaction import Transaction
 
 from ..behavior.helpers import MISSING_ID
 from ..cases import each

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from server.features.operations import runner, store
-from server.features.operations.rules import BatchRequest, State
-from server.features.operations.runner import OperationRunner
-from server.features.operations.store_steps import Selection, StepResult, Steps, select_next
-from server.rpc.errors import StatementTimeout
-from server.rpc.paging import Page
-from server.storage.sqlite.database import SqliteDatabase
-from server.storage.transaction import Transaction
+from rosterd.server.features.operations import runner, store
+from rosterd.server.features.operations.rules import BatchRequest, State
+from rosterd.server.features.operations.runner import OperationRunner
+from rosterd.server.features.operations.store_steps import Selection, StepResult, Steps, select_next
+from rosterd.server.rpc.errors import StatementTimeout
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage.transaction import Transaction
 
 from ..processes import PATIENCE
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, new
@@ -150,7 +150,7 @@ def test_a_new_runner_continues_at_once_after_a_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The lock on the file excludes other processes, so that a lease means nothing.
-    monkeypatch.setattr("server.features.operations.store_steps.LEASE", 3_600_000)
+    monkeypatch.setattr("rosterd.server.features.operations.store_steps.LEASE", 3_600_000)
     monkeypatch.setattr(runner, "FIRST_STEP", 5)
     monkeypatch.setattr(runner, "MAX_STEP", 5)
     monkeypatch.setattr(runner, "MIN_STEP", 5)

@@ -9,22 +9,28 @@ import orjson
 import pytest
 from peewee import SQL
 
-from server.features.custom_fields import store as custom_fields
-from server.features.operations import rules, store
-from server.features.operations.rules import BatchRequest, State
-from server.features.operations.store import OperationRow
-from server.features.operations.store_filters import PUT_REQUEST
-from server.features.operations.store_steps import LEASE, Selection, StepResult, Steps, select_next
-from server.features.subscribers.models import Subscriber
-from server.features.subscribers.rules import ConsentRecord
-from server.features.subscribers.store_reading import IN_ACCOUNT, find
-from server.rpc.errors import OperationLimitReached, OperationNotFound
-from server.rpc.paging import Page
-from server.storage import transaction
-from server.storage.shared_work import BackgroundWork
-from server.storage.statements import Statement, param
-from server.storage.transaction import Transaction
-from server.values.ids import first_id_at
+from rosterd.server.features.custom_fields import store as custom_fields
+from rosterd.server.features.operations import rules, store
+from rosterd.server.features.operations.rules import BatchRequest, State
+from rosterd.server.features.operations.store import OperationRow
+from rosterd.server.features.operations.store_filters import PUT_REQUEST
+from rosterd.server.features.operations.store_steps import (
+    LEASE,
+    Selection,
+    StepResult,
+    Steps,
+    select_next,
+)
+from rosterd.server.features.subscribers.models import Subscriber
+from rosterd.server.features.subscribers.rules import ConsentRecord
+from rosterd.server.features.subscribers.store_reading import IN_ACCOUNT, find
+from rosterd.server.rpc.errors import OperationLimitReached, OperationNotFound
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage import transaction
+from rosterd.server.storage.shared_work import BackgroundWork
+from rosterd.server.storage.statements import Statement, param
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.ids import first_id_at
 
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, field, new
 
@@ -104,7 +110,7 @@ def test_ids_select_no_subscriber_that_is_inserted_after_the_start(
     ada = SUBSCRIBERS.create(OURS, new("ada"), tx).id
     later = first_id_at(PAST)
     operation = store.create(OURS, request()._replace(texts=[]), [later, ada], 2, tx)
-    monkeypatch.setattr("server.features.subscribers.store.ids_at", lambda *_: [later])
+    monkeypatch.setattr("rosterd.server.features.subscribers.store.ids_at", lambda *_: [later])
     assert imported("eve", tx) == later
 
     STEPS.run(OURS, select(tx), ONE, tx)

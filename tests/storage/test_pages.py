@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from server.features.subscribers import store_search
-from server.features.subscribers.fields import Status, SubscriberRow
-from server.features.subscribers.rules import NewSubscriber, search_text
-from server.features.subscribers.store_filter import Filter
-from server.features.subscribers.store_paging import PagePosition, page_without_total
-from server.features.tags.rules import distinct
-from server.storage.transaction import Transaction
-from server.values.emails import Email
-from server.values.texts import caseless_key
+from rosterd.server.features.subscribers import store_search
+from rosterd.server.features.subscribers.fields import Status, SubscriberRow
+from rosterd.server.features.subscribers.rules import NewSubscriber, search_text
+from rosterd.server.features.subscribers.store_filter import Filter
+from rosterd.server.features.subscribers.store_paging import PagePosition, page_without_total
+from rosterd.server.features.tags.rules import distinct
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.emails import Email
+from rosterd.server.values.texts import caseless_key
 
 from ..cases import each
 from .conftest import STORES, fresh

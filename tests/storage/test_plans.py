@@ -16,22 +16,22 @@ from typing import Any
 import apsw
 import pytest
 
-from server.features.subscribers import store_paging
-from server.features.subscribers.counters import store_counting
-from server.features.subscribers.fields import Status
-from server.features.subscribers.filters import store_candidates
-from server.features.subscribers.filters.expression import filter_expression
-from server.features.subscribers.filters.syntax import parse
-from server.features.subscribers.models import Subscriber
-from server.features.subscribers.rules import NewSubscriber
-from server.features.subscribers.store_filter import Filter, with_expression
-from server.features.subscribers.store_page_statements import Order
-from server.features.subscribers.store_paging import PagePosition, is_short
-from server.features.subscribers.store_reading import ONE
-from server.storage.databases import unit_of_work
-from server.storage.statements import Statement, param
-from server.storage.transaction import Transaction
-from server.values.emails import Email
+from rosterd.server.features.subscribers import store_paging
+from rosterd.server.features.subscribers.counters import store_counting
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.filters import store_candidates
+from rosterd.server.features.subscribers.filters.expression import filter_expression
+from rosterd.server.features.subscribers.filters.syntax import parse
+from rosterd.server.features.subscribers.models import Subscriber
+from rosterd.server.features.subscribers.rules import NewSubscriber
+from rosterd.server.features.subscribers.store_filter import Filter, with_expression
+from rosterd.server.features.subscribers.store_page_statements import Order
+from rosterd.server.features.subscribers.store_paging import PagePosition, is_short
+from rosterd.server.features.subscribers.store_reading import ONE
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.statements import Statement, param
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.emails import Email
 
 from ..cases import each
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field, page, profile

@@ -13,22 +13,22 @@ import pytest
 from peewee import SQL
 from playhouse.postgres_ext import Psycopg3Database
 
-from server.features.signups import store as signups
-from server.features.subscribers.fields import Status
-from server.features.subscribers.filters import store_candidates
-from server.features.subscribers.filters.expression import filter_expression
-from server.features.subscribers.filters.syntax import parse
-from server.features.subscribers.store_filter import Filter, with_expression
-from server.features.subscribers.store_page_statements import Order
-from server.features.subscribers.store_paging import PagePosition
-from server.storage.databases import bring_up_to_date, unit_of_work
-from server.storage.postgres.connection import connect
-from server.storage.postgres.transaction import DIALECT, begin_reading, undo
-from server.storage.statements import Statement
-from server.storage.transaction import Transaction
-from server.values.clock import system_clock
-from server.values.emails import Email
-from server.values.ids import Ids
+from rosterd.server.features.signups import store as signups
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.filters import store_candidates
+from rosterd.server.features.subscribers.filters.expression import filter_expression
+from rosterd.server.features.subscribers.filters.syntax import parse
+from rosterd.server.features.subscribers.store_filter import Filter, with_expression
+from rosterd.server.features.subscribers.store_page_statements import Order
+from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.storage.databases import bring_up_to_date, unit_of_work
+from rosterd.server.storage.postgres.connection import connect
+from rosterd.server.storage.postgres.transaction import DIALECT, begin_reading, undo
+from rosterd.server.storage.statements import Statement
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.clock import system_clock
+from rosterd.server.values.emails import Email
+from rosterd.server.values.ids import Ids
 
 from ..cases import each
 from ..postgres import Postgres

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from server.serving.console import ExitCode
+from rosterd.server.serving.console import ExitCode
 
 from ..cli.commands import FREE, error_line, roster
 from ..components import free_port, wait_until

@@ -13,18 +13,18 @@ import pytest
 from peewee import SQL, PeeweeException
 from psycopg.conninfo import conninfo_to_dict
 
-from server.features.tags import store as tags
-from server.rpc.errors import Internal, StatementTimeout, TagNotFound, Unavailable
-from server.rpc.paging import Page
-from server.storage.database import StorageError
-from server.storage.databases import bring_up_to_date, reading, unit_of_work
-from server.storage.postgres import database as module
-from server.storage.postgres import running
-from server.storage.postgres.connection import open_database, without_services
-from server.storage.postgres.database import PostgresDatabase
-from server.storage.postgres.transaction import RolledBack, lock_of
-from server.storage.statements import Statement
-from server.storage.transaction import Transaction
+from rosterd.server.features.tags import store as tags
+from rosterd.server.rpc.errors import Internal, StatementTimeout, TagNotFound, Unavailable
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.databases import bring_up_to_date, reading, unit_of_work
+from rosterd.server.storage.postgres import database as module
+from rosterd.server.storage.postgres import running
+from rosterd.server.storage.postgres.connection import open_database, without_services
+from rosterd.server.storage.postgres.database import PostgresDatabase
+from rosterd.server.storage.postgres.transaction import RolledBack, lock_of
+from rosterd.server.storage.statements import Statement
+from rosterd.server.storage.transaction import Transaction
 
 from ..postgres import Postgres
 from ..relay import Relay

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from playhouse.postgres_ext import Psycopg3Database
 
-from server.features.tags import store as tags
-from server.features.tags.rules import distinct
-from server.storage import migrate as migrations
-from server.storage.database import StorageError
-from server.storage.migrate import pending
-from server.storage.postgres.connection import connect
-from server.storage.postgres.schema import bring_up_to_date
-from server.storage.transaction import Transaction
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.tags.rules import distinct
+from rosterd.server.storage import migrate as migrations
+from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.migrate import pending
+from rosterd.server.storage.postgres.connection import connect
+from rosterd.server.storage.postgres.schema import bring_up_to_date
+from rosterd.server.storage.transaction import Transaction
 
 from ..postgres import Postgres
 from .helpers import OURS, select

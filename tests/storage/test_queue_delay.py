@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from server.storage.executor import queue_delay
-from server.storage.executor.queue_delay import QueueDelay
+from rosterd.server.storage.executor import queue_delay
+from rosterd.server.storage.executor.queue_delay import QueueDelay
 
 
 class Clock:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from server.rpc import caller
-from server.storage.database import Database, Work
-from server.storage.transaction import Transaction
+from rosterd.server.rpc import caller
+from rosterd.server.storage.database import Database, Work
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS, THEIRS
 from .opened import TIMEOUT, run

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from server.features.subscribers.fields import Status
-from server.features.subscribers.store import Changes
-from server.features.subscribers.store_changes import add_tags, change_status, remove_tags
-from server.features.subscribers.store_reading import find
-from server.features.tags import store as tags
-from server.storage.transaction import Transaction
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_changes import add_tags, change_status, remove_tags
+from rosterd.server.features.subscribers.store_reading import find
+from rosterd.server.features.tags import store as tags
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field, new, profile, select
 

@@ -9,15 +9,15 @@ from random import Random
 
 import pytest
 
-from server.features.custom_fields.store import types
-from server.features.subscribers import store_paging
-from server.features.subscribers.filters import store_candidates
-from server.features.subscribers.filters.expression import filter_expression
-from server.features.subscribers.filters.syntax import parse
-from server.features.subscribers.store_filter import Filter, with_expression
-from server.features.subscribers.store_paging import PagePosition
-from server.storage.databases import unit_of_work
-from server.storage.transaction import Transaction
+from rosterd.server.features.custom_fields.store import types
+from rosterd.server.features.subscribers import store_paging
+from rosterd.server.features.subscribers.filters import store_candidates
+from rosterd.server.features.subscribers.filters.expression import filter_expression
+from rosterd.server.features.subscribers.filters.syntax import parse
+from rosterd.server.features.subscribers.store_filter import Filter, with_expression
+from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.transaction import Transaction
 
 from ..cases import each
 from .filters import create_people

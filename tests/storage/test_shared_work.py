@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from peewee import SQL
 
-from server.features.tags import store as tags
-from server.rpc.errors import TagAlreadyExists
-from server.rpc.paging import Page
-from server.storage.database import Database, Work
-from server.storage.databases import bring_up_to_date, reading
-from server.storage.shared_work import SharedWork
-from server.storage.statements import Statement
-from server.storage.transaction import Transaction
+from rosterd.server.features.tags import store as tags
+from rosterd.server.rpc.errors import TagAlreadyExists
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.database import Database, Work
+from rosterd.server.storage.databases import bring_up_to_date, reading
+from rosterd.server.storage.shared_work import SharedWork
+from rosterd.server.storage.statements import Statement
+from rosterd.server.storage.transaction import Transaction
 
 from ..postgres import Postgres
 from .helpers import OURS

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from server.features.signups.store import SignupStore
-from server.features.subscribers.fields import Status
-from server.features.subscribers.history import Actor, Source
-from server.features.subscribers.rules import NewSubscriber
-from server.features.suppressions.rules import NewSuppression, Reason
-from server.features.webhooks import store as webhooks
-from server.security.links import Links
-from server.storage.databases import unit_of_work
-from server.storage.transaction import Transaction
-from server.values.emails import Email
+from rosterd.server.features.signups.store import SignupStore
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.history import Actor, Source
+from rosterd.server.features.subscribers.rules import NewSubscriber
+from rosterd.server.features.suppressions.rules import NewSuppression, Reason
+from rosterd.server.features.webhooks import store as webhooks
+from rosterd.server.security.links import Links
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.emails import Email
 
 from .helpers import ENCRYPTION, OURS, SUBSCRIBERS, SUPPRESSIONS, profile, statements_of
 from .recording import RecordingTransaction

@@ -16,18 +16,18 @@ import apsw
 import pytest
 from peewee import SQL, IntegrityError
 
-from server.features.tags import store
-from server.rpc.errors import TagAlreadyExists, Unavailable
-from server.rpc.paging import Page
-from server.storage.database import StorageError, Work
-from server.storage.databases import unit_of_work
-from server.storage.executor import batch_executor
-from server.storage.shared_work import BackgroundWork, OneStatement, SharedWork
-from server.storage.sqlite import file
-from server.storage.sqlite.database import BACKGROUND_NICENESS, SqliteDatabase
-from server.storage.sqlite.file import connect, file_lock, prepare
-from server.storage.statements import Statement
-from server.storage.transaction import Transaction
+from rosterd.server.features.tags import store
+from rosterd.server.rpc.errors import TagAlreadyExists, Unavailable
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.database import StorageError, Work
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.executor import batch_executor
+from rosterd.server.storage.shared_work import BackgroundWork, OneStatement, SharedWork
+from rosterd.server.storage.sqlite import file
+from rosterd.server.storage.sqlite.database import BACKGROUND_NICENESS, SqliteDatabase
+from rosterd.server.storage.sqlite.file import connect, file_lock, prepare
+from rosterd.server.storage.statements import Statement
+from rosterd.server.storage.transaction import Transaction
 
 from ..cases import each
 

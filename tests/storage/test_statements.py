@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 from peewee import SQL, SqliteDatabase
 
-from server.features.accounts import store as accounts
-from server.features.custom_fields import store as custom_fields
-from server.features.events.store import has_webhooks
-from server.features.subscribers.counters import store_counting
-from server.features.subscribers.fields import Status
-from server.features.subscribers.rules import ConsentRecord, Failure
-from server.features.subscribers.store import Changes, CreateManyResult
-from server.features.subscribers.store_paging import PagePosition
-from server.features.subscribers.store_reading import find
-from server.features.tags import store as tags
-from server.features.tags.models import Tag
-from server.features.tags.rules import distinct
-from server.features.webhooks.endpoints import store_reading as webhooks
-from server.rpc.paging import Page
-from server.storage.dialects import SqliteDialect
-from server.storage.postgres.transaction import WriteTransaction
-from server.storage.statements import Statement, cached_by_account, param
-from server.storage.transaction import Transaction
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.custom_fields import store as custom_fields
+from rosterd.server.features.events.store import has_webhooks
+from rosterd.server.features.subscribers.counters import store_counting
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.rules import ConsentRecord, Failure
+from rosterd.server.features.subscribers.store import Changes, CreateManyResult
+from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.features.subscribers.store_reading import find
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.tags.models import Tag
+from rosterd.server.features.tags.rules import distinct
+from rosterd.server.features.webhooks.endpoints import store_reading as webhooks
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.dialects import SqliteDialect
+from rosterd.server.storage.postgres.transaction import WriteTransaction
+from rosterd.server.storage.statements import Statement, cached_by_account, param
+from rosterd.server.storage.transaction import Transaction
 
 from ..cases import each
 from .helpers import (
@@ -260,7 +260,7 @@ def test_page_of_other_resources_costs_two_statements(tx: Transaction, store: An
 OF_ALL = {"_NEWEST", "_WITH_DELETED", "_WITH_RUNNING", "_EVERY", "_WITH_WORK", "_BACKLOG"}
 # API keys are looked up by their hash before the account is known.
 STATEMENTS = {
-    f"{store.__name__.removeprefix('server.')}.{name}": statement
+    f"{store.__name__.removeprefix('rosterd.server.')}.{name}": statement
     for store in stores()
     if store is not accounts
     for name, statement in vars(store).items()

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
-from server.features.statistics.rules import day_of
-from server.features.statistics.store import flows, totals
-from server.features.subscribers.fields import Status
-from server.features.subscribers.filters.expression import filter_expression
-from server.features.subscribers.filters.syntax import parse
-from server.features.subscribers.history import API
-from server.features.subscribers.row_writer import OnConflict, RowWriter
-from server.features.subscribers.store import Changes
-from server.features.subscribers.store_changes import add_tags, change_status, remove_tags
-from server.features.subscribers.store_filter import Filter, with_expression
-from server.features.tags import store as tags
-from server.features.tags.rules import distinct
-from server.rpc.errors import RosterError
-from server.storage.transaction import Transaction
+from rosterd.server.features.statistics.rules import day_of
+from rosterd.server.features.statistics.store import flows, totals
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.filters.expression import filter_expression
+from rosterd.server.features.subscribers.filters.syntax import parse
+from rosterd.server.features.subscribers.history import API
+from rosterd.server.features.subscribers.row_writer import OnConflict, RowWriter
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_changes import add_tags, change_status, remove_tags
+from rosterd.server.features.subscribers.store_filter import Filter, with_expression
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.tags.rules import distinct
+from rosterd.server.rpc.errors import RosterError
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, list_subscribers, new, select
 from .statistics import counted, stored

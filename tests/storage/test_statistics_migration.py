@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from playhouse.migrations import Runner
 
-from server.features.statistics.rules import STATUS, TAG
-from server.features.statistics.store import flows, totals
-from server.storage import migrate as migrations
-from server.storage.databases import unit_of_work
-from server.storage.postgres import connection
-from server.storage.sqlite.file import connect, prepare
+from rosterd.server.features.statistics.rules import STATUS, TAG
+from rosterd.server.features.statistics.store import flows, totals
+from rosterd.server.storage import migrate as migrations
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.postgres import connection
+from rosterd.server.storage.sqlite.file import connect, prepare
 
 from .helpers import OURS, THEIRS
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from playhouse.migrations import Runner
 
-from server.features.subscribers.fields import Status
-from server.features.subscribers.store_changes import change_status
-from server.features.subscribers.store_reading import find
-from server.storage import migrate as migrations
-from server.storage.databases import unit_of_work
-from server.storage.postgres import connection
-from server.storage.sqlite.file import connect, prepare
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.store_changes import change_status
+from rosterd.server.features.subscribers.store_reading import find
+from rosterd.server.storage import migrate as migrations
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.postgres import connection
+from rosterd.server.storage.sqlite.file import connect, prepare
 
 from .helpers import OURS
 

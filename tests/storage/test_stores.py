@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from server.features.accounts import store as accounts
-from server.features.custom_fields import store as custom_fields
-from server.features.custom_fields.rules import MAX_FIELDS
-from server.features.tags import store as tags
-from server.rpc.errors import CustomFieldAlreadyExists, CustomFieldLimitReached, TagAlreadyExists
-from server.rpc.idempotency import store as answers
-from server.rpc.idempotency.store import StoredResponseRow
-from server.storage.transaction import Transaction
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.custom_fields import store as custom_fields
+from rosterd.server.features.custom_fields.rules import MAX_FIELDS
+from rosterd.server.features.tags import store as tags
+from rosterd.server.rpc.errors import (
+    CustomFieldAlreadyExists,
+    CustomFieldLimitReached,
+    TagAlreadyExists,
+)
+from rosterd.server.rpc.idempotency import store as answers
+from rosterd.server.rpc.idempotency.store import StoredResponseRow
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS, THEIRS, field
 

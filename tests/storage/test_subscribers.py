@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from server.features.accounts import store as accounts
-from server.features.subscribers import store_reading
-from server.features.subscribers.fields import Status
-from server.features.subscribers.rules import Failure
-from server.features.subscribers.store import Changes
-from server.features.subscribers.store_changes import add_tags, change_status, remove_tags
-from server.features.subscribers.store_paging import PagePosition
-from server.features.tags import store as tags
-from server.rpc.errors import SubscriberAlreadyExists
-from server.rpc.paging import Page
-from server.storage.transaction import Transaction
-from server.values.ids import Ids, first_id_at, timestamp_of
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.subscribers import store_reading
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.rules import Failure
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_changes import add_tags, change_status, remove_tags
+from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.features.tags import store as tags
+from rosterd.server.rpc.errors import SubscriberAlreadyExists
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.ids import Ids, first_id_at, timestamp_of
 
 from .helpers import OURS, SUBSCRIBERS, email, list_subscribers, new
 

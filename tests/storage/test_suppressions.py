@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from server.features.subscribers.fields import Status, SubscriberRow
-from server.features.subscribers.rules import Failure
-from server.features.subscribers.store import Changes
-from server.features.subscribers.store_changes import change_status
-from server.features.suppressions.rules import NewSuppression, Reason
-from server.features.suppressions.store import SuppressionRow, Suppressions
-from server.rpc.errors import SubscriberSuppressed, SuppressionNotFound
-from server.rpc.paging import Page
-from server.security.encryption import Encryption
-from server.storage.transaction import Transaction
+from rosterd.server.features.subscribers.fields import Status, SubscriberRow
+from rosterd.server.features.subscribers.rules import Failure
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_changes import change_status
+from rosterd.server.features.suppressions.rules import NewSuppression, Reason
+from rosterd.server.features.suppressions.store import SuppressionRow, Suppressions
+from rosterd.server.rpc.errors import SubscriberSuppressed, SuppressionNotFound
+from rosterd.server.rpc.paging import Page
+from rosterd.server.security.encryption import Encryption
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import (
     ENCRYPTION,

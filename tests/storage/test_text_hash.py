@@ -6,8 +6,8 @@ import psycopg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.storage.postgres.text_hash import text_hash
-from server.values.ids import Ids
+from rosterd.server.storage.postgres.text_hash import text_hash
+from rosterd.server.values.ids import Ids
 
 from ..postgres import Postgres
 

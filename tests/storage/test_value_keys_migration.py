@@ -10,14 +10,14 @@ import orjson
 import pytest
 from playhouse.migrations import Runner
 
-from server.features.custom_fields.rules import DataType
-from server.features.statistics.rules import TAG
-from server.features.statistics.store import tag_totals, totals
-from server.features.subscribers.value_keys import value_keys
-from server.storage import migrate as migrations
-from server.storage.databases import unit_of_work
-from server.storage.postgres import connection
-from server.storage.sqlite.file import connect, prepare
+from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.statistics.rules import TAG
+from rosterd.server.features.statistics.store import tag_totals, totals
+from rosterd.server.features.subscribers.value_keys import value_keys
+from rosterd.server.storage import migrate as migrations
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.postgres import connection
+from rosterd.server.storage.sqlite.file import connect, prepare
 
 from .filters import FIELDS
 from .helpers import OURS, select

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from server.features.custom_fields import store as custom_fields
-from server.features.custom_fields.rules import DataType
-from server.features.subscribers.fields import SubscriberRow
-from server.features.subscribers.rules import Failure
-from server.features.subscribers.store import Changes
-from server.features.subscribers.store_reading import find
-from server.features.tags import store as tags
-from server.rpc.errors import ValidationError
-from server.storage.transaction import Transaction
+from rosterd.server.features.custom_fields import store as custom_fields
+from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.subscribers.fields import SubscriberRow
+from rosterd.server.features.subscribers.rules import Failure
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_reading import find
+from rosterd.server.features.tags import store as tags
+from rosterd.server.rpc.errors import ValidationError
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, email, field, list_subscribers, new, profile, select
 

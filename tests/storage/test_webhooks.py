@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from peewee import SQL
 
-from server.features.events import store_reading as events
-from server.features.events.rules import EventType
-from server.features.tags import store as tags
-from server.features.webhooks import store
-from server.features.webhooks.delivery import store_pending_events
-from server.features.webhooks.delivery.store_disabling import disable
-from server.features.webhooks.delivery.store_endpoints import endpoints_of
-from server.features.webhooks.delivery.store_expansion import expand
-from server.features.webhooks.delivery.store_queue import Queue, lock
-from server.features.webhooks.delivery.store_results import FinishedAttempt
-from server.features.webhooks.delivery.store_test_deliveries import begin, conclude
-from server.features.webhooks.endpoints.store_reading import WebhookRow, find, page
-from server.features.webhooks.rules import (
+from rosterd.server.features.events import store_reading as events
+from rosterd.server.features.events.rules import EventType
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.webhooks import store
+from rosterd.server.features.webhooks.delivery import store_pending_events
+from rosterd.server.features.webhooks.delivery.store_disabling import disable
+from rosterd.server.features.webhooks.delivery.store_endpoints import endpoints_of
+from rosterd.server.features.webhooks.delivery.store_expansion import expand
+from rosterd.server.features.webhooks.delivery.store_queue import Queue, lock
+from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt
+from rosterd.server.features.webhooks.delivery.store_test_deliveries import begin, conclude
+from rosterd.server.features.webhooks.endpoints.store_reading import WebhookRow, find, page
+from rosterd.server.features.webhooks.rules import (
     LEASE_DURATION,
     MAX_IN_FLIGHT_PER_ENDPOINT,
     MAX_WEBHOOKS,
@@ -29,10 +29,10 @@ from server.features.webhooks.rules import (
     DeliveryStatus,
     DisabledReason,
 )
-from server.rpc.errors import TooManyTestDeliveries, WebhookLimitReached, WebhookNotFound
-from server.rpc.paging import Page
-from server.storage.statements import Statement
-from server.storage.transaction import Transaction
+from rosterd.server.rpc.errors import TooManyTestDeliveries, WebhookLimitReached, WebhookNotFound
+from rosterd.server.rpc.paging import Page
+from rosterd.server.storage.statements import Statement
+from rosterd.server.storage.transaction import Transaction
 
 from .helpers import OURS, THEIRS, select
 

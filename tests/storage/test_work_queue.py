@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 from unittest.mock import Mock
 
-from server.storage.executor.work_item import GroupLimit, GroupLimits, WorkItem
-from server.storage.executor.work_queue import FairQueue
+from rosterd.server.storage.executor.work_item import GroupLimit, GroupLimits, WorkItem
+from rosterd.server.storage.executor.work_queue import FairQueue
 
 ACCOUNT = (GroupLimit("account", 2),)
 OTHER = (GroupLimit("other", 2),)

@@ -12,6 +12,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
+
 from roster.v1 import errors_pb2, http_pb2
 
 from ..fronts import METHODS

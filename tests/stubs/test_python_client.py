@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
+
 from roster import client
 from roster.v1.errors_pb2 import Error
 from roster.v1.subscribers_pb2 import (

@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
+
 from roster import client
 from roster.v1.tags_pb2 import DeleteTagRequest, ListTagsRequest
 from roster.v1.tags_pb2_grpc import TagServiceStub

@@ -6,12 +6,12 @@ import json
 
 import grpc
 import pytest
+
 from roster import client
 from roster.client.repeats import is_repeatable, methods, service_config, takes_key
 from roster.v1.errors_pb2 import Error
 from roster.v1.tags_pb2 import CreateTagRequest, DeleteTagRequest, ListTagsRequest
-
-from server.rpc.interceptors.base import method_of
+from rosterd.server.rpc.interceptors.base import method_of
 
 from ..conftest import Account
 from .callers import Caller

@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 
-from http_gateway.request_errors import RequestError
-from http_gateway.streams.charsets import Converter
-from http_gateway.streams.csv_lines import CsvParser
-from http_gateway.streams.json_values import JsonSplitter
-from http_gateway.streams.records import Record
+from rosterd.http_gateway.request_errors import RequestError
+from rosterd.http_gateway.streams.charsets import Converter
+from rosterd.http_gateway.streams.csv_lines import CsvParser
+from rosterd.http_gateway.streams.json_values import JsonSplitter
+from rosterd.http_gateway.streams.records import Record
 
 from .files import FileFormat
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import BinaryIO
 
-from http_gateway.streams import archives
+from rosterd.http_gateway.streams import archives
 
 from ...serving.console import CommandError, ExitCode
 from ...storage.output_file import STANDARD

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
+
 from roster.v1 import subscribers_pb2 as pb
 
 from ...rpc.errors import invalid

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from google.api.httpbody_pb2 import HttpBody
+
 from roster.v1 import links_pb2 as pb
 from roster.v1.links_pb2_grpc import LinkPageServiceServicer
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict, ParseDict
+
 from roster.v1 import operations_pb2 as pb
 from roster.v1.operations_pb2_grpc import OperationServiceServicer
 

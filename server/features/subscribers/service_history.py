@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from google.protobuf.message import Message
+
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1 import webhooks_pb2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 from google.protobuf.json_format import ParseDict
+
 from roster.v1 import webhooks_pb2 as pb
 
 from ...rpc.messages import timestamp

@@ -14,6 +14,7 @@ from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from grpc import StatusCode
+
 from roster.v1 import http_pb2
 
 from ..errors import RosterError

@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
+
 from roster.v1 import errors_pb2
 
 from .. import caller

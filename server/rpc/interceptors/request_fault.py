@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
+
 from roster.v1 import errors_pb2
 
 from ..errors import REQUEST_ERROR_METADATA, Detail, RosterError

@@ -8,11 +8,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import protovalidate
-from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.timestamp_pb2 import Timestamp
+
+from roster.buf.validate import validate_pb2
 from roster.v1 import http_pb2
 
 from ...values.texts import has_control_characters, json_name, trim

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from server.storage.copy import endpoint
-from server.storage.databases import unit_of_work
+from rosterd.server.storage.copy import endpoint
+from rosterd.server.storage.databases import unit_of_work
 
 from ...citus.cluster import Cluster
 from ...postgres import Postgres

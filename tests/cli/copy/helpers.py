@@ -11,32 +11,32 @@ from typing import Any
 
 import pytest
 
-from server.features.accounts import store as accounts
-from server.features.operations import store as operations
-from server.features.operations.rules import BatchRequest
-from server.features.operations.store_filters import OperationFilters
-from server.features.segments import store as segments
-from server.features.subscribers.fields import Status
-from server.features.subscribers.filters.syntax import parse
-from server.features.subscribers.store_changes import change_status
-from server.features.suppressions.rules import NewSuppression, Reason
-from server.features.tags import store as tags
-from server.features.webhooks import store as webhooks
-from server.features.webhooks.delivery import store_replays
-from server.features.webhooks.delivery.store_leases import lease_due
-from server.features.webhooks.delivery.store_replays import ReplayFilter
-from server.features.webhooks.delivery.store_results import FinishedAttempt, record_attempts
-from server.features.webhooks.endpoints.signing import Secrets, make_secret
-from server.features.webhooks.store import NewWebhook
-from server.rpc.idempotency.store import StoredResponseRow, put
-from server.storage.copy.copy import Copied, Copy, ReportProgress
-from server.storage.copy.opening import open_endpoints
-from server.storage.database import StorageError
-from server.storage.databases import reading, unit_of_work
-from server.storage.installation import save_key_fingerprint
-from server.storage.transaction import Transaction
-from server.values.database_url import PostgresUrl, parse_database_url
-from server.values.ids import first_id_at
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.operations import store as operations
+from rosterd.server.features.operations.rules import BatchRequest
+from rosterd.server.features.operations.store_filters import OperationFilters
+from rosterd.server.features.segments import store as segments
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.filters.syntax import parse
+from rosterd.server.features.subscribers.store_changes import change_status
+from rosterd.server.features.suppressions.rules import NewSuppression, Reason
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.webhooks import store as webhooks
+from rosterd.server.features.webhooks.delivery import store_replays
+from rosterd.server.features.webhooks.delivery.store_leases import lease_due
+from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter
+from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt, record_attempts
+from rosterd.server.features.webhooks.endpoints.signing import Secrets, make_secret
+from rosterd.server.features.webhooks.store import NewWebhook
+from rosterd.server.rpc.idempotency.store import StoredResponseRow, put
+from rosterd.server.storage.copy.copy import Copied, Copy, ReportProgress
+from rosterd.server.storage.copy.opening import open_endpoints
+from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.databases import reading, unit_of_work
+from rosterd.server.storage.installation import save_key_fingerprint
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.database_url import PostgresUrl, parse_database_url
+from rosterd.server.values.ids import first_id_at
 
 from ...citus.cluster import Cluster
 from ...postgres import Postgres

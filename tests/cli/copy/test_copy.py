@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from server.features.accounts import store as accounts
-from server.features.webhooks.models import Delivery
-from server.features.webhooks.rules import LEASE_DURATION, DeliveryStatus
-from server.serving.console import ExitCode
-from server.storage.databases import unit_of_work
-from server.storage.sqlite.file import file_lock
-from server.values.clock import system_clock
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.webhooks.models import Delivery
+from rosterd.server.features.webhooks.rules import LEASE_DURATION, DeliveryStatus
+from rosterd.server.serving.console import ExitCode
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.sqlite.file import file_lock
+from rosterd.server.values.clock import system_clock
 
 from ...features.webhooks.receiver import Receiver
 from ...features.webhooks.worker import Location, TestClock, running_worker

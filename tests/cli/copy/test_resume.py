@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from server.features.accounts import store as accounts
-from server.features.subscribers.store import Changes
-from server.features.subscribers.store_changes import add_tags
-from server.features.subscribers.store_paging import PagePosition
-from server.features.tags import store as tags
-from server.features.tags.rules import distinct
-from server.rpc.paging import Page
-from server.serving.secret_key import open_encryption
-from server.storage.copy import endpoint
-from server.storage.copy.copy import Copy
-from server.storage.copy.opening import open_endpoints
-from server.storage.database import StorageError
-from server.storage.sqlite.database import SqliteDatabase
-from server.storage.transaction import Transaction
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_changes import add_tags
+from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.tags.rules import distinct
+from rosterd.server.rpc.paging import Page
+from rosterd.server.serving.secret_key import open_encryption
+from rosterd.server.storage.copy import endpoint
+from rosterd.server.storage.copy.copy import Copy
+from rosterd.server.storage.copy.opening import open_endpoints
+from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage.transaction import Transaction
 
 from ...storage.helpers import EVERYONE, SUBSCRIBERS, email, list_subscribers, new
 from ..commands import in_new_process
@@ -41,7 +41,7 @@ from .helpers import (
 # Runs the command line with small batches, and kills the process after a number of batches.
 KILLED = f"""
 import os, signal, sys
-from server.storage.copy import endpoint
+from rosterd.server.storage.copy import endpoint
 endpoint.BATCH = {BATCH}
 left = int(sys.argv.pop(1))
 for kind in (endpoint.SqliteEndpoint, endpoint.PostgresEndpoint):
@@ -52,7 +52,7 @@ for kind in (endpoint.SqliteEndpoint, endpoint.PostgresEndpoint):
         if not left:
             os.kill(os.getpid(), signal.SIGKILL)
     kind.insert = insert
-from server.cli import main
+from rosterd.server.cli import main
 main()
 """
 

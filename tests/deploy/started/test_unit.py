@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from server.storage.sqlite.database import BACKGROUND_NICENESS
+from rosterd.server.storage.sqlite.database import BACKGROUND_NICENESS
 
 from ...components import free_port, status_of, wait_until
 from ...features.webhooks.receiver import listening

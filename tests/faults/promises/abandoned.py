@@ -15,7 +15,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from urllib.parse import quote
 
-from server.features.accounts.rules import make_secret
+from rosterd.server.features.accounts.rules import make_secret
 
 from ...postgres import running
 from ...processes import Service, start

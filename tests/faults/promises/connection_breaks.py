@@ -20,7 +20,7 @@ from pathlib import Path
 
 from psycopg.conninfo import conninfo_to_dict
 
-from server.features.accounts.rules import make_secret
+from rosterd.server.features.accounts.rules import make_secret
 
 from ...components import running as running_component
 from ...postgres import running

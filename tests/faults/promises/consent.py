@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import grpc
-from roster.v1 import subscribers_pb2 as pb
 from ulid import ULID
 
-from server.features.accounts.rules import make_secret
-from server.storage.databases import reading
+from roster.v1 import subscribers_pb2 as pb
+from rosterd.server.features.accounts.rules import make_secret
+from rosterd.server.storage.databases import reading
 
 from ...components import TIMEOUT, free_port
 from ...fronts import (

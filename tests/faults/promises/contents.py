@@ -10,11 +10,11 @@ from pathlib import Path
 
 import apsw
 
-from server.features.accounts import store
-from server.features.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
-from server.storage.databases import bring_up_to_date, reading
-from server.storage.transaction import Transaction
-from server.values.database_url import PostgresUrl, parse_database_url
+from rosterd.server.features.accounts import store
+from rosterd.server.features.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
+from rosterd.server.storage.databases import bring_up_to_date, reading
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.database_url import PostgresUrl, parse_database_url
 
 from ...storage.helpers import select
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from peewee import SQL
 
-from server.features.accounts.rules import make_secret
-from server.storage.statements import Statement
+from rosterd.server.features.accounts.rules import make_secret
+from rosterd.server.storage.statements import Statement
 
 from ...postgres import running
 from ...processes import Service, start

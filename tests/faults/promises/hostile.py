@@ -29,7 +29,7 @@ from .overload import mib
 # The system's lookup waits for name servers that do not respond.
 SILENT_NAME_SERVERS = """
 import socket, time
-from server.cli import main
+from rosterd.server.cli import main
 lookup = socket.getaddrinfo
 def getaddrinfo(host, *arguments, **options):
     if "silent.example" in str(host):

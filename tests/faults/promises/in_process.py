@@ -10,16 +10,16 @@ from typing import Any
 
 from grpc import aio
 
-from http_gateway.channel.in_process import InProcessChannel
-from server.app import App, newest_id
-from server.features.accounts.rules import make_secret
-from server.features.webhooks.egress.client import Client
-from server.features.webhooks.egress.policy import EgressPolicy
-from server.rpc.messages import JsonResponse
-from server.security.encryption import KEY_BYTES, Encryption
-from server.serving.core import bootstrap
-from server.storage.sqlite.database import SqliteDatabase
-from server.values.clock import system_clock
+from rosterd.http_gateway.channel.in_process import InProcessChannel
+from rosterd.server.app import App, newest_id
+from rosterd.server.features.accounts.rules import make_secret
+from rosterd.server.features.webhooks.egress.client import Client
+from rosterd.server.features.webhooks.egress.policy import EgressPolicy
+from rosterd.server.rpc.messages import JsonResponse
+from rosterd.server.security.encryption import KEY_BYTES, Encryption
+from rosterd.server.serving.core import bootstrap
+from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.values.clock import system_clock
 
 from ...fronts import METHODS, Response, error_response, to_json, to_message
 from .recorder import Operation

@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-from server.rpc.errors import RosterError
-from server.storage.database import StorageError
+from rosterd.server.rpc.errors import RosterError
+from rosterd.server.storage.database import StorageError
 
 from .checker import NO_VIOLATIONS, Results, check
 from .contents import account_in, read

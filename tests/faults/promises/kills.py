@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from server.features.accounts.rules import make_secret
+from rosterd.server.features.accounts.rules import make_secret
 
 from ...processes import Service, start
 from .checker import NO_VIOLATIONS, Results, broken, check

@@ -15,8 +15,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from server.features.accounts import store
-from server.features.accounts.rules import ADMIN, hash_secret, make_secret
+from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts.rules import ADMIN, hash_secret, make_secret
 
 from ...citus.cluster import INSTALLATION, Cluster, installation, running
 from ...citus.node import Node

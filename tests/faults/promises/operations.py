@@ -17,8 +17,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from server.features.accounts.rules import make_secret
-from server.storage.databases import reading
+from rosterd.server.features.accounts.rules import make_secret
+from rosterd.server.storage.databases import reading
 
 from ...components import free_port
 from ...postgres import running

@@ -21,7 +21,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from http_gateway.options import Options
+from rosterd.http_gateway.options import Options
 
 from ...conftest import Account, new_account
 from ...fronts import HttpFront

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import apsw
 
-from server.rpc.errors import RosterError
-from server.storage.database import StorageError
+from rosterd.server.rpc.errors import RosterError
+from rosterd.server.storage.database import StorageError
 
 from .checker import NO_VIOLATIONS, Results, broken, check, total
 from .contents import Contents, account_in, read

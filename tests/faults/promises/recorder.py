@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from server.features.custom_fields.rules import MAX_TEXT_LENGTH
+from rosterd.server.features.custom_fields.rules import MAX_TEXT_LENGTH
 
 from ...fronts import Response
 

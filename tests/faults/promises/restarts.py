@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from server.features.accounts.rules import make_secret
+from rosterd.server.features.accounts.rules import make_secret
 
 from ...postgres import Postgres, running
 from ...processes import Service, start

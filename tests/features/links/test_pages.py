@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from server.features.links import pages
-from server.features.links.pages import LANGUAGES, View
+from rosterd.server.features.links import pages
+from rosterd.server.features.links.pages import LANGUAGES, View
 
 from ...behavior.helpers import create_subscriber
 from ...browser import TIMEOUT, violations

@@ -18,34 +18,34 @@ from typing import Any, TypeVar
 import orjson
 from ulid import ULID
 
-from server.features.custom_fields import store as custom_fields
-from server.features.custom_fields.rules import DataType
-from server.features.events import store_reading as events
-from server.features.events.envelope import PREFIX
-from server.features.events.rules import EventType
-from server.features.operations import store as operations
-from server.features.operations.rules import BatchRequest, State
-from server.features.signups.store import REPEAT_TIME, SignupStore
-from server.features.subscribers.fields import Status
-from server.features.subscribers.history import API
-from server.features.subscribers.rules import NewSubscriber
-from server.features.subscribers.store import Changes, SubscriberStore
-from server.features.subscribers.store_changes import change_status
-from server.features.suppressions.store import Suppressions
-from server.features.tags import store as tags
-from server.features.webhooks import rules
-from server.features.webhooks.delivery import store_disabling, store_test_deliveries
-from server.features.webhooks.delivery.store_leases import lease_due
-from server.features.webhooks.delivery.store_results import FinishedAttempt, record_attempts
-from server.features.webhooks.endpoints.signing import sign
-from server.features.webhooks.store import NewWebhook, create
-from server.rpc.paging import Page
-from server.security.encryption import Encryption
-from server.security.links import Links
-from server.storage.sqlite.database import SqliteDatabase
-from server.storage.transaction import Transaction
-from server.values.emails import Email
-from server.values.ids import first_id_at, timestamp_of
+from rosterd.server.features.custom_fields import store as custom_fields
+from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.events import store_reading as events
+from rosterd.server.features.events.envelope import PREFIX
+from rosterd.server.features.events.rules import EventType
+from rosterd.server.features.operations import store as operations
+from rosterd.server.features.operations.rules import BatchRequest, State
+from rosterd.server.features.signups.store import REPEAT_TIME, SignupStore
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.history import API
+from rosterd.server.features.subscribers.rules import NewSubscriber
+from rosterd.server.features.subscribers.store import Changes, SubscriberStore
+from rosterd.server.features.subscribers.store_changes import change_status
+from rosterd.server.features.suppressions.store import Suppressions
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.webhooks import rules
+from rosterd.server.features.webhooks.delivery import store_disabling, store_test_deliveries
+from rosterd.server.features.webhooks.delivery.store_leases import lease_due
+from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt, record_attempts
+from rosterd.server.features.webhooks.endpoints.signing import sign
+from rosterd.server.features.webhooks.store import NewWebhook, create
+from rosterd.server.rpc.paging import Page
+from rosterd.server.security.encryption import Encryption
+from rosterd.server.security.links import Links
+from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.emails import Email
+from rosterd.server.values.ids import first_id_at, timestamp_of
 
 from .worker import TestClock
 

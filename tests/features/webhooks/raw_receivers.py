@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import uvloop
 
-from server.features.webhooks.egress.client import TIMEOUT_SECONDS, Client
-from server.features.webhooks.egress.outcome import Outcome
-from server.features.webhooks.egress.policy import Address, EgressPolicy
+from rosterd.server.features.webhooks.egress.client import TIMEOUT_SECONDS, Client
+from rosterd.server.features.webhooks.egress.outcome import Outcome
+from rosterd.server.features.webhooks.egress.policy import Address, EgressPolicy
 
 # In tests one loopback address is treated as public, and another one as private.
 PUBLIC = "127.0.0.1"

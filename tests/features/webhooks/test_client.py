@@ -10,8 +10,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from server.features.webhooks.egress.client import MAX_STORED, Client
-from server.features.webhooks.egress.policy import EgressPolicy
+from rosterd.server.features.webhooks.egress.client import MAX_STORED, Client
+from rosterd.server.features.webhooks.egress.policy import EgressPolicy
 
 from .raw_receivers import (
     EGRESS_POLICY,

@@ -7,9 +7,9 @@ import ssl
 import pytest
 from aiohttp import ClientConnectorError, ClientSession
 
-from server.features.webhooks.egress.connector import EgressConnector
-from server.features.webhooks.egress.policy import BlockedAddress
-from server.features.webhooks.egress.resolver import SystemLookup
+from rosterd.server.features.webhooks.egress.connector import EgressConnector
+from rosterd.server.features.webhooks.egress.policy import BlockedAddress
+from rosterd.server.features.webhooks.egress.resolver import SystemLookup
 
 from .raw_receivers import (
     EGRESS_POLICY,

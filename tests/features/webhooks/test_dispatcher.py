@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook as Verifier
 
-from server.features.events.models import Event
-from server.features.tags import store as tags
-from server.features.webhooks import store
-from server.features.webhooks.delivery.store_disabling import disable
-from server.features.webhooks.delivery.store_expansion import MIN_EXPANDED_EVENTS
-from server.features.webhooks.delivery.store_leases import Lease, lease_due, release
-from server.features.webhooks.endpoints.signing import make_secret
-from server.features.webhooks.models import Delivery, DeliveryAttempt, Webhook
-from server.features.webhooks.rules import (
+from rosterd.server.features.events.models import Event
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.webhooks import store
+from rosterd.server.features.webhooks.delivery.store_disabling import disable
+from rosterd.server.features.webhooks.delivery.store_expansion import MIN_EXPANDED_EVENTS
+from rosterd.server.features.webhooks.delivery.store_leases import Lease, lease_due, release
+from rosterd.server.features.webhooks.endpoints.signing import make_secret
+from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt, Webhook
+from rosterd.server.features.webhooks.rules import (
     DISABLE_AFTER,
     FAILURES_BEFORE_PAUSE,
     LEASE_DURATION,
@@ -31,8 +31,8 @@ from server.features.webhooks.rules import (
     DeliveryStatus,
     DisabledReason,
 )
-from server.rpc.errors import Unavailable
-from server.storage.database import Database, NodeResults, Result, Work
+from rosterd.server.rpc.errors import Unavailable
+from rosterd.server.storage.database import Database, NodeResults, Result, Work
 
 from .raw_receivers import Connection, hang, ok, responding, running_receiver
 from .worker import (

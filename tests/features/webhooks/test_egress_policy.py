@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.features.webhooks.egress.policy import Address, BlockedAddress, EgressPolicy
+from rosterd.server.features.webhooks.egress.policy import Address, BlockedAddress, EgressPolicy
 
 # IANA's registries of special-purpose addresses, and other networks without receivers.
 SPECIAL = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.features.webhooks.egress.outcome import (
+from rosterd.server.features.webhooks.egress.outcome import (
     error_for_exception,
     error_for_status,
     retry_after,

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from server.features.events.store import count_webhooks
-from server.features.subscribers.store_changes import update_profiles
-from server.features.subscribers.store_history import person_of
-from server.features.webhooks import personal_data
-from server.features.webhooks.personal_data import PersonalData
-from server.rpc.idempotency.idempotent_database import IdempotentDatabase
-from server.storage.database import Database
-from server.storage.databases import bring_up_to_date
-from server.storage.transaction import Transaction
+from rosterd.server.features.events.store import count_webhooks
+from rosterd.server.features.subscribers.store_changes import update_profiles
+from rosterd.server.features.subscribers.store_history import person_of
+from rosterd.server.features.webhooks import personal_data
+from rosterd.server.features.webhooks.personal_data import PersonalData
+from rosterd.server.rpc.idempotency.idempotent_database import IdempotentDatabase
+from rosterd.server.storage.database import Database
+from rosterd.server.storage.databases import bring_up_to_date
+from rosterd.server.storage.transaction import Transaction
 
 from ...postgres import Postgres
 from ...storage.helpers import ENCRYPTION, OURS, SUBSCRIBERS, email, new, select

@@ -9,11 +9,15 @@ from threading import Event
 
 import pytest
 
-from server.features.webhooks.egress.client import Client
-from server.features.webhooks.egress.outcome import Outcome
-from server.features.webhooks.egress.policy import BlockedAddress, EgressPolicy
-from server.features.webhooks.egress.resolver import LookupNotStarted, Resolver, SystemLookup
-from server.rpc import caller
+from rosterd.server.features.webhooks.egress.client import Client
+from rosterd.server.features.webhooks.egress.outcome import Outcome
+from rosterd.server.features.webhooks.egress.policy import BlockedAddress, EgressPolicy
+from rosterd.server.features.webhooks.egress.resolver import (
+    LookupNotStarted,
+    Resolver,
+    SystemLookup,
+)
+from rosterd.server.rpc import caller
 
 from .raw_receivers import EGRESS_POLICY, PUBLIC, lookup_returning, ok, run, running_receiver
 

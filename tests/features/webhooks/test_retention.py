@@ -9,17 +9,17 @@ from functools import partial
 
 import pytest
 
-from server.features.events.models import Event
-from server.features.webhooks import store
-from server.features.webhooks.delivery import store_replays, store_retention
-from server.features.webhooks.delivery.store_retention import (
+from rosterd.server.features.events.models import Event
+from rosterd.server.features.webhooks import store
+from rosterd.server.features.webhooks.delivery import store_replays, store_retention
+from rosterd.server.features.webhooks.delivery.store_retention import (
     ATTEMPT_RETENTION,
     EVENT_RETENTION,
     PurgeLimits,
 )
-from server.features.webhooks.models import Delivery, DeliveryAttempt, Replay
-from server.maintenance.retention import purge_old_rows
-from server.storage.transaction import Transaction
+from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt, Replay
+from rosterd.server.maintenance.retention import purge_old_rows
+from rosterd.server.storage.transaction import Transaction
 
 from .raw_receivers import Handler, Receiver, ok, responding, running_receiver
 from .worker import ACCOUNT_ID, Location, Worker, running_worker

@@ -5,12 +5,16 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from server.features.webhooks import store
-from server.features.webhooks.delivery.store_backlog import EMPTY, Backlog, backlog_of_any_account
-from server.features.webhooks.delivery.store_leases import lease_due
-from server.features.webhooks.models import Delivery
-from server.features.webhooks.rules import LEASE_DURATION
-from server.storage.databases import unit_of_work
+from rosterd.server.features.webhooks import store
+from rosterd.server.features.webhooks.delivery.store_backlog import (
+    EMPTY,
+    Backlog,
+    backlog_of_any_account,
+)
+from rosterd.server.features.webhooks.delivery.store_leases import lease_due
+from rosterd.server.features.webhooks.models import Delivery
+from rosterd.server.features.webhooks.rules import LEASE_DURATION
+from rosterd.server.storage.databases import unit_of_work
 
 from ...storage.test_plans import RecordingTransaction
 from .worker import ACCOUNT_ID, Location, Worker, run_scenario

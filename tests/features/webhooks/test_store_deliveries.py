@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from server.features.webhooks.delivery import store_deliveries, store_retention
-from server.features.webhooks.delivery import store_pages as pages
-from server.features.webhooks.delivery.store_pages import Filter
-from server.features.webhooks.delivery.store_retention import EVENT_RETENTION
-from server.features.webhooks.models import Delivery, DeliveryQueue
-from server.features.webhooks.rules import LEASE_DURATION, RETRY_DELAYS, DeliveryStatus
-from server.rpc.errors import WebhookDeliveryNotFound
-from server.storage.databases import unit_of_work
-from server.storage.transaction import Transaction
+from rosterd.server.features.webhooks.delivery import store_deliveries, store_retention
+from rosterd.server.features.webhooks.delivery import store_pages as pages
+from rosterd.server.features.webhooks.delivery.store_pages import Filter
+from rosterd.server.features.webhooks.delivery.store_retention import EVENT_RETENTION
+from rosterd.server.features.webhooks.models import Delivery, DeliveryQueue
+from rosterd.server.features.webhooks.rules import LEASE_DURATION, RETRY_DELAYS, DeliveryStatus
+from rosterd.server.rpc.errors import WebhookDeliveryNotFound
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.transaction import Transaction
 
 from ...storage.helpers import THEIRS
 from ...storage.test_plans import RecordingTransaction

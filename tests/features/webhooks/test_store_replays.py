@@ -6,15 +6,15 @@ from functools import partial
 
 import pytest
 
-from server.features.webhooks import store
-from server.features.webhooks.delivery import store_expansion, store_queue, store_replays
-from server.features.webhooks.delivery.store_endpoints import endpoints_of
-from server.features.webhooks.delivery.store_replays import ReplayFilter, advance, create
-from server.features.webhooks.models import Delivery, DeliveryQueue, Replay
-from server.features.webhooks.rules import DeliveryStatus
-from server.rpc.errors import ReplayLimitReached, WebhookNotFound
-from server.storage.transaction import Transaction
-from server.values.ids import first_id_at
+from rosterd.server.features.webhooks import store
+from rosterd.server.features.webhooks.delivery import store_expansion, store_queue, store_replays
+from rosterd.server.features.webhooks.delivery.store_endpoints import endpoints_of
+from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter, advance, create
+from rosterd.server.features.webhooks.models import Delivery, DeliveryQueue, Replay
+from rosterd.server.features.webhooks.rules import DeliveryStatus
+from rosterd.server.rpc.errors import ReplayLimitReached, WebhookNotFound
+from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.ids import first_id_at
 
 from .worker import ACCOUNT_ID, Location, Worker, run_scenario
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from server.features.webhooks.delivery.store_disabling import disable
-from server.features.webhooks.delivery.store_leases import LeasedDelivery
-from server.features.webhooks.models import Webhook
-from server.features.webhooks.rules import (
+from rosterd.server.features.webhooks.delivery.store_disabling import disable
+from rosterd.server.features.webhooks.delivery.store_leases import LeasedDelivery
+from rosterd.server.features.webhooks.models import Webhook
+from rosterd.server.features.webhooks.rules import (
     DISABLE_AFTER,
     FAILURES_BEFORE_PAUSE,
     MIN_PAUSE,

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from server.features.webhooks.delivery.store_tail import TailRecord
-from server.features.webhooks.delivery.tail import Tails
-from server.features.webhooks.models import DeliveryAttempt
-from server.rpc.caller import Caller
-from server.rpc.errors import Unauthorized, Unavailable
-from server.storage.database import Database
+from rosterd.server.features.webhooks.delivery.store_tail import TailRecord
+from rosterd.server.features.webhooks.delivery.tail import Tails
+from rosterd.server.features.webhooks.models import DeliveryAttempt
+from rosterd.server.rpc.caller import Caller
+from rosterd.server.rpc.errors import Unauthorized, Unavailable
+from rosterd.server.storage.database import Database
 
 from ...citus.cluster import Cluster
 from ...postgres import Postgres

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from server.features.webhooks.egress.policy import EgressPolicy
-from server.features.webhooks.egress.urls import MAX_LENGTH, check_url
-from server.rpc.errors import ValidationError
+from rosterd.server.features.webhooks.egress.policy import EgressPolicy
+from rosterd.server.features.webhooks.egress.urls import MAX_LENGTH, check_url
+from rosterd.server.rpc.errors import ValidationError
 
 LOOPBACK = EgressPolicy([ip_network("127.0.0.0/8"), ip_network("::1/128")])
 BASE = "https://example.com/"

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from server.features.events.envelope import PREFIX
-from server.features.webhooks.egress.client import Client
-from server.features.webhooks.endpoints.signing import make_secret, sign
-from server.features.webhooks.rules import DeliveryStatus
-from server.values.clock import system_clock
-from server.values.ids import Ids
+from rosterd.server.features.events.envelope import PREFIX
+from rosterd.server.features.webhooks.egress.client import Client
+from rosterd.server.features.webhooks.endpoints.signing import make_secret, sign
+from rosterd.server.features.webhooks.rules import DeliveryStatus
+from rosterd.server.values.clock import system_clock
+from rosterd.server.values.ids import Ids
 
 from .raw_receivers import EGRESS_POLICY, run
 from .receiver_programs import LANGUAGES, Language, running

@@ -12,27 +12,31 @@ from typing import Any
 
 from peewee import SQL, Model
 
-from server.features.tags import store as tags
-from server.features.webhooks import store
-from server.features.webhooks.delivery.dispatcher import Dispatcher
-from server.features.webhooks.delivery.sender import Sender
-from server.features.webhooks.delivery.store_leases import DueDelivery, LeasedDelivery, lease_due
-from server.features.webhooks.delivery.store_results import (
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.webhooks import store
+from rosterd.server.features.webhooks.delivery.dispatcher import Dispatcher
+from rosterd.server.features.webhooks.delivery.sender import Sender
+from rosterd.server.features.webhooks.delivery.store_leases import (
+    DueDelivery,
+    LeasedDelivery,
+    lease_due,
+)
+from rosterd.server.features.webhooks.delivery.store_results import (
     FinishedAttempt,
     RecordedAttempts,
     record_attempts,
 )
-from server.features.webhooks.egress.client import Client
-from server.features.webhooks.endpoints.signing import Secrets, make_secret
-from server.features.webhooks.endpoints.store_reading import WebhookRow
-from server.features.webhooks.models import Delivery
-from server.features.webhooks.store import NewWebhook
-from server.security.encryption import Encryption
-from server.storage.database import Database
-from server.storage.postgres.database import PostgresDatabase
-from server.storage.sqlite.database import SqliteDatabase
-from server.storage.statements import Statement
-from server.storage.transaction import Transaction
+from rosterd.server.features.webhooks.egress.client import Client
+from rosterd.server.features.webhooks.endpoints.signing import Secrets, make_secret
+from rosterd.server.features.webhooks.endpoints.store_reading import WebhookRow
+from rosterd.server.features.webhooks.models import Delivery
+from rosterd.server.features.webhooks.store import NewWebhook
+from rosterd.server.security.encryption import Encryption
+from rosterd.server.storage.database import Database
+from rosterd.server.storage.postgres.database import PostgresDatabase
+from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage.statements import Statement
+from rosterd.server.storage.transaction import Transaction
 
 from .raw_receivers import EGRESS_POLICY
 

@@ -11,7 +11,7 @@ import grpc
 import pytest
 from grpc import StatusCode, aio
 
-from http_gateway.channel.in_process import InProcessChannel
+from rosterd.http_gateway.channel.in_process import InProcessChannel
 
 from ..serving import Handler, channel_to, register_handlers, run
 from ..stream_service import METHODS, SERVICE, message, notes_reply

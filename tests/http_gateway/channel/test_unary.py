@@ -13,11 +13,11 @@ import pytest
 from google.rpc import status_pb2
 from grpc import StatusCode, aio
 from grpc_status import rpc_status
+
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
-
-from server.rpc.interceptors.chain import InterceptorChain
-from server.rpc.interceptors.deadlines import Deadlines
+from rosterd.server.rpc.interceptors.chain import InterceptorChain
+from rosterd.server.rpc.interceptors.deadlines import Deadlines
 
 from ..serving import Register, channel_to
 

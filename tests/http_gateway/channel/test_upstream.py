@@ -12,13 +12,13 @@ import pytest
 from google.protobuf import empty_pb2
 from grpc import StatusCode, aio
 
-from http_gateway.channel.upstream import (
+from rosterd.http_gateway.channel.upstream import (
     CALL_SECONDS,
     STREAM_SECONDS,
     UpstreamChannel,
     service_config,
 )
-from server.app import SERVICES
+from rosterd.server.app import SERVICES
 
 from ...components import free_port
 

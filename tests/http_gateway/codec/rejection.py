@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from http_gateway.codec.scalars import InvalidValue
+from rosterd.http_gateway.codec.scalars import InvalidValue
 
 
 def code_of(read: Callable[[Any], Any], value: Any) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from google.protobuf import descriptor_pb2, struct_pb2
-from roster.v1 import custom_fields_pb2
 
-from http_gateway.codec.enums import UnknownEnumName, enum_names, enum_reader
+from roster.v1 import custom_fields_pb2
+from rosterd.http_gateway.codec.enums import UnknownEnumName, enum_names, enum_reader
 
 from .rejection import code_of
 

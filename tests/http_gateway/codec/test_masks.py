@@ -9,8 +9,8 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from hypothesis import given
 from hypothesis import strategies as st
 
-from http_gateway.codec.masks import fill_mask, write_mask
-from http_gateway.codec.scalars import NoJsonForm
+from rosterd.http_gateway.codec.masks import fill_mask, write_mask
+from rosterd.http_gateway.codec.scalars import NoJsonForm
 
 from .rejection import code_of
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from google.protobuf.message_factory import GetMessageClass
 
-from http_gateway.codec.required import add_missing
-from http_gateway.request_errors import Code, Violations
+from rosterd.http_gateway.codec.required import add_missing
+from rosterd.http_gateway.request_errors import Code, Violations
 
 from ..routing.protos import compiled
 

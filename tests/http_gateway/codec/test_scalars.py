@@ -13,8 +13,8 @@ from google.protobuf.internal import type_checkers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from http_gateway.codec import scalars, strict_json
-from http_gateway.codec.scalars import READERS
+from rosterd.http_gateway.codec import scalars, strict_json
+from rosterd.http_gateway.codec.scalars import READERS
 
 from .rejection import code_of
 

@@ -15,12 +15,12 @@ from google.protobuf.message import Message
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from http_gateway.codec import strict_json
-from http_gateway.codec.fields import is_map
-from http_gateway.codec.options import SPECIFICATION, CodecOptions
-from http_gateway.codec.scalars import NoJsonForm
-from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.request_errors import Code, Violations
+from rosterd.http_gateway.codec import strict_json
+from rosterd.http_gateway.codec.fields import is_map
+from rosterd.http_gateway.codec.options import SPECIFICATION, CodecOptions
+from rosterd.http_gateway.codec.scalars import NoJsonForm
+from rosterd.http_gateway.codec.transcode import message_class, reader, writer
+from rosterd.http_gateway.request_errors import Code, Violations
 
 from .all_fields import IMPORTED, Example, example_in_new_pool
 

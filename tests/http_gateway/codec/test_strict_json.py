@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from http_gateway.codec import strict_json
-from http_gateway.request_errors import Code, RequestError
+from rosterd.http_gateway.codec import strict_json
+from rosterd.http_gateway.request_errors import Code, RequestError
 
 SCALARS = (
     st.none()

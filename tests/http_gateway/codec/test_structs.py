@@ -13,9 +13,9 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from http_gateway.codec.strict_json import MAX_DEPTH
-from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.request_errors import Code, Violations
+from rosterd.http_gateway.codec.strict_json import MAX_DEPTH
+from rosterd.http_gateway.codec.transcode import message_class, reader, writer
+from rosterd.http_gateway.request_errors import Code, Violations
 
 F = FieldDescriptor
 OUT_OF_RANGE = 10**400

@@ -11,8 +11,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from http_gateway.codec.scalars import NoJsonForm
-from http_gateway.codec.timestamps import (
+from rosterd.http_gateway.codec.scalars import NoJsonForm
+from rosterd.http_gateway.codec.timestamps import (
     fill_duration,
     fill_timestamp,
     write_duration,

@@ -14,6 +14,7 @@ from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from roster.v1 import (
     accounts_pb2,
     api_keys_pb2,
@@ -30,10 +31,9 @@ from roster.v1 import (
     suppressions_pb2,
     tags_pb2,
 )
-
-from http_gateway.codec.fields import is_outside_json
-from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.request_errors import Code, Violations
+from rosterd.http_gateway.codec.fields import is_outside_json
+from rosterd.http_gateway.codec.transcode import message_class, reader, writer
+from rosterd.http_gateway.request_errors import Code, Violations
 
 from ...cases import each
 from ...fronts import to_json

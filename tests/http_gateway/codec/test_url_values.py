@@ -14,7 +14,7 @@ from google.protobuf import (
 )
 from google.protobuf.message import Message
 
-from http_gateway.codec.url_values import text_reader
+from rosterd.http_gateway.codec.url_values import text_reader
 
 from .all_fields import Example
 from .rejection import code_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from html import unescape
 
-from http_gateway.docs.site import Site
-from http_gateway.openapi.document import document, webhooks_document
-from server.app import SERVICES
-from server.serving.documentation import documentation
+from rosterd.http_gateway.docs.site import Site
+from rosterd.http_gateway.openapi.document import document, webhooks_document
+from rosterd.server.app import SERVICES
+from rosterd.server.serving.documentation import documentation
 
 DOCUMENTATION = documentation()
 DOCUMENT = document(SERVICES, DOCUMENTATION.about)

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from roster.v1 import errors_pb2
-
-from http_gateway.body import MAX_BODY_BYTES
-from http_gateway.codec.strict_json import MAX_DEPTH, MAX_VALUES
-from http_gateway.errors import error_code_of, http_status
-from http_gateway.routing.query import MAX_PARAMETERS
+from rosterd.http_gateway.body import MAX_BODY_BYTES
+from rosterd.http_gateway.codec.strict_json import MAX_DEPTH, MAX_VALUES
+from rosterd.http_gateway.errors import error_code_of, http_status
+from rosterd.http_gateway.routing.query import MAX_PARAMETERS
 
 from ...cases import each
 from .html import DOCUMENT, section, text_of, topic

@@ -9,8 +9,8 @@ from functools import cache
 
 from standardwebhooks import Webhook
 
-from http_gateway.openapi.events import webhook_examples
-from server.features.events.rules import EventType
+from rosterd.http_gateway.openapi.events import webhook_examples
+from rosterd.server.features.events.rules import EventType
 
 from ...cases import each
 from ...fronts import HttpFront

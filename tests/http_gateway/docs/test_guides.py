@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from http_gateway.docs.documentation import Documentation, Guide
-from http_gateway.docs.markdown import GuideRenderer, RenderedGuide
+from rosterd.http_gateway.docs.documentation import Documentation, Guide
+from rosterd.http_gateway.docs.markdown import GuideRenderer, RenderedGuide
 
 from ...fronts import HttpFront
 from .html import DOCUMENT, DOCUMENTATION, SITE, text_of

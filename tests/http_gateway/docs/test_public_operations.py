@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from http_gateway.docs.document import Document
-from http_gateway.docs.errors import common_codes
-from http_gateway.docs.site import Site
-from http_gateway.openapi.document import document
+from rosterd.http_gateway.docs.document import Document
+from rosterd.http_gateway.docs.errors import common_codes
+from rosterd.http_gateway.docs.site import Site
+from rosterd.http_gateway.openapi.document import document
 
 from ..page_service import SERVICE
 from .html import sample, section, text_of

@@ -12,8 +12,8 @@ from google.api import http_pb2 as google_http
 from google.protobuf.descriptor import ServiceDescriptor
 from openapi_spec_validator import validate
 
-from http_gateway.docs.site import Site
-from http_gateway.openapi.document import document
+from rosterd.http_gateway.docs.site import Site
+from rosterd.http_gateway.openapi.document import document
 
 from ...fronts import HttpFront
 from ..routing.protos import Rule, library, service_of

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from http_gateway.docs.bodies import Body
-from http_gateway.docs.bounds import bounds_of
-from http_gateway.docs.document import Document
-from http_gateway.docs.documentation import Documentation
-from http_gateway.docs.fields import Fields
-from http_gateway.docs.highlight import highlight
-from http_gateway.docs.literals import JAVASCRIPT, JSON, PYTHON, Style, formatted
-from http_gateway.docs.markdown import prose
-from http_gateway.docs.samples import Call, samples_of
+from rosterd.http_gateway.docs.bodies import Body
+from rosterd.http_gateway.docs.bounds import bounds_of
+from rosterd.http_gateway.docs.document import Document
+from rosterd.http_gateway.docs.documentation import Documentation
+from rosterd.http_gateway.docs.fields import Fields
+from rosterd.http_gateway.docs.highlight import highlight
+from rosterd.http_gateway.docs.literals import JAVASCRIPT, JSON, PYTHON, Style, formatted
+from rosterd.http_gateway.docs.markdown import prose
+from rosterd.http_gateway.docs.samples import Call, samples_of
 
 from .html import text_of
 

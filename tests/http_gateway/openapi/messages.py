@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from buf.validate import validate_pb2
 from google.api import annotations_pb2
 from google.api.http_pb2 import HttpRule as Rule
 from google.protobuf import (
@@ -17,6 +16,8 @@ from google.protobuf import (
     wrappers_pb2,
 )
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, ServiceDescriptor
+
+from roster.buf.validate import validate_pb2
 from roster.v1 import http_pb2
 
 F = FieldDescriptor

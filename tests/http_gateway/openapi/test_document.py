@@ -16,20 +16,20 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError, Metadata
 from multidict import CIMultiDict
 from openapi_spec_validator import validate
-from roster.v1 import errors_pb2, http_pb2
 
-from http_gateway.codec.fields import is_outside_json
-from http_gateway.errors import call_error, error_code_of, http_error
-from http_gateway.openapi.bodies import FORM
-from http_gateway.openapi.comments import comment
-from http_gateway.openapi.document import document, webhooks_document
-from http_gateway.request_errors import Reason, RequestError
-from http_gateway.routing.bindings import bindings_of
-from http_gateway.routing.bodies import is_http_body
-from http_gateway.routing.routes import Routes
-from http_gateway.timeouts import timeout_of
-from server.app import SERVICES
-from server.serving.documentation import documentation
+from roster.v1 import errors_pb2, http_pb2
+from rosterd.http_gateway.codec.fields import is_outside_json
+from rosterd.http_gateway.errors import call_error, error_code_of, http_error
+from rosterd.http_gateway.openapi.bodies import FORM
+from rosterd.http_gateway.openapi.comments import comment
+from rosterd.http_gateway.openapi.document import document, webhooks_document
+from rosterd.http_gateway.request_errors import Reason, RequestError
+from rosterd.http_gateway.routing.bindings import bindings_of
+from rosterd.http_gateway.routing.bodies import is_http_body
+from rosterd.http_gateway.routing.routes import Routes
+from rosterd.http_gateway.timeouts import timeout_of
+from rosterd.server.app import SERVICES
+from rosterd.server.serving.documentation import documentation
 
 from ... import tools
 from ...cases import each

@@ -10,9 +10,9 @@ from urllib.parse import quote, urlencode
 import pytest
 from jsonschema import Draft202012Validator
 
-from http_gateway.openapi.bodies import FORM
-from http_gateway.openapi.document import document
-from server.app import SERVICES
+from rosterd.http_gateway.openapi.bodies import FORM
+from rosterd.http_gateway.openapi.document import document
+from rosterd.server.app import SERVICES
 
 from ...behavior.helpers import suppress
 from ...cases import each

@@ -6,7 +6,7 @@ from typing import Any
 
 from openapi_spec_validator import validate
 
-from http_gateway.openapi.document import document
+from rosterd.http_gateway.openapi.document import document
 
 from ..page_service import SERVICE, Rule, service_of
 

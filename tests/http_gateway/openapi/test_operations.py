@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from buf.validate import validate_pb2
 from google.api.http_pb2 import HttpRule as Rule
 from google.protobuf import duration_pb2, struct_pb2, wrappers_pb2  # noqa: F401
 from openapi_spec_validator import validate
 
-from http_gateway.openapi.document import document
-from http_gateway.routing.query import MAX_PARAMETERS
+from roster.buf.validate import validate_pb2
+from rosterd.http_gateway.openapi.document import document
+from rosterd.http_gateway.routing.query import MAX_PARAMETERS
 
 from .messages import service_of
 

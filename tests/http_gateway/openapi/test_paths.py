@@ -15,10 +15,10 @@ from google.api.http_pb2 import HttpRule as Rule
 from google.protobuf.descriptor import ServiceDescriptor
 from openapi_spec_validator import validate
 
-from http_gateway.openapi.document import document
-from http_gateway.routing.bindings import ANY_METHOD, InvalidBinding, bindings_of
-from http_gateway.routing.routes import Routes
-from server.app import SERVICES
+from rosterd.http_gateway.openapi.document import document
+from rosterd.http_gateway.routing.bindings import ANY_METHOD, InvalidBinding, bindings_of
+from rosterd.http_gateway.routing.routes import Routes
+from rosterd.server.app import SERVICES
 
 from ..routing import protos
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from buf.validate import validate_pb2
 from jsonschema import Draft202012Validator
-from roster.v1 import http_pb2
 
-from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.openapi.schemas import Schemas
-from http_gateway.request_errors import Violations
+from roster.buf.validate import validate_pb2
+from roster.v1 import http_pb2
+from rosterd.http_gateway.codec.transcode import message_class, reader, writer
+from rosterd.http_gateway.openapi.schemas import Schemas
+from rosterd.http_gateway.request_errors import Violations
 
 from .messages import Options, message_of, message_without_controls
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from http_gateway.openapi.document import document, webhooks_document
-from server.app import SERVICES
-from server.features.events.descriptions import EVENT_DESCRIPTIONS
-from server.features.events.rules import EventType
-from server.serving.documentation import documentation
+from rosterd.http_gateway.openapi.document import document, webhooks_document
+from rosterd.server.app import SERVICES
+from rosterd.server.features.events.descriptions import EVENT_DESCRIPTIONS
+from rosterd.server.features.events.rules import EventType
+from rosterd.server.serving.documentation import documentation
 
 from ..routing.protos import library
 

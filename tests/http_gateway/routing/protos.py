@@ -13,7 +13,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.descriptor import FieldDescriptor, FileDescriptor, ServiceDescriptor
 from grpc_tools import protoc
 
-from http_gateway.routing.routes import Routes
+from rosterd.http_gateway.routing.routes import Routes
 
 F = FieldDescriptor
 

@@ -12,10 +12,10 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http_exceptions import BadHttpMessage
 from aiohttp.http_parser import HttpRequestParser
 
-from http_gateway.app import Gateway
-from http_gateway.routing.bindings import InvalidBinding, bindings_of
-from http_gateway.routing.methods import METHODS
-from http_gateway.routing.routes import Routes
+from rosterd.http_gateway.app import Gateway
+from rosterd.http_gateway.routing.bindings import InvalidBinding, bindings_of
+from rosterd.http_gateway.routing.methods import METHODS
+from rosterd.http_gateway.routing.routes import Routes
 
 from .protos import library, library_with
 

@@ -6,7 +6,7 @@ import pytest
 from google.api.http_pb2 import CustomHttpPattern
 from google.api.http_pb2 import HttpRule as Rule
 
-from http_gateway.routing.routes import Routes
+from rosterd.http_gateway.routing.routes import Routes
 
 from .protos import matched, service_of
 

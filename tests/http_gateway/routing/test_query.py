@@ -8,11 +8,11 @@ import pytest
 from google.protobuf import text_format
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from roster.v1 import api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2
 
-from http_gateway.codec.transcode import message_class
-from http_gateway.request_errors import Code, RequestError
-from http_gateway.routing.query import QueryReader
+from roster.v1 import api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2
+from rosterd.http_gateway.codec.transcode import message_class
+from rosterd.http_gateway.request_errors import Code, RequestError
+from rosterd.http_gateway.routing.query import QueryReader
 
 from .protos import LIBRARY, compiled
 

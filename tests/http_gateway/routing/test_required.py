@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from http_gateway.options import Options
+from rosterd.http_gateway.options import Options
 
 from ..client import get, post
 from ..serving import gateway_to, run

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from google.api.http_pb2 import HttpRule as Rule
-from roster.v1 import subscribers_pb2, tags_pb2
 
-from http_gateway.routing.bindings import InvalidBinding
-from http_gateway.routing.routes import Routes
+from roster.v1 import subscribers_pb2, tags_pb2
+from rosterd.http_gateway.routing.bindings import InvalidBinding
+from rosterd.http_gateway.routing.routes import Routes
 
 from .protos import matched, service_of
 

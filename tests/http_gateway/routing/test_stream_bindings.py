@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from google.api.http_pb2 import HttpRule as Rule
 
-from http_gateway.routing.bindings import UNARY, InvalidBinding, bindings_of
-from http_gateway.routing.routes import Routes
-from http_gateway.routing.stream_fields import MAX_RECORDS
+from rosterd.http_gateway.routing.bindings import UNARY, InvalidBinding, bindings_of
+from rosterd.http_gateway.routing.routes import Routes
+from rosterd.http_gateway.routing.stream_fields import MAX_RECORDS
 
 from ..stream_service import LINE, MESSAGES, METHODS, service_of
 

@@ -11,8 +11,8 @@ from google.protobuf.descriptor import FieldDescriptor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from http_gateway.routing.routes import Routes
-from http_gateway.routing.templates import BindingError, Template, Wildcard
+from rosterd.http_gateway.routing.routes import Routes
+from rosterd.http_gateway.routing.templates import BindingError, Template, Wildcard
 
 F = FieldDescriptor
 ONE, REST = Wildcard.ONE, Wildcard.REST

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from roster.v1 import http_pb2
 
-from http_gateway.options import Options
+from roster.v1 import http_pb2
+from rosterd.http_gateway.options import Options
 
 from ..serving import OPTIONS, Handler, gateway_to, run
 from ..stream_service import message, notes_reply

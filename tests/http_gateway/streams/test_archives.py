@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import pytest
 
-from http_gateway.streams import archives
-from http_gateway.streams.archives import ArchiveError, content
+from rosterd.http_gateway.streams import archives
+from rosterd.http_gateway.streams.archives import ArchiveError, content
 
 CSV = b"email\n" + b"".join(b"p%d@example.com\n" % number for number in range(20_000))
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from http_gateway.request_errors import RequestError
-from http_gateway.streams.charsets import Converter
+from rosterd.http_gateway.request_errors import RequestError
+from rosterd.http_gateway.streams.charsets import Converter
 
 from .test_ndjson import splits
 

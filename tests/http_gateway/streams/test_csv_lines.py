@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from roster.v1 import http_pb2
 
-from http_gateway.request_errors import RequestError
-from http_gateway.streams.charsets import Converter
-from http_gateway.streams.csv_lines import CsvParser, encode
-from http_gateway.streams.records import MAX_RECORD_BYTES
+from roster.v1 import http_pb2
+from rosterd.http_gateway.request_errors import RequestError
+from rosterd.http_gateway.streams.charsets import Converter
+from rosterd.http_gateway.streams.csv_lines import CsvParser, encode
+from rosterd.http_gateway.streams.records import MAX_RECORD_BYTES
 
 from ..stream_service import message
 from .test_ndjson import BOM, add, splits

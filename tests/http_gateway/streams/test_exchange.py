@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from http_gateway.routing.stream_fields import MAX_RECORDS
-from http_gateway.streams import unpacking
-from http_gateway.streams.unpacking import Unpacking
+from rosterd.http_gateway.routing.stream_fields import MAX_RECORDS
+from rosterd.http_gateway.streams import unpacking
+from rosterd.http_gateway.streams.unpacking import Unpacking
 
 from ..client import Client, ReceivedResponse, get, post
 from ..stream_service import message, notes_reply

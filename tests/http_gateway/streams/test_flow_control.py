@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from aiohttp.http import HttpVersion11
 
-from http_gateway.options import Options
-from http_gateway.responses import UNREAD_BYTES
-from http_gateway.routing.bindings import bindings_of
-from http_gateway.routing.stream_fields import MAX_RECORDS
-from http_gateway.streams.client_stream import (
+from rosterd.http_gateway.options import Options
+from rosterd.http_gateway.responses import UNREAD_BYTES
+from rosterd.http_gateway.routing.bindings import bindings_of
+from rosterd.http_gateway.routing.stream_fields import MAX_RECORDS
+from rosterd.http_gateway.streams.client_stream import (
     LINES_AT_ONCE,
     MESSAGE_BYTES,
     RequestMessages,
     parser_of,
 )
-from http_gateway.streams.records import MAX_RECORD_BYTES
-from http_gateway.streams.response import StreamResponse
+from rosterd.http_gateway.streams.records import MAX_RECORD_BYTES
+from rosterd.http_gateway.streams.response import StreamResponse
 
 from ..serving import run
 from ..stream_service import SERVICE, message

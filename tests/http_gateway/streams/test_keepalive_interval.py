@@ -12,9 +12,9 @@ import pytest
 from aiohttp.http import HttpVersion11
 from multidict import CIMultiDict
 
-from http_gateway.options import Options
-from http_gateway.routing.bindings import bindings_of
-from http_gateway.streams.server_stream import ResponseWriter
+from rosterd.http_gateway.options import Options
+from rosterd.http_gateway.routing.bindings import bindings_of
+from rosterd.http_gateway.streams.server_stream import ResponseWriter
 
 from ..serving import channel_to, register_handlers
 from ..stream_service import SERVICE, message

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from http_gateway.request_errors import RequestError
-from http_gateway.routing.bindings import bindings_of
-from http_gateway.streams.json_values import JsonSplitter
-from http_gateway.streams.ndjson import NdjsonParser
-from http_gateway.streams.records import MAX_RECORD_BYTES, Record, RecordParser
+from rosterd.http_gateway.request_errors import RequestError
+from rosterd.http_gateway.routing.bindings import bindings_of
+from rosterd.http_gateway.streams.json_values import JsonSplitter
+from rosterd.http_gateway.streams.ndjson import NdjsonParser
+from rosterd.http_gateway.streams.records import MAX_RECORD_BYTES, Record, RecordParser
 
 from ..stream_service import SERVICE, message
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 from grpc import StatusCode
-from roster.v1 import errors_pb2
 
-from http_gateway import errors
-from http_gateway.streams.records import MAX_RECORD_BYTES
+from roster.v1 import errors_pb2
+from rosterd.http_gateway import errors
+from rosterd.http_gateway.streams.records import MAX_RECORD_BYTES
 
 from ..client import Client, ReceivedResponse, get, post
 from ..serving import OPTIONS, REQUEST_ERROR

@@ -15,9 +15,9 @@ from typing import Any
 import apsw
 import psycopg
 
-from server.features.accounts.rules import make_secret
-from server.storage.postgres.connection import open_database
-from server.storage.postgres.schema import schema_lock
+from rosterd.server.features.accounts.rules import make_secret
+from rosterd.server.storage.postgres.connection import open_database
+from rosterd.server.storage.postgres.schema import schema_lock
 
 from ...components import Component, accepts_connections, free_port, launch, wait_until
 from ...postgres import Postgres

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from server.rpc.errors import Unavailable
-from server.rpc.health.readiness import (
+from rosterd.server.rpc.errors import Unavailable
+from rosterd.server.rpc.health.readiness import (
     HEARTBEAT_TIMEOUT,
     MIN_FREE_BYTES,
     Readiness,
     monitor_readiness,
 )
-from server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage.sqlite.database import SqliteDatabase
 
 
 class FakeDatabase:

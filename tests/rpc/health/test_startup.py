@@ -16,10 +16,10 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2
 from grpc_status import rpc_status
-from roster.v1 import subscribers_pb2, subscribers_pb2_grpc, tags_pb2, tags_pb2_grpc
 
-from server.app import SERVICES
-from server.serving.console import ExitCode
+from roster.v1 import subscribers_pb2, subscribers_pb2_grpc, tags_pb2, tags_pb2_grpc
+from rosterd.server.app import SERVICES
+from rosterd.server.serving.console import ExitCode
 
 from ...cli.commands import FREE, error_line, roster
 from ...components import child_processes, running, status_of, wait_until, wait_until_ready

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from grpc import StatusCode, aio
+
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1 import subscribers_pb2_grpc
-
-from server.rpc.interceptors.base import Interceptor
-from server.rpc.interceptors.chain import InterceptorChain
-from server.rpc.interceptors.concurrency_limit import ConcurrencyLimit
+from rosterd.server.rpc.interceptors.base import Interceptor
+from rosterd.server.rpc.interceptors.chain import InterceptorChain
+from rosterd.server.rpc.interceptors.concurrency_limit import ConcurrencyLimit
 
 from ...http_gateway.serving import channel_to, run
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from server.rpc.errors import DeadlineExceeded
-from server.rpc.interceptors.base import Call, method_of
-from server.rpc.interceptors.deadlines import SWEEP_SECONDS, Deadlines
+from rosterd.server.rpc.errors import DeadlineExceeded
+from rosterd.server.rpc.interceptors.base import Call, method_of
+from rosterd.server.rpc.interceptors.deadlines import SWEEP_SECONDS, Deadlines
 
 
 class FakeContext:

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 from grpc import aio
-from roster.v1 import subscribers_pb2 as pb
 
-from server.rpc.deadline import set_deadline
-from server.rpc.errors import CpuShareUsed, RateLimited
-from server.rpc.interceptors import chain
-from server.rpc.interceptors.base import Call, Interceptor, method_of
-from server.rpc.interceptors.fair_share import ACTIVE_SECONDS, MAX_REST, SHARE, FairShare
-from server.rpc.interceptors.steps import Steps
-from server.storage.executor.work_time import current
+from roster.v1 import subscribers_pb2 as pb
+from rosterd.server.rpc.deadline import set_deadline
+from rosterd.server.rpc.errors import CpuShareUsed, RateLimited
+from rosterd.server.rpc.interceptors import chain
+from rosterd.server.rpc.interceptors.base import Call, Interceptor, method_of
+from rosterd.server.rpc.interceptors.fair_share import ACTIVE_SECONDS, MAX_REST, SHARE, FairShare
+from rosterd.server.rpc.interceptors.steps import Steps
+from rosterd.server.storage.executor.work_time import current
 
 from ...http_gateway.serving import run
 from .test_concurrency_limit import limited_service

@@ -11,8 +11,8 @@ import grpc
 import pytest
 from grpc.aio import AbortError
 
-from server.rpc.interceptors import other_packages
-from server.rpc.interceptors.other_packages import OtherPackages
+from rosterd.server.rpc.interceptors import other_packages
+from rosterd.server.rpc.interceptors.other_packages import OtherPackages
 
 
 def context_of(peer: str) -> Any:

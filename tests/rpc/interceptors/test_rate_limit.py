@@ -13,17 +13,17 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc import StatusCode, aio
 from grpc_status import rpc_status
+
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
-
-from http_gateway.channel.in_process import InProcessChannel
-from server.config import Rate
-from server.observability.observability import disabled_observability
-from server.rpc.errors import TagNotFound
-from server.rpc.interceptors.base import Call, Interceptor
-from server.rpc.interceptors.chain import InterceptorChain
-from server.rpc.interceptors.observe import REQUEST_ID, Observe
-from server.rpc.interceptors.rate_limit import NANOSECONDS, RateLimit, TokenBuckets
+from rosterd.http_gateway.channel.in_process import InProcessChannel
+from rosterd.server.config import Rate
+from rosterd.server.observability.observability import disabled_observability
+from rosterd.server.rpc.errors import TagNotFound
+from rosterd.server.rpc.interceptors.base import Call, Interceptor
+from rosterd.server.rpc.interceptors.chain import InterceptorChain
+from rosterd.server.rpc.interceptors.observe import REQUEST_ID, Observe
+from rosterd.server.rpc.interceptors.rate_limit import NANOSECONDS, RateLimit, TokenBuckets
 
 RATES = [Rate(1, 1), Rate(3, 7), Rate(100, 1), Rate(5000, 60), Rate(7, 86_400)]
 at_every_rate = pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from server.features.signups.budget import AT_ONCE, SHARE, WriterBudget
-from server.rpc.errors import TooManySignups
-from server.storage.executor.batch_executor import BatchExecutor
-from server.storage.executor.work_time import current, measured
+from rosterd.server.features.signups.budget import AT_ONCE, SHARE, WriterBudget
+from rosterd.server.rpc.errors import TooManySignups
+from rosterd.server.storage.executor.batch_executor import BatchExecutor
+from rosterd.server.storage.executor.work_time import current, measured
 
 
 class Clock:

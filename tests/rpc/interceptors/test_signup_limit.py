@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from server.config import Rate
-from server.rpc import caller
-from server.rpc.caller import Caller
-from server.rpc.errors import TooManySignups
-from server.rpc.interceptors.signup_limit import KEY_LIMIT_FACTOR, SignupLimit
+from rosterd.server.config import Rate
+from rosterd.server.rpc import caller
+from rosterd.server.rpc.caller import Caller
+from rosterd.server.rpc.errors import TooManySignups
+from rosterd.server.rpc.interceptors.signup_limit import KEY_LIMIT_FACTOR, SignupLimit
 
 LIMIT = Rate(2, 60)
 

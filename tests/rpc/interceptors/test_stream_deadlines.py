@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from grpc import StatusCode
 from grpc.aio import AioRpcError
+
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1 import subscribers_pb2_grpc
-
-from http_gateway.channel.in_process import InProcessChannel
-from server.observability.observability import disabled_observability
-from server.rpc.interceptors.chain import InterceptorChain
-from server.rpc.interceptors.deadlines import Deadlines
-from server.rpc.interceptors.observe import Observe
+from rosterd.http_gateway.channel.in_process import InProcessChannel
+from rosterd.server.observability.observability import disabled_observability
+from rosterd.server.rpc.interceptors.chain import InterceptorChain
+from rosterd.server.rpc.interceptors.deadlines import Deadlines
+from rosterd.server.rpc.interceptors.observe import Observe
 
 SECONDS = 0.1
 

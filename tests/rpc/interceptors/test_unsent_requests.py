@@ -8,12 +8,12 @@ from typing import Any
 
 from grpc import StatusCode, aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
-
-from server.rpc.errors import Overloaded
-from server.rpc.interceptors.other_packages import OtherPackages
-from server.rpc.interceptors.unsent_requests import UnsentRequests
+from rosterd.server.rpc.errors import Overloaded
+from rosterd.server.rpc.interceptors.other_packages import OtherPackages
+from rosterd.server.rpc.interceptors.unsent_requests import UnsentRequests
 
 from ...fronts import health_stub
 from ...http_gateway.serving import run

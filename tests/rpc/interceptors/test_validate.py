@@ -9,10 +9,10 @@ import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.timestamp_pb2 import Timestamp
-from roster.v1 import subscribers_pb2 as pb
 
-from server.app import SERVICES
-from server.rpc.interceptors.validate import checks_of
+from roster.v1 import subscribers_pb2 as pb
+from rosterd.server.app import SERVICES
+from rosterd.server.rpc.interceptors.validate import checks_of
 
 # A value of each type that exceeds most bounds.
 EXTREMES: dict[int, Any] = {

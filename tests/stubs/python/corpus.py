@@ -11,6 +11,7 @@ from pathlib import Path
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
+
 from roster import v1
 
 PACKAGE = "roster.v1."

@@ -6,6 +6,7 @@ import json
 import os
 
 import grpc
+
 from roster.v1.subscribers_pb2 import ExportSubscribersRequest, ListSubscribersRequest
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceStub
 

@@ -10,6 +10,7 @@ from threading import Event
 
 import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
+
 from roster import client
 from roster.v1.errors_pb2 import Error
 from roster.v1.subscribers_pb2 import (

@@ -1,0 +1,1 @@
+"""The service: its server and its HTTP gateway, as one import root of the wheel."""
