@@ -20,7 +20,6 @@ from peewee import (
     Database,
     Expression,
     Field,
-    ModelDelete,
     ModelInsert,
     ModelSelect,
     Node,
@@ -218,30 +217,6 @@ class Statement:
             binds = {value.name: value.bind for value in values if value.bind is not None}
             known = self._prepared[type(dialect)] = Prepared(sql, names, binds)
         return known
-
-
-def delete_first(dialect: Dialect, key: Field, member: Field) -> ModelDelete:
-    """Returns a deletion of the first rows of an account with a value of `key`, by `member`.
-
-    Its parameters are account_id, the name of the key, and limit.
-    """
-    model = key.model
-    rows = model.alias()
-    account_id, of_key, of_member = (
-        getattr(rows, name) for name in ("account_id", key.name, member.name)
-    )
-    first = (
-        rows.select(of_member)
-        .where((account_id == param("account_id")) & (of_key == param(key.name)))
-        .order_by(account_id, of_key, of_member)
-        .limit(param("limit"))
-    )
-    query: ModelDelete = model.delete().where(
-        (model.account_id == param("account_id"))
-        & dialect.within(member, first)
-        & (key == param(key.name))
-    )
-    return query
 
 
 def cached_by_account(

@@ -14,6 +14,7 @@ from rosterd.server.features.tags import store as tags
 from rosterd.server.maintenance.deleted import remove_deleted
 from rosterd.server.rpc.errors import CustomFieldBeingDeleted
 from rosterd.server.rpc.paging import Page
+from rosterd.server.storage import resource
 from rosterd.server.storage.database import Database
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.transaction import Transaction
@@ -28,8 +29,7 @@ MANY = 2 * AT_ONCE + 20
 
 @pytest.fixture(autouse=True)
 def _few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for store in (tags, custom_fields):
-        monkeypatch.setattr(store, "REMOVED_AT_ONCE", AT_ONCE)
+    monkeypatch.setattr(resource, "REMOVED_AT_ONCE", AT_ONCE)
 
 
 def fill(tx: Transaction) -> tuple[str, str]:

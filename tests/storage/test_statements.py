@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from peewee import SQL, SqliteDatabase
 
-from rosterd.server.features.accounts import store as accounts
 from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.events.store import has_webhooks
 from rosterd.server.features.subscribers.counters import store_counting
@@ -30,7 +29,6 @@ from rosterd.server.storage.postgres.transaction import WriteTransaction
 from rosterd.server.storage.statements import Statement, cached_by_account, param
 from rosterd.server.storage.transaction import Transaction
 
-from ..cases import each
 from .helpers import (
     OURS,
     SUBSCRIBERS,
@@ -40,7 +38,6 @@ from .helpers import (
     list_subscribers,
     new,
     statements_of,
-    stores,
 )
 
 TAGS = [f"tag {number}" for number in range(20)]
@@ -254,57 +251,6 @@ def test_finding_tags_costs_one_statement_and_creating_them_three(
 )
 def test_page_of_other_resources_costs_two_statements(tx: Transaction, store: Any) -> None:
     assert statements_of(tx, lambda: store.page(OURS, Page(1, 100), tx)) == 2
-
-
-# Statements over all accounts, which run at startup or for deliveries and metrics.
-OF_ALL = {"_NEWEST", "_WITH_DELETED", "_WITH_RUNNING", "_EVERY", "_WITH_WORK", "_BACKLOG"}
-# API keys are looked up by their hash before the account is known.
-STATEMENTS = {
-    f"{store.__name__.removeprefix('rosterd.server.')}.{name}": statement
-    for store in stores()
-    if store is not accounts
-    for name, statement in vars(store).items()
-    if isinstance(statement, Statement) and name not in OF_ALL
-}
-
-
-class ArgumentRecorder(dict[str, list[Any]]):
-    """Records the names of arguments, and returns an empty list for each."""
-
-    def __missing__(self, name: str) -> list[Any]:
-        return self.setdefault(name, [])
-
-
-@each("name", STATEMENTS.keys())
-def test_every_query_of_account_data_binds_the_account(name: str) -> None:
-    prepared, arguments = (
-        STATEMENTS[name].prepared(SqliteDialect(), SqliteDatabase(None)),
-        ArgumentRecorder(),
-    )
-
-    prepared.arguments(arguments)
-
-    assert "account_id" in arguments
-    if not prepared.sql.startswith("INSERT"):
-        assert '"account_id" = ?' in prepared.sql
-
-
-def test_statements_of_every_feature_are_recorded() -> None:
-    rooms = {name.split(".")[1] for name in STATEMENTS}
-
-    assert rooms == {
-        "tags",
-        "custom_fields",
-        "subscribers",
-        "suppressions",
-        "segments",
-        "signups",
-        "operations",
-        "statistics",
-        "idempotency",
-        "events",
-        "webhooks",
-    }
 
 
 def test_statement_is_built_once() -> None:

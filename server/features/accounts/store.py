@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from peewee import EXCLUDED, SQL, fn
+from peewee import EXCLUDED, SQL
 
 from ...rpc.errors import ApiKeyExpired, ApiKeyNotFound
-from ...rpc.paging import Page
+from ...storage.resource import Resource
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
 from ...values.emails import comparison_key
@@ -69,9 +69,16 @@ class Identity(NamedTuple):
 
 
 _ACCOUNT_COLUMNS = tuple(getattr(Account, name) for name in AccountRow._fields)
-_KEY_COLUMNS = tuple(getattr(ApiKey, name) for name in ApiKeyRow._fields)
-_IN_ACCOUNT = ApiKey.account_id == param("account_id")
-_ONE_KEY = _IN_ACCOUNT & (ApiKey.id == param("id"))
+_KEYS = Resource(
+    ApiKeyRow,
+    ApiKey.id,
+    ApiKeyNotFound,
+    (ApiKey.account_id, ApiKey.id),
+    hidden=(ApiKey.secret_hash,),
+    changed=(ApiKey.secret_hash,),
+)
+page_of_keys, revoke_key = _KEYS.page, _KEYS.delete
+newest_key_of_any_account = _KEYS.newest_id_of_any_account
 
 _INSERT_ACCOUNT = Statement(
     lambda _: Account.insert(
@@ -135,35 +142,12 @@ _IDENTIFY = Statement(
 _ACCOUNT_OF_KEY = Statement(
     lambda _: ApiKey.select(ApiKey.account_id).where(ApiKey.id == param("id"))
 )
-_INSERT_KEY = Statement(
-    lambda _: ApiKey.insert(
-        {
-            ApiKey.account_id: param("account_id"),
-            ApiKey.secret_hash: param("secret_hash"),
-            **{column: param(column.name) for column in _KEY_COLUMNS},
-        }
-    )
-)
-_FIND_KEY = Statement(lambda _: ApiKey.select(*_KEY_COLUMNS).where(_ONE_KEY))
-_COUNT_KEYS = Statement(lambda _: ApiKey.select(fn.COUNT(ApiKey.id)).where(_IN_ACCOUNT))
-_PAGE_KEYS = Statement(
-    lambda _: (
-        ApiKey.select(*_KEY_COLUMNS)
-        .where(_IN_ACCOUNT)
-        .order_by(ApiKey.account_id, ApiKey.id)
-        .limit(param("limit"))
-        .offset(param("offset"))
-    )
-)
-_ROTATE_KEY = Statement(
-    lambda _: ApiKey.update({ApiKey.secret_hash: param("secret_hash")}).where(_ONE_KEY)
-)
 # The usable admin key, apart from one, that expires last.
 _LAST_TO_EXPIRE = Statement(
     lambda _: (
         ApiKey.select(ApiKey.expires_at)
         .where(
-            _IN_ACCOUNT
+            _KEYS.in_account
             & (ApiKey.id != param("id"))
             & (ApiKey.scope == param("scope"))
             & (ApiKey.expires_at.is_null() | (ApiKey.expires_at > param("now")))
@@ -172,8 +156,6 @@ _LAST_TO_EXPIRE = Statement(
         .limit(SQL("1"))
     )
 )
-_DELETE_KEY = Statement(lambda _: ApiKey.delete().where(_ONE_KEY))
-_NEWEST = Statement(lambda _: ApiKey.select(fn.MAX(ApiKey.id)))
 
 
 def create_account(
@@ -276,26 +258,16 @@ def create_key(
 ) -> ApiKeyRow:
     """Stores a new key."""
     row = ApiKeyRow(tx.new_id(), name, scope, tx.now, expires_at)
-    tx.run(_INSERT_KEY, account_id=account_id, secret_hash=secret_hash, **row._asdict())
+    _KEYS.insert(account_id, row, tx, secret_hash=secret_hash)
     return row
-
-
-def page_of_keys(account_id: str, page: Page, tx: Transaction) -> tuple[list[ApiKeyRow], int]:
-    """Returns the keys of a page, oldest first, and the number of all keys."""
-    rows = tx.all(_PAGE_KEYS, account_id=account_id, limit=page.limit, offset=page.offset)
-    total = tx.scalar(_COUNT_KEYS, account_id=account_id)
-    return [ApiKeyRow._make(row) for row in rows], int(total)
 
 
 def rotate_key(account_id: str, key_id: str, secret_hash: str, tx: Transaction) -> ApiKeyRow:
     """Gives a key a new secret and returns it. Raises ApiKeyNotFound or ApiKeyExpired."""
-    row = tx.one(_FIND_KEY, account_id=account_id, id=key_id)
-    if row is None:
-        raise ApiKeyNotFound
-    key = ApiKeyRow._make(row)
+    key = _KEYS.find(account_id, key_id, tx)
     if key.is_expired(tx.now):
         raise ApiKeyExpired
-    tx.run(_ROTATE_KEY, account_id=account_id, id=key_id, secret_hash=secret_hash)
+    _KEYS.update(account_id, key, tx, secret_hash=secret_hash)
     return key
 
 
@@ -304,29 +276,14 @@ def is_last_admin_key(account_id: str, key_id: str, tx: Transaction) -> bool:
 
     This is its only usable admin key, and its only one that does not expire.
     """
-    row = tx.one(_FIND_KEY, account_id=account_id, id=key_id)
-    if row is None:
-        return False
-    key = ApiKeyRow._make(row)
-    if key.scope != ADMIN or key.is_expired(tx.now):
+    key = _KEYS.find_or_none(account_id, key_id, tx)
+    if key is None or key.scope != ADMIN or key.is_expired(tx.now):
         return False
     other = tx.one(_LAST_TO_EXPIRE, account_id=account_id, id=key_id, scope=ADMIN, now=tx.now)
     return other is None or (key.expires_at is None and other[0] is not None)
 
 
-def revoke_key(account_id: str, key_id: str, tx: Transaction) -> None:
-    """Deletes a key. Raises ApiKeyNotFound."""
-    if not tx.run(_DELETE_KEY, account_id=account_id, id=key_id):
-        raise ApiKeyNotFound
-
-
 def has_key(account_id: str, key_id: str, tx: Transaction) -> bool:
     """Returns whether a key is still valid; for calls that outlast their authentication."""
-    row = tx.one(_FIND_KEY, account_id=account_id, id=key_id)
-    return row is not None and not ApiKeyRow._make(row).is_expired(tx.now)
-
-
-def newest_key_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest key ID, or None. For the start of the service."""
-    row = tx.one(_NEWEST)
-    return row[0] if row else None
+    key = _KEYS.find_or_none(account_id, key_id, tx)
+    return key is not None and not key.is_expired(tx.now)

@@ -9,8 +9,8 @@ import orjson
 from peewee import SQL, fn
 
 from ...rpc.errors import OperationLimitReached, OperationNotFound
-from ...rpc.paging import Page
-from ...storage.statements import Statement, param, params
+from ...storage.resource import Resource
+from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
 from ..events.rules import EventType, created
@@ -83,50 +83,39 @@ class OperationRow(NamedTuple):
         return operation
 
 
-_COLUMNS = tuple(getattr(Operation, name) for name in OperationRow._fields)
-IN_ACCOUNT = Operation.account_id == param("account_id")
-ONE = IN_ACCOUNT & (Operation.id == param("id"))
+_OPERATIONS = Resource(
+    OperationRow,
+    Operation.id,
+    OperationNotFound,
+    (Operation.account_id.desc(), Operation.id.desc()),
+    hidden=(Operation.ids,),
+    changed=(
+        Operation.state,
+        Operation.processed,
+        Operation.failed,
+        Operation.after_id,
+        Operation.runner,
+        Operation.updated_at,
+        Operation.ended_at,
+    ),
+)
+IN_ACCOUNT, ONE = _OPERATIONS.in_account, _OPERATIONS.one
+find, page, put = _OPERATIONS.find, _OPERATIONS.page, _OPERATIONS.update
+newest_id_of_any_account = _OPERATIONS.newest_id_of_any_account
+
 _RUNNING = Operation.state == SQL(str(int(State.RUNNING)))
 
-_FIND = Statement(lambda _: Operation.select(*_COLUMNS).where(ONE), has_one_plan=True)
 _IDS = Statement(lambda _: Operation.select(Operation.ids).where(ONE), has_one_plan=True)
-_COUNT = Statement(lambda _: Operation.select(fn.COUNT(Operation.id)).where(IN_ACCOUNT))
 _COUNT_RUNNING = Statement(
     lambda _: Operation.select(fn.COUNT(Operation.id)).where(IN_ACCOUNT & _RUNNING)
 )
-_PAGE = Statement(
-    lambda _: (
-        Operation.select(*_COLUMNS)
-        .where(IN_ACCOUNT)
-        .order_by(Operation.account_id.desc(), Operation.id.desc())
-        .limit(param("limit"))
-        .offset(param("offset"))
-    )
-)
 _ALL_RUNNING = Statement(
     lambda _: (
-        Operation.select(*_COLUMNS)
+        Operation.select(*_OPERATIONS.columns)
         .where(IN_ACCOUNT & _RUNNING)
         .order_by(Operation.account_id, Operation.id)
         .limit(param("limit"))
     )
-)
-_INSERT = Statement(
-    lambda _: Operation.insert(params(Operation.account_id, Operation.ids, *_COLUMNS))
-)
-_UPDATE = Statement(
-    lambda _: Operation.update(
-        params(
-            Operation.state,
-            Operation.processed,
-            Operation.failed,
-            Operation.after_id,
-            Operation.runner,
-            Operation.updated_at,
-            Operation.ended_at,
-        )
-    ).where(ONE),
-    has_one_plan=True,
 )
 _OLD = IN_ACCOUNT & (Operation.ended_at < param("before"))
 _HAS_OLD = Statement(lambda _: Operation.select(Operation.id).where(_OLD).limit(SQL("1")))
@@ -135,7 +124,6 @@ _PURGE = Statement(lambda _: Operation.delete().where(_OLD))
 _WITH_RUNNING = Statement(
     lambda _: Operation.select(Operation.account_id).where(_RUNNING).limit(param("limit"))
 )
-_NEWEST = Statement(lambda _: Operation.select(fn.MAX(Operation.id)))
 
 
 def create(
@@ -169,7 +157,7 @@ def create(
         ended_at=tx.now if request.dry_run else None,
     )
     stored_ids = None if ids is None else orjson.dumps(ids).decode()
-    tx.run(_INSERT, account_id=account_id, ids=stored_ids, **row._asdict())
+    _OPERATIONS.insert(account_id, row, tx, ids=stored_ids)
     return row
 
 
@@ -178,41 +166,16 @@ def as_text(request: BatchRequest) -> str:
     return orjson.dumps(request._asdict()).decode()
 
 
-def find(account_id: str, operation_id: str, tx: Transaction) -> OperationRow:
-    """Returns one operation. Raises OperationNotFound."""
-    row = tx.one(_FIND, account_id=account_id, id=operation_id)
-    if row is None:
-        raise OperationNotFound
-    return OperationRow._make(row)
-
-
 def selected_ids(account_id: str, operation_id: str, tx: Transaction) -> list[str] | None:
     """Returns the IDs that an operation selects, in order, or None if a filter selects them."""
     text = tx.scalar(_IDS, account_id=account_id, id=operation_id)
     return None if text is None else orjson.loads(text)
 
 
-def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[OperationRow], int]:
-    """Returns the operations of a page, newest first, and the number of operations."""
-    rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
-    count = int(tx.scalar(_COUNT, account_id=account_id))
-    return [OperationRow._make(row) for row in rows], count
-
-
 def running(account_id: str, tx: Transaction, limit: int = MAX_RUNNING) -> list[OperationRow]:
     """Returns the operations of an account that have not ended, in the order in which they run."""
     rows = tx.all(_ALL_RUNNING, account_id=account_id, limit=limit)
     return [OperationRow._make(row) for row in rows]
-
-
-def put(account_id: str, row: OperationRow, tx: Transaction) -> None:
-    """Stores the progress of an operation."""
-    values = {
-        name: value
-        for name, value in row._asdict().items()
-        if name not in ("request", "total", "created_at")
-    }
-    tx.run(_UPDATE, account_id=account_id, **values)
 
 
 def end(account_id: str, row: OperationRow, state: State, tx: Transaction) -> OperationRow:
@@ -243,9 +206,3 @@ def ids_of_any_account_with_running(limit: int, tx: Transaction) -> list[str]:
     """Returns accounts with operations that have not ended."""
     rows = tx.all(_WITH_RUNNING, limit=limit)
     return list(dict.fromkeys(account_id for (account_id,) in rows))
-
-
-def newest_id_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest ID of all accounts, or None. For the start of the service."""
-    newest: str | None = tx.greatest(_NEWEST)
-    return newest

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import orjson
-from peewee import fn
 
 from ...rpc.errors import (
     SegmentAlreadyExists,
@@ -15,8 +14,8 @@ from ...rpc.errors import (
     SegmentWithoutFilter,
     UsedBySegments,
 )
-from ...rpc.paging import Page
-from ...storage.statements import Statement, param, params
+from ...storage.resource import Resource
+from ...storage.statements import Statement
 from ...storage.transaction import Transaction
 from ...values.texts import caseless_key
 from ..subscribers.filters.references import Uses, uses_of, with_renamed_tag
@@ -38,51 +37,31 @@ class SegmentRow(NamedTuple):
     updated_at: int
 
 
-_COLUMNS = tuple(getattr(Segment, name) for name in SegmentRow._fields)
-_IN_ACCOUNT = Segment.account_id == param("account_id")
-_ONE = _IN_ACCOUNT & (Segment.id == param("id"))
-
-_FIND = Statement(lambda _: Segment.select(*_COLUMNS).where(_ONE), has_one_plan=True)
-_COUNT = Statement(lambda _: Segment.select(fn.COUNT(Segment.id)).where(_IN_ACCOUNT))
-_PAGE = Statement(
-    lambda _: (
-        Segment.select(*_COLUMNS)
-        .where(_IN_ACCOUNT)
-        .order_by(Segment.account_id, Segment.name_key)
-        .limit(param("limit"))
-        .offset(param("offset"))
-    )
-)
-_BY_KEY = Statement(
-    lambda _: Segment.select(Segment.id).where(
-        _IN_ACCOUNT & (Segment.name_key == param("name_key"))
+_SEGMENTS = Resource(
+    SegmentRow,
+    Segment.id,
+    SegmentNotFound,
+    (Segment.account_id, Segment.name_key),
+    unique=Segment.name_key,
+    hidden=(Segment.name_key,),
+    changed=(
+        Segment.name,
+        Segment.name_key,
+        Segment.expression,
+        Segment.uses,
+        Segment.description,
+        Segment.updated_at,
     ),
-    has_one_plan=True,
 )
+find, page, delete = _SEGMENTS.find, _SEGMENTS.page, _SEGMENTS.delete
+
 _ALL = Statement(
     lambda _: (
-        Segment.select(*_COLUMNS).where(_IN_ACCOUNT).order_by(Segment.account_id, Segment.name_key)
+        Segment.select(*_SEGMENTS.columns)
+        .where(_SEGMENTS.in_account)
+        .order_by(Segment.account_id, Segment.name_key)
     )
 )
-_INSERT = Statement(
-    lambda _: Segment.insert(
-        params(Segment.account_id, Segment.name_key, *_COLUMNS)
-    ).on_conflict_ignore(),
-    has_one_plan=True,
-)
-_UPDATE = Statement(
-    lambda _: Segment.update(
-        params(
-            Segment.name,
-            Segment.name_key,
-            Segment.expression,
-            Segment.uses,
-            Segment.description,
-            Segment.updated_at,
-        )
-    ).where(_ONE)
-)
-_DELETE = Statement(lambda _: Segment.delete().where(_ONE))
 
 
 def create(
@@ -94,26 +73,11 @@ def create(
     """
     uses = _json(uses_of(tree))
     row = SegmentRow(tx.new_id(), name, text, uses, description, tx.now, tx.now)
-    values = {"account_id": account_id, "name_key": caseless_key(name), **row._asdict()}
-    if not tx.run(_INSERT, **values):
+    if not _SEGMENTS.insert(account_id, row, tx, name_key=caseless_key(name)):
         raise SegmentAlreadyExists
-    if _count(account_id, tx) > MAX_SEGMENTS:
+    if _SEGMENTS.count(account_id, tx) > MAX_SEGMENTS:
         raise SegmentLimitReached
     return row
-
-
-def find(account_id: str, segment_id: str, tx: Transaction) -> SegmentRow:
-    """Returns one segment. Raises SegmentNotFound."""
-    row = tx.one(_FIND, account_id=account_id, id=segment_id)
-    if row is None:
-        raise SegmentNotFound
-    return SegmentRow._make(row)
-
-
-def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[SegmentRow], int]:
-    """Returns the segments of a page in order of name, and the number of segments."""
-    rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
-    return [SegmentRow._make(row) for row in rows], _count(account_id, tx)
 
 
 def update(
@@ -130,7 +94,7 @@ def update(
     if row == before:
         return before
     key = caseless_key(row.name)
-    if tx.scalar(_BY_KEY, account_id=account_id, name_key=key) not in (None, segment_id):
+    if _SEGMENTS.is_taken(account_id, segment_id, tx, name_key=key):
         raise SegmentAlreadyExists
     return _store(account_id, row, tx)
 
@@ -138,14 +102,8 @@ def update(
 def _store(account_id: str, row: SegmentRow, tx: Transaction) -> SegmentRow:
     """Stores a changed segment and returns it."""
     row = row._replace(updated_at=tx.now)
-    tx.run(_UPDATE, account_id=account_id, name_key=caseless_key(row.name), **row._asdict())
+    _SEGMENTS.update(account_id, row, tx, name_key=caseless_key(row.name))
     return row
-
-
-def delete(account_id: str, segment_id: str, tx: Transaction) -> None:
-    """Deletes a segment. Raises SegmentNotFound."""
-    if not tx.run(_DELETE, account_id=account_id, id=segment_id):
-        raise SegmentNotFound
 
 
 class SegmentFilters:
@@ -197,7 +155,3 @@ def _store_filter(account_id: str, segment: SegmentRow, text: str, tx: Transacti
 
 def _json(uses: Uses) -> str:
     return orjson.dumps([*uses]).decode()
-
-
-def _count(account_id: str, tx: Transaction) -> int:
-    return int(tx.scalar(_COUNT, account_id=account_id))

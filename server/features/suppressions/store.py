@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from peewee import SQL, Case, Tuple, fn
+from peewee import SQL, Case, Tuple
 
 from ...rpc.errors import SuppressionNotFound
 from ...rpc.paging import Page
 from ...security.encryption import Encryption
+from ...storage.resource import Resource
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
 from .models import Suppression
@@ -26,36 +27,28 @@ class SuppressionRow(NamedTuple):
     created_at: int
 
 
-_COLUMNS = tuple(getattr(Suppression, name) for name in SuppressionRow._fields)
-_IN_ACCOUNT = Suppression.account_id == param("account_id")
-_ONE = _IN_ACCOUNT & (Suppression.email_hash == param("email_hash"))
+_ROWS = Resource(
+    SuppressionRow,
+    Suppression.email_hash,
+    SuppressionNotFound,
+    (Suppression.account_id, Suppression.created_at, Suppression.email_hash),
+)
 
-_FIND = Statement(lambda _: Suppression.select(*_COLUMNS).where(_ONE), has_one_plan=True)
 _FIRST = Statement(
-    lambda _: Suppression.select(Suppression.reason).where(_IN_ACCOUNT).limit(SQL("1")),
+    lambda _: Suppression.select(Suppression.reason).where(_ROWS.in_account).limit(SQL("1")),
     has_one_plan=True,
 )
 _AMONG = Statement(
     lambda dialect: Suppression.select(Suppression.email_hash).where(
-        _IN_ACCOUNT & dialect.any_of(Suppression.email_hash, "hashes")
+        _ROWS.in_account & dialect.any_of(Suppression.email_hash, "hashes")
     ),
     has_one_plan=True,
 )
-_COUNT = Statement(lambda _: Suppression.select(fn.COUNT(Suppression.reason)).where(_IN_ACCOUNT))
-_PAGE = Statement(
-    lambda _: (
-        Suppression.select(*_COLUMNS)
-        .where(_IN_ACCOUNT)
-        .order_by(Suppression.account_id, Suppression.created_at, Suppression.email_hash)
-        .limit(param("limit"))
-        .offset(param("offset"))
-    )
-)
 _AFTER = Statement(
     lambda _: (
-        Suppression.select(*_COLUMNS)
+        Suppression.select(*_ROWS.columns)
         .where(
-            _IN_ACCOUNT
+            _ROWS.in_account
             & (
                 Tuple(Suppression.created_at, Suppression.email_hash)
                 > Tuple(param("created_at"), param("email_hash"))
@@ -66,17 +59,15 @@ _AFTER = Statement(
     )
 )
 _ADD = Statement(
-    lambda dialect: dialect.insert_all(Suppression.account_id, _COLUMNS, "rows").returning(
+    lambda dialect: dialect.insert_all(Suppression.account_id, _ROWS.columns, "rows").returning(
         Suppression.email_hash
     ),
     has_one_plan=True,
 )
-_DELETE = Statement(lambda _: Suppression.delete().where(_ONE), has_one_plan=True)
-
 _RANKS = [(SQL(str(int(reason))), SQL(str(rank))) for reason, rank in STRICTNESS.items()]
 _RAISE = Statement(
     lambda dialect: Suppression.update(params(Suppression.reason)).where(
-        _IN_ACCOUNT
+        _ROWS.in_account
         & dialect.any_of(Suppression.email_hash, "hashes")
         & (Case(Suppression.reason, _RANKS) < param("strictness"))
     ),
@@ -132,18 +123,13 @@ class Suppressions:
     def find(self, account_id: str, email_key: str, tx: Transaction) -> SuppressionRow:
         """Returns the suppression of an address. Raises SuppressionNotFound."""
         email_hash = self._hash(account_id, email_key)
-        row = tx.one(_FIND, account_id=account_id, email_hash=email_hash)
-        if row is None:
-            raise SuppressionNotFound
-        return SuppressionRow._make(row)
+        return _ROWS.find(account_id, email_hash, tx)
 
     def page(
         self, account_id: str, page: Page, tx: Transaction
     ) -> tuple[list[SuppressionRow], int]:
         """Returns the suppressions of a page, oldest first, and the number of suppressions."""
-        rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
-        total = tx.scalar(_COUNT, account_id=account_id)
-        return [SuppressionRow._make(row) for row in rows], int(total)
+        return _ROWS.page(account_id, page, tx)
 
     def page_after(
         self, account_id: str, after: SuppressionRow | None, limit: int, tx: Transaction
@@ -163,8 +149,7 @@ class Suppressions:
     def delete(self, account_id: str, email_key: str, tx: Transaction) -> None:
         """Deletes the suppression of an address. Raises SuppressionNotFound."""
         email_hash = self._hash(account_id, email_key)
-        if not tx.run(_DELETE, account_id=account_id, email_hash=email_hash):
-            raise SuppressionNotFound
+        _ROWS.delete(account_id, email_hash, tx)
 
     def _hash(self, account_id: str, email_key: str) -> str:
         return self._encryption.digest(_PURPOSE, account_id, email_key)

@@ -10,13 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ...rpc.errors import WebhookLimitReached
-from ...storage.statements import Statement, params
 from ...storage.transaction import Transaction
 from ..events.store import count_webhooks
 from .delivery import store_queue
 from .delivery.store_pending_events import expand_pending
-from .endpoints.store_reading import COLUMNS, ONE, WebhookRow, column_values, count, find
-from .models import Webhook
+from .endpoints.store_reading import WEBHOOKS, WebhookRow, count, find
 from .rules import HEALTHY, MAX_WEBHOOKS, OLD_SECRET_VALIDITY, DisabledReason
 
 # Encrypts a secret for the webhook with the given ID.
@@ -30,28 +28,6 @@ class NewWebhook(NamedTuple):
     description: str
     event_types: tuple[str, ...]
     enabled: bool
-
-
-# The fields that an update changes, including the health that it resets.
-_CHANGEABLE = (
-    Webhook.url,
-    Webhook.description,
-    Webhook.event_types,
-    Webhook.enabled,
-    Webhook.disabled_reason,
-    Webhook.failures,
-    Webhook.failing_since,
-    Webhook.paused_until,
-    Webhook.updated_at,
-)
-_SECRETS = (Webhook.secret, Webhook.old_secret, Webhook.old_secret_until, Webhook.updated_at)
-
-_INSERT = Statement(
-    lambda _: Webhook.insert(params(Webhook.account_id, Webhook.after_sequence, *COLUMNS))
-)
-_UPDATE = Statement(lambda _: Webhook.update(params(*_CHANGEABLE)).where(ONE))
-_ROTATE = Statement(lambda _: Webhook.update(params(*_SECRETS)).where(ONE))
-_DELETE = Statement(lambda _: Webhook.delete().where(ONE))
 
 
 def create(account_id: str, new: NewWebhook, encrypt: Encrypt, tx: Transaction) -> WebhookRow:
@@ -76,7 +52,7 @@ def create(account_id: str, new: NewWebhook, encrypt: Encrypt, tx: Transaction) 
         created_at=tx.now,
         updated_at=tx.now,
     )
-    tx.run(_INSERT, account_id=account_id, after_sequence=sequence, **column_values(row))
+    WEBHOOKS.insert(account_id, row, tx, after_sequence=sequence)
     return row
 
 
@@ -99,9 +75,7 @@ def update(
         row = row._replace(disabled_reason=DisabledReason.NONE, **HEALTHY._asdict())
         store_queue.wake(account_id, tx)
     row = row._replace(updated_at=tx.now)
-    values = column_values(row)
-    changed = {column.name: values[column.name] for column in _CHANGEABLE}
-    tx.run(_UPDATE, account_id=account_id, id=webhook_id, **changed)
+    WEBHOOKS.update(account_id, row, tx)
     return row
 
 
@@ -117,15 +91,14 @@ def rotate(account_id: str, webhook_id: str, encrypt: Encrypt, tx: Transaction) 
         old_secret_until=tx.now + OLD_SECRET_VALIDITY,
         updated_at=tx.now,
     )
-    changed = {column.name: getattr(row, column.name) for column in _SECRETS}
-    tx.run(_ROTATE, account_id=account_id, id=webhook_id, **changed)
+    WEBHOOKS.update(account_id, row, tx)
     return row
 
 
 def delete(account_id: str, webhook_id: str, tx: Transaction) -> None:
     """Deletes a webhook. Raises WebhookNotFound."""
     _find_to_change(account_id, webhook_id, tx)
-    tx.run(_DELETE, account_id=account_id, id=webhook_id)
+    WEBHOOKS.delete(account_id, webhook_id, tx)
     count_webhooks(account_id, count(account_id, tx), tx)
 
 

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from peewee import fn
 
 from ....rpc.errors import WebhookNotFound
-from ....rpc.paging import Page
-from ....storage.statements import Statement, param
-from ....storage.transaction import Transaction
+from ....storage.resource import Resource
 from ....values.clock import iso8601
 from ..models import Webhook
 from ..rules import DisabledReason, Health
@@ -63,60 +60,13 @@ class WebhookRow(NamedTuple):
         return webhook
 
 
-COLUMNS = tuple(getattr(Webhook, name) for name in WebhookRow._fields)
-IN_ACCOUNT = Webhook.account_id == param("account_id")
-ONE = IN_ACCOUNT & (Webhook.id == param("id"))
-
-_FIND = Statement(lambda _: Webhook.select(*COLUMNS).where(ONE))
-_COUNT = Statement(lambda _: Webhook.select(fn.COUNT(Webhook.id)).where(IN_ACCOUNT))
-_PAGE = Statement(
-    lambda _: (
-        Webhook.select(*COLUMNS)
-        .where(IN_ACCOUNT)
-        .order_by(Webhook.account_id, Webhook.id)
-        .limit(param("limit"))
-        .offset(param("offset"))
-    )
-)
-_NEWEST = Statement(lambda _: Webhook.select(fn.MAX(Webhook.id)))
-
-
-def find(account_id: str, webhook_id: str, tx: Transaction) -> WebhookRow:
-    """Returns one webhook. Raises WebhookNotFound."""
-    webhook = find_or_none(account_id, webhook_id, tx)
-    if webhook is None:
-        raise WebhookNotFound
-    return webhook
-
-
-def find_or_none(account_id: str, webhook_id: str, tx: Transaction) -> WebhookRow | None:
-    row = tx.one(_FIND, account_id=account_id, id=webhook_id)
-    return row_of(row) if row else None
-
-
-def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[WebhookRow], int]:
-    """Returns the webhooks of a page, oldest first, and the number of all."""
-    rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
-    return [row_of(row) for row in rows], count(account_id, tx)
-
-
-def count(account_id: str, tx: Transaction) -> int:
-    return int(tx.scalar(_COUNT, account_id=account_id))
-
-
-def newest_id_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest ID of all accounts, or None. Runs when the service starts."""
-    newest: str | None = tx.greatest(_NEWEST)
-    return newest
-
-
 def column_values(row: WebhookRow) -> dict[str, Any]:
     """Returns the values of a row to store, by column."""
     return {**row._asdict(), "event_types": dump_event_types(row.event_types)}
 
 
 def row_of(values: Sequence[Any]) -> WebhookRow:
-    """Returns the webhook of a row with the COLUMNS."""
+    """Returns the webhook of a row with its columns."""
     row = WebhookRow._make(values)
     event_types = load_event_types(str(row.event_types))
     return row._replace(event_types=event_types, enabled=bool(row.enabled))
@@ -128,3 +78,37 @@ def dump_event_types(types: Sequence[str]) -> str:
 
 def load_event_types(text: str) -> tuple[str, ...]:
     return tuple(orjson.loads(text))
+
+
+WEBHOOKS = Resource(
+    WebhookRow,
+    Webhook.id,
+    WebhookNotFound,
+    (Webhook.account_id, Webhook.id),
+    hidden=(Webhook.after_sequence,),
+    changed=(
+        Webhook.url,
+        Webhook.description,
+        Webhook.event_types,
+        Webhook.enabled,
+        Webhook.disabled_reason,
+        # The health, which some changes reset.
+        Webhook.failures,
+        Webhook.failing_since,
+        Webhook.paused_until,
+        Webhook.secret,
+        Webhook.old_secret,
+        Webhook.old_secret_until,
+        Webhook.updated_at,
+    ),
+    load=row_of,
+    dump=column_values,
+)
+COLUMNS, IN_ACCOUNT, ONE = WEBHOOKS.columns, WEBHOOKS.in_account, WEBHOOKS.one
+find, find_or_none, page, count = (
+    WEBHOOKS.find,
+    WEBHOOKS.find_or_none,
+    WEBHOOKS.page,
+    WEBHOOKS.count,
+)
+newest_id_of_any_account = WEBHOOKS.newest_id_of_any_account

@@ -1,0 +1,223 @@
+"""Reads and writes the rows of a resource by their account and key.
+
+Stores keep what their resource does besides: rules of names and limits, events, searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from peewee import SQL, Expression, Field, ModelDelete, Node, fn
+
+from ..rpc.errors import RosterError
+from ..rpc.paging import Page
+from ..values.texts import DELETED_KEY
+from .statements import Dialect, Statement, param, params
+from .transaction import Transaction
+
+# The rows that a transaction of a large deletion removes.
+REMOVED_AT_ONCE = 2_000
+
+
+# A stored row, whose fields are columns.
+Row = TypeVar("Row", bound=NamedTuple)
+
+
+class Resource(Generic[Row]):
+    """A table whose rows have an account and a key.
+
+    `order` is that of pages. `unique` is a column that no two rows of an account have in common.
+    `hidden` columns are stored and not read, and an update stores the `changed` ones. Only rows
+    `among` those of a condition are read. `load` and `dump` convert rows whose values differ from
+    those of their columns.
+    """
+
+    def __init__(
+        self,
+        row: type[Row],
+        key: Field,
+        not_found: type[RosterError],
+        order: Sequence[Node],
+        *,
+        unique: Field | None = None,
+        hidden: Sequence[Field] = (),
+        changed: Sequence[Field] = (),
+        among: Expression | None = None,
+        load: Callable[[Sequence[Any]], Row] | None = None,
+        dump: Callable[[Row], dict[str, Any]] | None = None,
+    ) -> None:
+        table: Any = key.model
+        self.columns = columns = tuple(getattr(table, name) for name in row._fields)
+        self.in_account = table.account_id == param("account_id")
+        self.one = self.in_account & (key == param(key.name))
+        self._key, self._not_found = key.name, not_found
+        self.load = load or row._make
+        self._dump = dump or row._asdict
+        rows = self.in_account if among is None else self.in_account & among
+        found = self.one if among is None else self.one & among
+        self._find = Statement(lambda _: table.select(*columns).where(found), has_one_plan=True)
+        self._count = Statement(lambda _: table.select(fn.COUNT(key)).where(rows))
+        self._page = Statement(
+            lambda _: (
+                table.select(*columns)
+                .where(rows)
+                .order_by(*order)
+                .limit(param("limit"))
+                .offset(param("offset"))
+            )
+        )
+        self._insert = Statement(
+            lambda _: table.insert(
+                params(table.account_id, *columns, *hidden)
+            ).on_conflict_ignore(),
+            has_one_plan=True,
+        )
+        changed = changed or [column for column in columns if column is not key]
+        self._update = Statement(
+            lambda _: table.update(params(*changed)).where(self.one), has_one_plan=True
+        )
+        self._delete = Statement(lambda _: table.delete().where(self.one), has_one_plan=True)
+        self._newest = Statement(lambda _: table.select(fn.MAX(key)))
+        if unique is not None:
+            is_holder = self.in_account & (unique == param(unique.name))
+            self._holder = Statement(
+                lambda _: table.select(key).where(is_holder), has_one_plan=True
+            )
+
+    def find_or_none(self, account_id: str, key: str, tx: Transaction) -> Row | None:
+        row = tx.one(self._find, account_id=account_id, **{self._key: key})
+        return None if row is None else self.load(row)
+
+    def find(self, account_id: str, key: str, tx: Transaction) -> Row:
+        """Returns one row. Raises the error of a missing one."""
+        row = self.find_or_none(account_id, key, tx)
+        if row is None:
+            raise self._not_found
+        return row
+
+    def is_taken(self, account_id: str, key: str, tx: Transaction, **unique: str) -> bool:
+        """Whether another row has this value of the unique column."""
+        return tx.scalar(self._holder, account_id=account_id, **unique) not in (None, key)
+
+    def count(self, account_id: str, tx: Transaction) -> int:
+        return int(tx.scalar(self._count, account_id=account_id))
+
+    def page(self, account_id: str, page: Page, tx: Transaction) -> tuple[list[Row], int]:
+        """Returns the rows of a page, and the number of rows."""
+        rows = tx.all(self._page, account_id=account_id, limit=page.limit, offset=page.offset)
+        return [self.load(row) for row in rows], self.count(account_id, tx)
+
+    def insert(self, account_id: str, row: Row, tx: Transaction, **hidden: Any) -> bool:
+        """Stores a new row. Returns False if one of its unique columns is taken."""
+        return tx.run(self._insert, account_id=account_id, **self._dump(row), **hidden) > 0
+
+    def update(self, account_id: str, row: Row, tx: Transaction, **hidden: Any) -> None:
+        """Stores the changed columns of a row."""
+        tx.run(self._update, account_id=account_id, **self._dump(row), **hidden)
+
+    def delete(self, account_id: str, key: str, tx: Transaction) -> None:
+        """Deletes a row. Raises the error of a missing one."""
+        if not tx.run(self._delete, account_id=account_id, **{self._key: key}):
+            raise self._not_found
+
+    def newest_id_of_any_account(self, tx: Transaction) -> str | None:
+        """Returns the greatest key of all accounts, or None. For the start of the service."""
+        newest: str | None = tx.greatest(self._newest)
+        return newest
+
+
+class LargeDeletion(Generic[Row]):
+    """Deletes rows with the rows that are attached to them, in several transactions if many are.
+
+    A deleted row is marked in its unique column, and no statement reads it or the attached rows
+    afterwards. The attached rows have a column `attached` with the value of the row's column
+    `value`, and a `member`. `after` runs after a row is deleted, with its key.
+    """
+
+    def __init__(
+        self,
+        resource: Resource[Row],
+        key: Field,
+        unique: Field,
+        is_deleted: Expression,
+        *,
+        value: Field,
+        attached: Field,
+        member: Field,
+        after: Callable[[str, str, Transaction], None] | None = None,
+    ) -> None:
+        table: Any = key.model
+        self._key, self._unique, self._attached = key.name, unique.name, attached.name
+        self._after = after
+        self._mark = Statement(
+            lambda _: table.update(params(unique)).where(resource.one), has_one_plan=True
+        )
+        self._delete = Statement(lambda _: table.delete().where(resource.one), has_one_plan=True)
+        self._first = Statement(
+            lambda _: (
+                table.select(key, value)
+                .where(resource.in_account & is_deleted)
+                .order_by(table.account_id, key)
+                .limit(SQL("1"))
+            ),
+            has_one_plan=True,
+        )
+        self._remove = Statement(
+            lambda dialect: _delete_first(dialect, attached, member), has_one_plan=True
+        )
+        # A search across accounts.
+        self._accounts = Statement(
+            lambda _: table.select(table.account_id).where(is_deleted).limit(param("limit"))
+        )
+
+    def delete(self, account_id: str, key: str, value: str, tx: Transaction) -> None:
+        """Deletes a row and its first attached rows. `remove_deleted` removes the others."""
+        mark = {self._key: key, self._unique: f"{DELETED_KEY}{key}"}
+        tx.run(self._mark, account_id=account_id, **mark)
+        self._remove_rows(account_id, key, value, tx)
+
+    def remove_deleted(self, account_id: str, tx: Transaction) -> int:
+        """Removes some rows that are attached to a deleted one, and that after the last of them.
+
+        Returns the number of removed rows, which is 0 if the account has no deleted row.
+        """
+        row = tx.one(self._first, account_id=account_id)
+        if row is None:
+            return 0
+        key, value = row
+        return self._remove_rows(account_id, key, value, tx)
+
+    def ids_of_any_account_with_deleted(self, limit: int, tx: Transaction) -> list[str]:
+        """Returns accounts with deleted rows."""
+        return [account_id for (account_id,) in tx.all(self._accounts, limit=limit)]
+
+    def _remove_rows(self, account_id: str, key: str, value: str, tx: Transaction) -> int:
+        of_row = {self._attached: value, "limit": REMOVED_AT_ONCE}
+        removed = tx.run(self._remove, account_id=account_id, **of_row)
+        if removed < REMOVED_AT_ONCE:
+            removed += tx.run(self._delete, account_id=account_id, **{self._key: key})
+            if self._after is not None:
+                self._after(account_id, key, tx)
+        return removed
+
+
+def _delete_first(dialect: Dialect, key: Field, member: Field) -> ModelDelete:
+    """Returns a deletion of the first rows of an account with a value of `key`, by `member`."""
+    model = key.model
+    rows = model.alias()
+    account_id, of_key, of_member = (
+        getattr(rows, name) for name in ("account_id", key.name, member.name)
+    )
+    first = (
+        rows.select(of_member)
+        .where((account_id == param("account_id")) & (of_key == param(key.name)))
+        .order_by(account_id, of_key, of_member)
+        .limit(param("limit"))
+    )
+    query: ModelDelete = model.delete().where(
+        (model.account_id == param("account_id"))
+        & dialect.within(member, first)
+        & (key == param(key.name))
+    )
+    return query
