@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from ..serving.console import console
+from ..storage.citus.distribution import ACCOUNT, DistributedTable, TableKind
 from ..storage.databases import bring_up_to_date, distributed
-from ..storage.distribution import ACCOUNT, DistributedTable, TableKind
 from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
 from .output import print_json
 

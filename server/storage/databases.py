@@ -10,9 +10,11 @@ from peewee import Database, PeeweeException
 from ..config import Settings
 from ..values.database_url import DatabaseLocation, PostgresUrl
 from . import migrate
+from .citus import distribution
+from .citus.database import CitusDatabase
+from .citus.distribution import DistributedTable
 from .database import StorageError
-from .distribution import DistributedTable
-from .postgres import connection, schema
+from .postgres import connection
 from .postgres.database import PostgresDatabase
 from .sqlite.database import SqliteDatabase
 from .sqlite.file import (
@@ -30,7 +32,7 @@ from .transaction import Transaction
 def database_at(location: DatabaseLocation, connections: int) -> PostgresDatabase | SqliteDatabase:
     """Returns the database for a server to open."""
     if isinstance(location, PostgresUrl):
-        return PostgresDatabase(location.url, connections)
+        return CitusDatabase(location.url, connections)
     make_folder(location)
     return SqliteDatabase(location)
 
@@ -44,7 +46,7 @@ def bring_up_to_date(database_url: str) -> list[str]:
     location = Settings.database_url.parse(database_url)
     if isinstance(location, PostgresUrl):
         with connection.open_database(location.url) as server:
-            return schema.bring_up_to_date(server)
+            return distribution.bring_up_to_date(server)
     make_folder(location)
     with reports_damage(location), closing(connect(location)) as database:
         prepare(database)
@@ -67,7 +69,7 @@ def distributed(
             "A SQLite file cannot be distributed. Use a PostgreSQL database with Citus."
         )
     with connection.open_database(location.url) as server:
-        yield from schema.distribute(server, allow_single_node=allow_single_node)
+        yield from distribution.distribute(server, allow_single_node=allow_single_node)
 
 
 @contextmanager

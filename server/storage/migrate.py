@@ -8,6 +8,7 @@ by a newer version and is rejected.
 from __future__ import annotations
 
 import logging
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from peewee import Database, PeeweeException
@@ -66,3 +67,13 @@ def migrate(database: Database, folder: Path | None = None) -> list[str]:
         reason = " ".join(str(error).split())
         raise StorageError(f"The schema migration failed: {reason}") from error
     return applied
+
+
+def tables_in_dependency_order(database: Database) -> list[str]:
+    """Returns all tables except the migration history, referenced tables first."""
+    links = {
+        table: {link.dest_table for link in database.get_foreign_keys(table)}
+        for table in sorted(database.get_tables())
+        if table != HISTORY
+    }
+    return list(TopologicalSorter(links).static_order())

@@ -6,8 +6,8 @@ from typing import Any
 
 import psycopg
 
+from rosterd.server.storage.citus.distribution import REFERENCE_TABLES, TableKind
 from rosterd.server.storage.databases import bring_up_to_date
-from rosterd.server.storage.distribution import REFERENCE_TABLES, TableKind
 
 from ..cli.commands import json_output
 from .cluster import Cluster

@@ -22,8 +22,8 @@ from rosterd.server.features.webhooks.delivery.store_queue import ids_of_any_acc
 from rosterd.server.maintenance.purge import purge_responses
 from rosterd.server.rpc import caller
 from rosterd.server.rpc.errors import Unavailable
+from rosterd.server.storage.citus.database import CitusDatabase
 from rosterd.server.storage.database import Work
-from rosterd.server.storage.postgres.database import PostgresDatabase
 
 from ..components import wait_until
 from ..processes import Service, start
@@ -75,9 +75,9 @@ def frozen(node: Node) -> Iterator[None]:
         node.thaw()
 
 
-def run(url: str, scenario: Callable[[PostgresDatabase], Awaitable[None]]) -> None:
+def run(url: str, scenario: Callable[[CitusDatabase], Awaitable[None]]) -> None:
     async def main() -> None:
-        database = PostgresDatabase(url, 8)
+        database = CitusDatabase(url, 8)
         await database.open()
         try:
             await scenario(database)
@@ -87,7 +87,7 @@ def run(url: str, scenario: Callable[[PostgresDatabase], Awaitable[None]]) -> No
     asyncio.run(main())
 
 
-async def write(database: PostgresDatabase, account: str, name: str) -> None:
+async def write(database: CitusDatabase, account: str, name: str) -> None:
     """Creates a tag."""
     caller.enter_account(account)
     await database.write(lambda tx: tags.create(account, name, "", tx))
@@ -100,7 +100,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def test_nodes_of_accounts_are_computed_as_by_citus(url: str) -> None:
-    async def scenario(database: PostgresDatabase) -> None:
+    async def scenario(database: CitusDatabase) -> None:
         placement = database._nodes.placement  # noqa: SLF001 - has no other effect to observe
         assert placement is not None
         for number in range(40):
@@ -120,7 +120,7 @@ def test_search_for_accounts_with_work_omits_only_the_stopped_node(
         rows(url, f"INSERT INTO event_stream VALUES ('{account}', 0, 1)")
     search = partial(ids_of_any_account_with_work, 100)
 
-    async def scenario(database: PostgresDatabase) -> None:
+    async def scenario(database: CitusDatabase) -> None:
         found = await database.read_nodes(search)
         assert sorted(chain(*found.results)) == sorted([*here, *there])
         with stopped(citus.workers[0]):
@@ -140,7 +140,7 @@ def test_purge_omits_only_the_accounts_of_a_stopped_node(citus: Cluster) -> None
         rows(url, f"INSERT INTO account VALUES ('{account}', '{account}@example.com', true, 0)")
         rows(url, f"INSERT INTO kept_answer VALUES ('{account}', 'key', '', '', 0)")
 
-    async def scenario(database: PostgresDatabase) -> None:
+    async def scenario(database: CitusDatabase) -> None:
         with stopped(citus.workers[0]):
             assert await purge_responses(database) == 2
         await until(lambda: all(database.nodes().values()))
@@ -184,7 +184,7 @@ def test_accounts_on_other_nodes_are_served(
     name = failing.__name__
     here, (there,) = accounts_on(bad, url, 12), accounts_on(good, url, 1)
 
-    async def scenario(database: PostgresDatabase) -> None:
+    async def scenario(database: CitusDatabase) -> None:
         async def failing_write(account: str) -> None:
             with pytest.raises(Unavailable):
                 await write(database, account, name)
@@ -210,7 +210,7 @@ def test_accounts_of_other_shards_are_served_while_writes_to_a_shard_wait(
 ) -> None:
     (account,) = accounts_on(citus.workers[0], url, 1)
 
-    async def scenario(database: PostgresDatabase) -> None:
+    async def scenario(database: CitusDatabase) -> None:
         placement = database._nodes.placement  # noqa: SLF001 - computes the shards
         assert placement is not None
         names = [f"moved-{number}" for number in range(600)]
@@ -251,7 +251,7 @@ def failing(attempts: list[int], *, times: int) -> Work[int]:
 
 
 def test_internal_error_of_citus_is_retried_once_and_then_unavailable(url: str) -> None:
-    async def scenario(database: PostgresDatabase) -> None:
+    async def scenario(database: CitusDatabase) -> None:
         assert await database.write(failing([], times=1)) == 2
         assert await database.read(failing([], times=1)) == 2
         for run_work in (database.write, database.read):

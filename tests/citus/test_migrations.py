@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from rosterd.server.storage.citus.distribution import bring_up_to_date
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import distributed
 from rosterd.server.storage.migrate import DIRECTORY, pending
 from rosterd.server.storage.postgres.connection import connect, open_database
-from rosterd.server.storage.postgres.schema import bring_up_to_date
 
 from ..conftest import new_account
 from ..fronts import HttpFront

@@ -32,8 +32,8 @@ from rosterd.server.features.subscribers.store_paging import (
 )
 from rosterd.server.features.webhooks.delivery import store_pages as deliveries
 from rosterd.server.features.webhooks.rules import DeliveryStatus
+from rosterd.server.storage.citus.distribution import REFERENCE_TABLES
 from rosterd.server.storage.dialects import PostgresDialect
-from rosterd.server.storage.distribution import REFERENCE_TABLES
 from rosterd.server.storage.resource import LargeDeletion, Resource
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction

@@ -9,9 +9,9 @@ import pytest
 from playhouse.postgres_ext import Psycopg3Database
 
 from rosterd.server.serving.console import ExitCode
+from rosterd.server.storage.citus.distribution import REFERENCE_TABLES
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import bring_up_to_date, distributed
-from rosterd.server.storage.distribution import REFERENCE_TABLES
 from rosterd.server.storage.migrate import HISTORY
 from rosterd.server.storage.postgres.connection import connect
 

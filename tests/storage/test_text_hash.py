@@ -6,7 +6,7 @@ import psycopg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosterd.server.storage.postgres.text_hash import text_hash
+from rosterd.server.storage.citus.text_hash import text_hash
 from rosterd.server.values.ids import Ids
 
 from ..postgres import Postgres

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from peewee import PeeweeException
 
 from ..database import StorageError
-from ..tables import in_dependency_order
+from ..migrate import tables_in_dependency_order
 from .endpoint import CopyEndpoint
 from .table import Checksum, Row, Sum, Table, described
 
@@ -72,7 +72,7 @@ class Copy:
 
     def _tables(self) -> list[Table]:
         """Returns the tables to copy. Only PostgreSQL reports which columns are boolean."""
-        names = in_dependency_order(self._source.database)
+        names = tables_in_dependency_order(self._source.database)
         sides = (self._source, self._target)
         pairs = [[described(side.database, name) for side in sides] for name in names]
         return [max(pair, key=lambda table: len(table.booleans)) for pair in pairs]

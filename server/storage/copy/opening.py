@@ -15,10 +15,10 @@ import apsw
 import psycopg
 from peewee import PeeweeException
 
+from ..citus.distribution import bring_up_to_date
 from ..database import StorageError
 from ..migrate import check_current, migrate
 from ..postgres.connection import open_database
-from ..postgres.schema import bring_up_to_date
 from ..postgres.transaction import driver_error
 from ..sqlite.file import check_exists, connect, file_lock, make_folder, open_existing, prepare
 from .endpoint import CopyEndpoint, PostgresEndpoint, SqliteEndpoint

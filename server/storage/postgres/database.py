@@ -19,29 +19,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, nullcontext, suppress
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
 import psycopg
 from peewee import PeeweeException
+from playhouse.postgres_ext import Psycopg3Database
 from psycopg.pq import TransactionStatus
 
+from ...rpc import caller
 from ...rpc.errors import Internal, StatementTimeout, Unavailable
 from ...values.clock import Clock, system_clock
 from ...values.ids import Ids
 from ..database import NodeResults, Result, StorageError, Work
 from ..executor.batch_executor import BatchExecutor
-from ..executor.work_item import WorkItem
+from ..executor.work_item import GroupLimit, GroupLimits, WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..notifications import Listener, Notifications
 from ..shared_work import grouped, has_one_statement, run_together
-from ..transaction import Transaction
 from .connection import connect, open_database, unusable, warn_of_danger
 from .listen import NotificationBridge
-from .nodes import Nodes
-from .placement import Node, NodeTransaction, read_placement
 from .running import RunningTransactions
 from .schema import bring_up_to_date
 from .transaction import (
@@ -52,7 +51,6 @@ from .transaction import (
     begin_reading,
     driver_error,
     is_conflict,
-    is_node_failure,
     is_transient,
     reading,
     undo,
@@ -72,7 +70,6 @@ READS_AT_ONCE = 32
 WRITES_AT_ONCE = 64
 # The time in seconds after which a failed write is not retried.
 RETRY_SECONDS = 2.0
-_UNTRACKED = nullcontext()
 
 
 class PostgresDatabase:
@@ -87,7 +84,6 @@ class PostgresDatabase:
         self._writers = connections - self._readers
         self._clock = clock
         self._running = RunningTransactions()
-        self._nodes = Nodes(url, self._running)
         self._notifications = Notifications()
         self._bridge = NotificationBridge(url, self._notifications)
         self._listen_task: asyncio.Task[None] | None = None
@@ -97,7 +93,7 @@ class PostgresDatabase:
     async def open(self) -> None:
         await interruptible(self._bring_up_to_date)
         async with AsyncExitStack() as stack:
-            for task in (self._running.run(), self._nodes.run()):
+            for task in self._background():
                 stack.push_async_callback(_end, asyncio.create_task(task))
             stack.push_async_callback(self._stop_listening)
             self._writing = self._executor(
@@ -125,8 +121,14 @@ class PostgresDatabase:
         with open_database(self._url) as database:
             interrupted_by(database.connection().cancel_safe)
             warn_of_danger(database)
-            bring_up_to_date(database)
-            self._nodes.placement = read_placement(database)
+            self._migrate(database)
+
+    def _migrate(self, database: Psycopg3Database) -> None:
+        bring_up_to_date(database)
+
+    def _background(self) -> Sequence[Coroutine[Any, Any, None]]:
+        """Returns what runs while the database is open."""
+        return [self._running.run()]
 
     def _executor(
         self,
@@ -151,35 +153,30 @@ class PostgresDatabase:
         )
 
     async def read(self, work: Work[Result]) -> Result:
-        limits = self._nodes.read_limits(self._readers)
-        return await self._reading.run(work, limits)  # type: ignore[no-any-return]
+        return await self._reading.run(work, self._read_limits())  # type: ignore[no-any-return]
+
+    def _read_limits(self) -> GroupLimits:
+        """Returns the groups of a read for the current account."""
+        account_id = caller.account_id_or_none()
+        # Slow reads of one account leave threads for others. Waiting reads share a batch.
+        threads = max(self._readers // 2, 1)
+        return () if account_id is None else (GroupLimit((account_id, "reads"), threads),)
 
     async def read_parts(self, works: Sequence[Work[Result]]) -> list[Result]:
         # The limits of an account apply to its parts, too.
         return await asyncio.gather(*map(self.read, works))
 
     async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
-        placement = self._nodes.placement
-        if placement is None:
-            return NodeResults([await self.read(work)])
-
-        def run(node: Node, _tx: Transaction) -> Result:
-            return work(NodeTransaction(self._connections, self._clock, self.ids, placement, node))
-
-        async def read(node: Node) -> Result | Unavailable:
-            try:
-                limits = self._nodes.limits_of(node, self._readers)
-                return await self._reading.run(partial(run, node), limits)  # type: ignore[no-any-return]
-            except Unavailable as error:
-                return error
-
-        outcomes = await asyncio.gather(*map(read, placement.nodes))
-        results = [outcome for outcome in outcomes if not isinstance(outcome, Unavailable)]
-        return NodeResults(results, len(outcomes) - len(results))
+        return NodeResults([await self.read(work)])
 
     async def write(self, work: Work[Result]) -> Result:
-        limits = self._nodes.write_limits(self._writers)
-        return await self._writing.run(work, limits)  # type: ignore[no-any-return]
+        return await self._writing.run(work, self._write_limits())  # type: ignore[no-any-return]
+
+    def _write_limits(self) -> GroupLimits:
+        """Returns the groups of a write for the current account, which is the last of them."""
+        account_id = caller.account_id_or_none()
+        # With one thread, all writes that wait share the next transaction.
+        return () if account_id is None else (GroupLimit(account_id, 1),)
 
     def listen(self, listener: Listener) -> None:
         self._notifications.listen(listener)
@@ -207,7 +204,7 @@ class PostgresDatabase:
         return {}
 
     def nodes(self) -> Mapping[int, bool]:
-        return self._nodes.states()
+        return {}
 
     def _connect(self) -> None:
         """Opens the thread's connection, if it has none. Raises StorageError."""
@@ -251,15 +248,17 @@ class PostgresDatabase:
             is_conflict(cause) or self._connections.is_closed() or self._is_node_failure(cause)
         )
 
-    def _is_node_failure(self, error: psycopg.Error) -> bool:
-        return self._nodes.placement is not None and is_node_failure(error)
+    def _is_node_failure(self, error: psycopg.Error) -> bool:  # noqa: ARG002 - for a cluster
+        return False
+
+    def _check_nodes(self, limits: GroupLimits) -> None:
+        """Raises Unavailable if a node of the cluster that these groups use does not respond."""
 
     def _write(self, groups: Sequence[Sequence[WorkItem[Work[Any]]]]) -> None:
         """Runs the writes of all groups in one transaction."""
         self._connect()
         limits = groups[0][0].limits
-        if self._nodes.failed(limits):
-            raise Unavailable
+        self._check_nodes(limits)
         commands, notified = Commands(self._connections), set[str]()
         try:
             with self._running.track(self._connections.connection(), limits):
@@ -341,15 +340,9 @@ class PostgresDatabase:
         self._connect()
         # The items of a batch have the same groups.
         limits = items[0].limits if items else ()
-        if self._nodes.failed(limits):
-            raise Unavailable
+        self._check_nodes(limits)
         try:
-            # Only a read of a distributed database can wait for a node.
-            with (
-                _UNTRACKED
-                if self._nodes.placement is None
-                else self._running.track(self._connections.connection(), limits)
-            ):
+            with self._running.track(self._connections.connection(), limits):
                 self._read_all(items)
         except BaseException as error:
             undo(self._connections, error)

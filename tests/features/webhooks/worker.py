@@ -32,8 +32,8 @@ from rosterd.server.features.webhooks.endpoints.store_reading import WebhookRow
 from rosterd.server.features.webhooks.models import Delivery
 from rosterd.server.features.webhooks.store import NewWebhook
 from rosterd.server.security.encryption import Encryption
+from rosterd.server.storage.citus.database import CitusDatabase
 from rosterd.server.storage.database import Database
-from rosterd.server.storage.postgres.database import PostgresDatabase
 from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
@@ -70,7 +70,7 @@ class Location:
     def database(self, clock: TestClock) -> Database:
         if isinstance(self.path_or_url, Path):
             return SqliteDatabase(self.path_or_url, clock=clock)
-        return PostgresDatabase(self.path_or_url, 4, clock=clock)
+        return CitusDatabase(self.path_or_url, 4, clock=clock)
 
 
 @dataclass

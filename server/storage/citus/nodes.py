@@ -16,12 +16,11 @@ from typing import Any
 
 import psycopg
 
-from ...rpc import caller
 from ...rpc.errors import Unavailable
 from ..executor.work_item import GroupLimit, GroupLimits
-from .connection import CONNECT_SECONDS, STATEMENT_SECONDS, parameters
+from ..postgres.connection import CONNECT_SECONDS, STATEMENT_SECONDS, parameters
+from ..postgres.running import RunningTransactions, disconnect
 from .placement import Node, Placement, current_placement
-from .running import RunningTransactions, disconnect
 
 log = logging.getLogger(__name__)
 
@@ -46,30 +45,19 @@ class Nodes:
         nodes = self.placement.nodes if self.placement else []
         return {node.id: node not in self.not_responding for node in nodes}
 
-    def write_limits(self, threads: int) -> GroupLimits:
-        """Returns the groups of a write for the current account. Raises Unavailable."""
-        account_id = caller.account_id_or_none()
-        if account_id is None:
-            return ()
-        # With one thread, all writes that wait share the next transaction.
-        limit = GroupLimit(account_id, 1)
+    def limits_of_write(self, account_id: str, threads: int) -> GroupLimits:
+        """Returns the groups of a write beside that of its account. Raises Unavailable."""
         if self.placement is None:
-            return (limit,)
+            return ()
         # Writes to a shard wait while the shard is moved.
         shard = GroupLimit(self.placement.shard_of(account_id), max(threads // 2, 1))
-        node = self.limits_of(self.placement.node_of(account_id), threads)
-        return (*node, shard, limit)
+        return (*self.limits_of_read(account_id, threads), shard)
 
-    def read_limits(self, threads: int) -> GroupLimits:
-        """Returns the groups of a read for the current account. Raises Unavailable."""
-        account_id = caller.account_id_or_none()
-        if account_id is None:
-            return ()
-        # Slow reads of one account leave threads for others. Waiting reads share a batch.
-        limit = GroupLimit((account_id, "reads"), max(threads // 2, 1))
+    def limits_of_read(self, account_id: str, threads: int) -> GroupLimits:
+        """Returns the groups of a read beside that of its account. Raises Unavailable."""
         if self.placement is None:
-            return (limit,)
-        return (*self.limits_of(self.placement.node_of(account_id), threads), limit)
+            return ()
+        return self.limits_of(self.placement.node_of(account_id), threads)
 
     def limits_of(self, node: Node, threads: int) -> GroupLimits:
         """Returns the groups of work on a node. Raises Unavailable if it does not respond."""

@@ -4,6 +4,9 @@ Account tables are distributed by `account_id` and co-located: all rows of an ac
 one node. `account`, `api_key` and `installation` are reference tables, copied to every node,
 because authentication reads an API key before the account is known.
 
+The tables that migrations add to a distributed database are distributed after the last migration;
+after an interruption, the next start distributes them.
+
 Referenced tables come first. Each table is distributed by one statement, in its own
 transaction. After an interruption, the next run continues with the remaining tables. At the
 end, the copies of rows that remain on the coordinator are deleted.
@@ -13,13 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple
 
-from peewee import Database, PeeweeException
+from peewee import PeeweeException
+from playhouse.postgres_ext import Psycopg3Database
+from psycopg import sql
 
-from .database import StorageError
-from .postgres.transaction import driver_error
-from .tables import in_dependency_order
+from ..database import StorageError
+from ..migrate import migrate, pending, tables_in_dependency_order
+from ..postgres import schema
+from ..postgres.connection import PLANNING, without_services
+from ..postgres.transaction import driver_error
 
 REFERENCE_TABLES = ("account", "api_key", "installation")
 ACCOUNT = "account_id"
@@ -69,7 +77,53 @@ class _CitusTable(NamedTuple):
     colocation_id: int
 
 
-def remaining_tables(database: Database) -> list[str]:
+def bring_up_to_date(database: Psycopg3Database, folder: Path | None = None) -> list[str]:
+    """Migrates an open database, as `schema.bring_up_to_date`, and distributes new tables."""
+    if not database.has_citus:
+        return schema.bring_up_to_date(database, folder)
+    if not pending(database, folder) and not _remaining_tables(database):
+        return []
+    with schema.schema_lock(database):
+        # In parallel mode, a transaction that has read several shards cannot alter a table.
+        database.execute_sql("SET citus.multi_shard_modify_mode = sequential")
+        applied = migrate(database, folder)
+        if _remaining_tables(database):
+            list(_distribute_tables(database))
+        return applied
+
+
+def distribute(
+    database: Psycopg3Database, *, allow_single_node: bool = False
+) -> Iterator[DistributedTable]:
+    """Distributes the remaining tables, and yields each table when its statement is committed.
+
+    Raises StorageError if the database has no Citus or is in use, if a worker is missing or
+    cannot be used, or if Citus rejects a table.
+    """
+    if not database.has_citus:
+        raise StorageError(
+            "The Citus extension is not installed in the database. Run CREATE EXTENSION citus"
+            " in it as a superuser first, on every node."
+        )
+    with schema.schema_lock(database), without_services(database):
+        _check_workers(database, allow_single_node=allow_single_node)
+        yield from _distribute_tables(database)
+
+
+def _set_planner(database: Psycopg3Database) -> None:
+    """Sets the planner of all nodes for this role.
+
+    Nodes do not inherit the settings of a connection to the coordinator. Citus sends a setting of
+    a role to every node, also to those that are added later.
+    """
+    connection = database.connection()
+    name = sql.Identifier(connection.info.dbname)
+    for setting, value in PLANNING.items():
+        change = sql.SQL("ALTER ROLE CURRENT_USER IN DATABASE {} SET {} = {}")
+        connection.execute(change.format(name, sql.Identifier(setting), sql.Literal(value)))
+
+
+def _remaining_tables(database: Psycopg3Database) -> list[str]:
     """Returns the tables of a distributed database that are not distributed yet.
 
     Returns none if no table is distributed.
@@ -77,7 +131,7 @@ def remaining_tables(database: Database) -> list[str]:
     return [table for (table,) in database.execute_sql(_REMAINING).fetchall()]
 
 
-def check_workers(database: Database, *, allow_single_node: bool) -> None:
+def _check_workers(database: Psycopg3Database, *, allow_single_node: bool) -> None:
     """Raises StorageError unless a database can be distributed over all nodes of its cluster."""
     workers = database.execute_sql(_WORKERS).fetchall()
     if not (workers or allow_single_node or _citus_tables(database)):
@@ -99,12 +153,13 @@ def check_workers(database: Database, *, allow_single_node: bool) -> None:
             )
 
 
-def distribute_tables(database: Database) -> Iterator[DistributedTable]:
+def _distribute_tables(database: Psycopg3Database) -> Iterator[DistributedTable]:
     """Distributes the remaining tables, and yields each table when its statement is committed.
 
     Raises StorageError if Citus rejects a table. The caller holds the schema lock.
     """
-    tables = in_dependency_order(database)
+    _set_planner(database)
+    tables = tables_in_dependency_order(database)
     existing = _citus_tables(database)
     _check(tables, existing)
     # Any table of a colocation group identifies it. The first table creates the group.
@@ -123,7 +178,9 @@ def distribute_tables(database: Database) -> Iterator[DistributedTable]:
         _execute(database, table, "SELECT truncate_local_data_after_distributing_table(%s)", table)
 
 
-def _distribute(database: Database, table: str, kind: TableKind, colocate_with: str) -> None:
+def _distribute(
+    database: Psycopg3Database, table: str, kind: TableKind, colocate_with: str
+) -> None:
     if kind is TableKind.REFERENCE:
         _execute(database, table, "SELECT create_reference_table(%s)", table)
         return
@@ -131,7 +188,7 @@ def _distribute(database: Database, table: str, kind: TableKind, colocate_with: 
     _execute(database, table, text, table, ACCOUNT, colocate_with)
 
 
-def _execute(database: Database, table: str, text: str, *values: str) -> None:
+def _execute(database: Psycopg3Database, table: str, text: str, *values: str) -> None:
     """Runs a statement that distributes a table. Raises StorageError."""
     try:
         database.execute_sql(text, values)
@@ -140,7 +197,7 @@ def _execute(database: Database, table: str, text: str, *values: str) -> None:
         raise StorageError(f"Citus rejected the table {table}: {reason}") from error
 
 
-def _citus_tables(database: Database) -> dict[str, _CitusTable]:
+def _citus_tables(database: Psycopg3Database) -> dict[str, _CitusTable]:
     rows = database.execute_sql(_CITUS_TABLES).fetchall()
     return {name: _CitusTable(*columns) for name, *columns in rows}
 

@@ -19,9 +19,9 @@ from peewee import Database
 
 from ...values.clock import Clock
 from ...values.ids import Ids
+from ..postgres.transaction import PostgresTransaction
 from ..statements import Statement
 from .text_hash import text_hash
-from .transaction import PostgresTransaction
 
 _HAS_CITUS = "SELECT to_regclass('pg_catalog.pg_dist_shard') IS NOT NULL"
 _SHARDS = """
