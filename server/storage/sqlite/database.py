@@ -8,8 +8,8 @@ that contains only steps of operations runs in a thread of lower priority, for w
 waits.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
-last of them was queued. Short reads run on the event loop, see `_on_loop`. The third reader
-runs a part of a long read beside the first two, one at a time.
+last of them was queued. The third reader runs a part of a long read beside the first two, one at a
+time.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class SqliteDatabase:
             self._writer = self._write_executor()
             await self._writer.open()
             stack.push_async_callback(self._writer.close)
-            readers = [self._read_executor(number, stack) for number in range(READERS + 1)]
+            readers = [self._read_executor(number) for number in range(READERS + 1)]
             *self._readers, self._part_reader = readers
             for executor in readers:
                 await executor.open()
@@ -109,38 +109,21 @@ class SqliteDatabase:
             stop=writer.close,
         )
 
-    def _read_executor(self, number: int, stack: AsyncExitStack) -> BatchExecutor[Work[Any]]:
+    def _read_executor(self, number: int) -> BatchExecutor[Work[Any]]:
         reader = connect(self._path, read_only=True)
-        # The connection of the event loop, which must not wait for another program.
-        _connect(reader)
-        reader.connection().setbusytimeout(0)
-        stack.callback(reader.close)
         return BatchExecutor(
             f"reader-{number}",
             start=lambda: _connect(reader),
             run_batch=lambda items: self._read_batch(reader, items),
             stop=reader.close,
             abandons=True,
-            on_loop=self._on_loop,
         )
-
-    def _on_loop(self, items: Sequence[WorkItem[Work[Any]]]) -> Sequence[WorkItem[Work[Any]]]:
-        """Returns the reads that run on the event loop: short ones while no thread works.
-
-        A switch to a thread and back takes longer than these (`get_by_id` and `page_of_20` in
-        `make bench`). Several do not run there beside a thread, which would compete for the GIL
-        at each statement. A single one waits less on the event loop than for a thread, or for a
-        longer read there (`get_99th_beside_operation`).
-        """
-        short = [item for item in items if is_short(item.work)]
-        is_working = any(each.stats.busy or each.waiting for each in self.executors)
-        return short if len(short) == 1 or not is_working else ()
 
     async def read(self, work: Work[Result]) -> Result:
         account_id = caller.account_id_or_none()
-        reader = self._reader_for(account_id)
         if is_short(work):
-            return await reader.run(work)  # type: ignore[no-any-return]
+            return await self._reader_for_short().run(work)  # type: ignore[no-any-return]
+        reader = self._reader_for(account_id)
         accounts = self._accounts_of[reader.name]
         accounts[account_id] += 1
         try:
@@ -149,6 +132,12 @@ class SqliteDatabase:
             accounts[account_id] -= 1
             if not accounts[account_id]:
                 del accounts[account_id]
+
+    def _reader_for_short(self) -> BatchExecutor[Work[Any]]:
+        """Returns a reader for a short read, which does not wait for a long one if it need not."""
+        first, second = self._readers
+        is_behind_long = self._accounts_of[first.name] and not self._accounts_of[second.name]
+        return second if is_behind_long else first
 
     def _reader_for(self, account_id: str | None) -> BatchExecutor[Work[Any]]:
         """Returns the reader for a read of an account.
