@@ -38,7 +38,7 @@ from roster.v1 import (
     webhooks_pb2_grpc,
 )
 
-from .config import Network, Rate
+from .config import Rate, Settings
 from .features.accounts import store as accounts
 from .features.accounts.service import AccountService, ApiKeyService
 from .features.custom_fields import store as custom_fields
@@ -70,7 +70,6 @@ from .features.suppressions.store import Suppressions
 from .features.tags.service import TagService
 from .features.webhooks.delivery import store_newest as deliveries
 from .features.webhooks.egress.client import Client
-from .features.webhooks.egress.policy import EgressPolicy
 from .features.webhooks.endpoints import store_reading as webhooks
 from .features.webhooks.endpoints.signing import Secrets
 from .features.webhooks.personal_data import PersonalData
@@ -99,7 +98,7 @@ from .security.encryption import Encryption
 from .security.links import Links
 from .storage.database import Database
 from .storage.transaction import Transaction
-from .values.clock import Clock
+from .values.clock import Clock, system_clock
 
 # In the order of the API reference.
 SERVICES: Sequence[ServiceDescriptor] = [
@@ -151,22 +150,19 @@ class App:
 
     def __init__(
         self,
+        settings: Settings,
         database: Database,
-        clock: Clock,
         encryption: Encryption,
-        *,
-        egress_policy: EgressPolicy,
         client: Client,
-        rate_limit: Rate | None = None,
-        signup_rate_limit: Rate | None = None,
-        public_url: str = "",
-        proxies: Sequence[Network] = (),
+        *,
+        clock: Clock = system_clock,
         observability: Observability | None = None,
         nodes: Callable[[], Mapping[int, bool]] = dict,
     ) -> None:
         observability = observability or disabled_observability()
         observability.exposition.add(observability.stats.rpc_samples)
-        authenticate = Authenticate(database, clock, AuthThrottle(proxies))
+        rate_limit, signup_rate_limit = settings.rate_limit, settings.signup_rate_limit
+        authenticate = Authenticate(database, clock, AuthThrottle(settings.trusted_proxies))
         idempotent = IdempotentDatabase(database, encryption)
         self._concurrency_limit = ConcurrencyLimit()
         self.interceptors: Sequence[grpc.aio.ServerInterceptor] = (
@@ -195,7 +191,7 @@ class App:
         operation_filters = OperationFilters()
         stored_filters = (segments, operation_filters)
         self._custom_fields = CustomFieldService(idempotent, stored_filters)
-        self.links = links = Links(encryption, public_url)
+        self.links = links = Links(encryption, settings.public_url)
         link_store = LinkStore(links, suppressions)
         self._links = LinkService(idempotent, links, link_store, clock)
         self._link_pages = LinkPageService(
@@ -224,7 +220,7 @@ class App:
         )
         self._tags = TagService(idempotent, stored_filters)
         self._webhooks = WebhookService(
-            idempotent, Secrets(encryption), client, egress_policy, clock
+            idempotent, Secrets(encryption), client, client.egress_policy, clock
         )
         self._health = HealthService(nodes)
 

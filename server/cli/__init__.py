@@ -22,9 +22,9 @@ from ..values.addresses import PortInUse
 # The module and the attribute of each command: a function, or a Typer app with subcommands.
 COMMANDS = {
     "serve": "serve:serve",
-    "server": "server:server",
-    "gateway": "gateway:gateway",
-    "worker": "worker:worker",
+    "server": "serve:server",
+    "gateway": "serve:gateway",
+    "worker": "serve:worker",
     "migrate": "migrate:migrate",
     "copy": "copy:copy",
     "backup": "backup:backup",

@@ -6,13 +6,19 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..app import App
+from ..config import Settings
 from ..features.accounts import store
 from ..features.accounts.rules import hash_secret, make_secret
+from ..features.operations.runner import OperationRunner
 from ..features.webhooks.egress.client import Client
+from ..maintenance.backups import BackupSchedule
 from ..maintenance.tasks import run_maintenance
+from ..observability.exposition import Exposition
 from ..observability.observability import Observability
 from ..observability.sources import of_database, of_maintenance, of_operations
 from ..observability.traced_database import TracedDatabase
@@ -20,14 +26,17 @@ from ..rpc.health.readiness import HEARTBEAT_TIMEOUT
 from ..security.encryption import Encryption
 from ..storage.database import Database
 from ..storage.databases import database_at
+from ..storage.postgres.database import PostgresDatabase
+from ..storage.sqlite.database import SqliteDatabase
 from ..storage.transaction import Transaction
-from ..values.clock import system_clock
 from ..values.database_url import DatabaseLocation, PostgresUrl
 from .newest_ids import starting_past_newest
-from .options import CoreOptions
-from .role import Role
+from .options import ProcessOptions, backup_schedule, egress_policy
 from .secret_key import find_key
 from .webhook_delivery import deliver
+
+if TYPE_CHECKING:
+    pass
 
 if TYPE_CHECKING:
     from ..observability.tracing import Tracing
@@ -39,7 +48,7 @@ FIRST_ACCOUNT = "owner@roster.local"
 
 @asynccontextmanager
 async def running_core(
-    options: CoreOptions, observability: Observability, role: Role
+    options: ProcessOptions, observability: Observability
 ) -> AsyncIterator[Core]:
     """Creates services that are not ready, and closes them after the block.
 
@@ -47,9 +56,9 @@ async def running_core(
     when the block starts. Raises StorageError.
     """
     async with AsyncExitStack() as stack:
-        core = Core(options, observability, stack)
+        core = Core(options.settings, observability, stack)
         await core.app.set_serving(serving=False)
-        if role.listens_late:
+        if options.role.listens_late:
             await core.open()
         yield core
 
@@ -61,26 +70,27 @@ class Core:
     """
 
     def __init__(
-        self, options: CoreOptions, observability: Observability, stack: AsyncExitStack
+        self, settings: Settings, observability: Observability, stack: AsyncExitStack
     ) -> None:
-        self._options, self._observability, self._stack = options, observability, stack
+        self._settings, self._observability, self._stack = settings, observability, stack
         self._is_open = False
         self._encryption = Encryption()
-        self._client = Client(options.egress_policy)
-        self.database = database_at(options.database, options.connections)
+        self._client = Client(egress_policy(settings))
+        self.database = database_at(settings.database_url, settings.database_pool)
         self.app = App(
-            _traced(self.database, options.database, observability.tracing),
-            system_clock,
+            settings,
+            _traced(self.database, settings.database_url, observability.tracing),
             self._encryption,
-            egress_policy=options.egress_policy,
-            client=self._client,
-            rate_limit=options.rate_limit,
-            signup_rate_limit=options.signup_rate_limit,
-            public_url=options.public_url,
-            proxies=options.proxies,
+            self._client,
             observability=observability,
             nodes=self.database.nodes,
         )
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the database file; None for a database server."""
+        location = self._settings.database_url
+        return location.parent if isinstance(location, Path) else None
 
     async def open(self) -> None:
         """Opens and migrates the database and accepts calls, unless that is done already.
@@ -89,20 +99,27 @@ class Core:
         """
         if self._is_open:
             return
-        options, database, stack = self._options, self.database, self._stack
+        settings, database, stack = self._settings, self.database, self._stack
         await self._open_database()
         await stack.enter_async_context(starting_past_newest(database))
-        self._observability.exposition.add(of_database(database))
-        self._encryption.set_key(await find_key(options.secret_key, options.database, database))
-        await stack.enter_async_context(self._client)
-        failures = await stack.enter_async_context(run_maintenance(database, options.backups))
-        exposition = self._observability.exposition
-        exposition.add(of_maintenance(failures))
-        await deliver(database, self._client, self._encryption, exposition, stack)
-        exposition.add(of_operations(self.app.operations))
-        await stack.enter_async_context(self.app.operations.running())
+        self._encryption.set_key(
+            await find_key(settings.secret_key, settings.database_url, database)
+        )
+        await start_background_work(
+            database,
+            self._client,
+            self._encryption,
+            self.app.operations,
+            self._observability.exposition,
+            stack,
+            backup_schedule(settings),
+        )
         self.app.accept_calls()
         self._is_open = True
+
+    async def create_first_account(self) -> str:
+        """Creates the first account of an empty database; returns its key, or "" if not empty."""
+        return await self.database.write(partial(bootstrap, self._settings.bootstrap_api_key))
 
     async def _open_database(self) -> None:
         """Opens the database. Logs a warning if that takes long, as a migration can."""
@@ -123,9 +140,23 @@ def _traced(database: Database, location: DatabaseLocation, tracing: Tracing | N
     return TracedDatabase(database, system, tracing)
 
 
-async def create_first_account(options: CoreOptions, database: Database) -> str:
-    """Creates the first account of an empty database; returns its key, or "" if not empty."""
-    return await database.write(lambda tx: bootstrap(options.bootstrap_key, tx))
+async def start_background_work(
+    database: PostgresDatabase | SqliteDatabase,
+    client: Client,
+    encryption: Encryption,
+    operations: OperationRunner,
+    exposition: Exposition,
+    stack: AsyncExitStack,
+    backups: BackupSchedule | None = None,
+) -> None:
+    """Starts maintenance, deliveries and operations of an open database, until the stack closes."""
+    exposition.add(of_database(database))
+    await stack.enter_async_context(client)
+    failures = await stack.enter_async_context(run_maintenance(database, backups))
+    exposition.add(of_maintenance(failures))
+    await deliver(database, client, encryption, exposition, stack)
+    exposition.add(of_operations(operations))
+    await stack.enter_async_context(operations.running())
 
 
 def bootstrap(key: str, tx: Transaction) -> str:

@@ -1,36 +1,35 @@
-"""Starts a service in this process, or supervises several processes."""
+"""Starts the service of a command in this process, or supervises several processes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import logging
+import sys
+from dataclasses import replace
 
-from ..config import Settings
-from ..security.tls import ServerIdentity
-from ..values.addresses import Address
-from .observability_options import ObservabilityOptions, observability_options
-from .process import Service, run
+from ..config import Settings, warn_about_unknown_settings
+from ..observability.logs import configure, is_text
+from .options import process_options
+from .process import run
 from .reserved_ports import check_ports
 from .role import Role
 from .supervisor import supervise
 
+log = logging.getLogger(__name__)
 
-def launch(
-    command: str,
-    settings: Settings,
-    role: Role,
-    addresses: Mapping[str, Address],
-    service: Callable[[ObservabilityOptions], Service],
-    identities: Iterable[ServerIdentity | None],
-) -> None:
-    """Runs a service until a signal stops it.
 
-    `addresses` are those of its ports by setting, and `identities` the TLS identities of the
-    ports. Raises SettingError, PortInUse or StorageError, and SystemExit with several processes.
+def launch(command: str, settings: Settings, role: Role = Role.ALONE) -> None:
+    """Runs `roster COMMAND` until a signal stops it.
+
+    Raises SettingError, PortInUse or StorageError, and SystemExit with several processes.
     """
-    observability = observability_options(settings)
-    workers = settings.workers
+    configure(settings.log_level, as_text=is_text(settings.log_format, sys.stderr))
+    warn_about_unknown_settings(log.warning)
+    options = process_options(command, settings, role)
     if role is Role.ALONE:
-        observability = check_ports(addresses, observability)
-        if workers > 1:
-            raise SystemExit(supervise(command, workers, settings, addresses, observability))
-    run(service(observability), role, identities=(*identities, observability.identity))
+        observability = check_ports(options.addresses, options.observability)
+        options = replace(options, observability=observability)
+        if options.addresses and settings.workers > 1:
+            raise SystemExit(supervise(options))
+    from .services import service_of  # noqa: PLC0415 - a supervisor needs no gRPC
+
+    run(service_of(options), options)

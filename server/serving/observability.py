@@ -14,17 +14,18 @@ from ..observability.metrics_server import Gather, listen
 from ..observability.observability import Observability, create_tracing
 from ..observability.request_log import RequestLog
 from ..observability.sources import of_log
-from .observability_options import ObservabilityOptions
+from .options import ObservabilityOptions, ProcessOptions
 from .reserved_ports import port_in_use
 
 
 async def start_observability(
-    options: ObservabilityOptions, stack: AsyncExitStack
+    process: ProcessOptions, stack: AsyncExitStack
 ) -> tuple[Observability, str]:
     """Starts until the stack is closed. Returns also the URL of the metrics; empty for none.
 
     Raises PortInUse, and SettingError if the packages for tracing are not installed.
     """
+    options = process.observability
     observability = Observability(
         RequestLog(enabled=options.log_calls, as_text=options.as_text),
         create_tracing() if options.traces else None,

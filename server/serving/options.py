@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,10 +10,10 @@ from typing import Any
 
 from ..config import (
     BACK_UP_POSTGRES,
+    OTLP,
+    OVER_GRPC,
     PUBLIC,
     TRUE,
-    Network,
-    Rate,
     Setting,
     SettingError,
     Settings,
@@ -20,9 +21,12 @@ from ..config import (
 from ..features.accounts.rules import is_well_formed, make_secret
 from ..features.webhooks.egress.policy import EgressPolicy
 from ..maintenance.backups import BackupSchedule
+from ..observability.logs import is_text
 from ..security.tls import Identity, ServerIdentity, read_authorities, read_identity
+from ..storage.database import StorageError
 from ..values.addresses import Address
-from ..values.database_url import DatabaseLocation, PostgresUrl
+from ..values.database_url import PostgresUrl
+from .role import Role
 from .secret_key import check_secret_key
 
 
@@ -49,24 +53,60 @@ class UpstreamOptions:
 
 
 @dataclass(frozen=True)
-class CoreOptions:
-    """The options of the services."""
+class ObservabilityOptions:
+    """The address of metrics, None for none, and what is logged and traced.
 
-    database: DatabaseLocation
-    connections: int
-    bootstrap_key: str = field(repr=False)
-    secret_key: str = field(repr=False)
-    backups: BackupSchedule | None
-    rate_limit: Rate | None
-    signup_rate_limit: Rate | None
-    public_url: str
-    egress_policy: EgressPolicy
-    proxies: tuple[Network, ...]
+    `address_is_set` is false if the address is the default.
+    """
+
+    address: Address | None
+    address_is_set: bool
+    identity: ServerIdentity | None
+    log_calls: bool
+    as_text: bool
+    traces: bool
+
+
+@dataclass(frozen=True)
+class ProcessOptions:
+    """The validated options of a process, whose `command` determines which ports it has."""
+
+    command: str
+    settings: Settings = field(repr=False)
+    role: Role
+    observability: ObservabilityOptions
+    http: PortOptions | None = None
+    grpc: PortOptions | None = None
+    upstream: UpstreamOptions | None = None
 
     @property
-    def folder(self) -> Path | None:
-        """The folder of the database file; None for a database server."""
-        return self.database.parent if isinstance(self.database, Path) else None
+    def addresses(self) -> dict[str, Address]:
+        """The addresses of its ports for calls, by setting."""
+        ports = {"http_address": self.http, "grpc_address": self.grpc}
+        return {name: port.address for name, port in ports.items() if port is not None}
+
+    @property
+    def identities(self) -> list[ServerIdentity]:
+        """The TLS identities of its ports."""
+        ports = (self.http, self.grpc, self.observability)
+        return [port.identity for port in ports if port is not None and port.identity is not None]
+
+
+def process_options(command: str, settings: Settings, role: Role) -> ProcessOptions:
+    """Raises SettingError, or StorageError for a worker of a SQLite file."""
+    settings.validate()
+    http = http_options(settings) if command in ("serve", "gateway") else None
+    grpc = grpc_options(settings) if command in ("serve", "server") else None
+    upstream = upstream_options(settings) if command == "gateway" else None
+    if command != "gateway":
+        check_core(command, settings)
+    if http and grpc and grpc.identity is not None and settings.http_channel == OVER_GRPC:
+        raise SettingError(
+            f"{Settings.http_channel.environment}={OVER_GRPC} requires a gRPC port without TLS. For"
+            " a gRPC port with TLS, use `roster gateway`."
+        )
+    observability = observability_options(settings)
+    return ProcessOptions(command, settings, role, observability, http, grpc, upstream)
 
 
 def http_options(settings: Settings) -> PortOptions:
@@ -136,44 +176,60 @@ def check_plaintext(
         )
 
 
-def core_options(settings: Settings) -> CoreOptions:
+def observability_options(settings: Settings) -> ObservabilityOptions:
     """Raises SettingError."""
-    database = settings.database_url
-    if isinstance(database, Path) and settings.workers > 1:
-        raise SettingError(
-            f"{Settings.workers.environment} must be 1 with SQLite, because only one process can"
-            f" serve a file, not {settings.workers}. Use PostgreSQL for several processes."
+    address = settings.metrics_address
+    certificate, key = settings.metrics_tls_certificate, settings.metrics_tls_key
+    identity = ServerIdentity("metrics_tls", certificate, key) if certificate or key else None
+    if address is not None and identity is None:
+        check_plaintext(
+            settings,
+            Settings.metrics_address,
+            [address],
+            Settings.metrics_tls_certificate,
+            "its metrics",
         )
-    return CoreOptions(
-        database=database,
-        connections=settings.database_pool,
-        bootstrap_key=_bootstrap_key(settings),
-        secret_key=check_secret_key(settings.secret_key),
-        backups=_schedule(settings, database),
-        rate_limit=settings.rate_limit,
-        signup_rate_limit=settings.signup_rate_limit,
-        public_url=settings.public_url,
-        egress_policy=egress_policy(settings),
-        proxies=settings.trusted_proxies,
+    return ObservabilityOptions(
+        address=address,
+        address_is_set="metrics_address" in settings.explicit,
+        identity=identity,
+        log_calls=settings.log_level in ("debug", "info"),
+        as_text=is_text(settings.log_format, sys.stderr),
+        traces=settings.tracing == OTLP,
     )
 
 
-def egress_policy(settings: Settings) -> EgressPolicy:
-    """Raises SettingError."""
-    return EgressPolicy(settings.webhook_allow_nets, http=settings.webhook_allow_http)
-
-
-def _bootstrap_key(settings: Settings) -> str:
+def check_core(command: str, settings: Settings) -> None:
+    """Raises SettingError, or StorageError for a worker of a SQLite file."""
+    database = settings.database_url
+    if isinstance(database, Path):
+        if command == "worker":
+            raise StorageError(
+                f"{database} is a SQLite file, which only one process can use at a time. Its"
+                " service does the background work. Workers require PostgreSQL."
+            )
+        if settings.workers > 1:
+            raise SettingError(
+                f"{Settings.workers.environment} must be 1 with SQLite, because only one process"
+                f" can serve a file, not {settings.workers}. Use PostgreSQL for several processes."
+            )
     key = settings.bootstrap_api_key
     if key and not is_well_formed(key):
         raise SettingError(
             f"{Settings.bootstrap_api_key.environment} is not an API key: rk_, 40 base62"
             f" characters and a CRC-32 checksum of 6. A valid, newly generated key: {make_secret()}"
         )
-    return key
+    check_secret_key(settings.secret_key)
+    backup_schedule(settings)
 
 
-def _schedule(settings: Settings, database: DatabaseLocation) -> BackupSchedule | None:
+def egress_policy(settings: Settings) -> EgressPolicy:
+    return EgressPolicy(settings.webhook_allow_nets, http=settings.webhook_allow_http)
+
+
+def backup_schedule(settings: Settings) -> BackupSchedule | None:
+    """Raises SettingError."""
+    database = settings.database_url
     if isinstance(database, PostgresUrl) and settings.texts.get("backup_folder"):
         raise SettingError(
             f"{Settings.backup_folder.environment} applies to SQLite only."

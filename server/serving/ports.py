@@ -21,7 +21,7 @@ from ..security.tls import Identity, ServerIdentity
 from ..values.addresses import Address
 from .documentation import documentation
 from .grpc_options import core_options
-from .options import PortOptions
+from .options import PortOptions, ProcessOptions
 from .reserved_ports import port_in_use
 from .role import Role
 
@@ -77,28 +77,32 @@ def _configuration(identity: Identity) -> grpc.ServerCertificateConfiguration:
 
 async def listen_http(
     channel: grpc.aio.Channel,
-    options: PortOptions,
+    options: ProcessOptions,
     observability: Observability,
     stack: AsyncExitStack,
-    role: Role,
-    cors_origins: frozenset[str],
-) -> tuple[Address, Gateway]:
-    """Serves a gateway over a channel until the stack is closed. Raises PortInUse."""
+) -> tuple[str, Gateway]:
+    """Serves a gateway over a channel until the stack is closed, and returns its URL.
+
+    Raises PortInUse.
+    """
     await stack.enter_async_context(channel)
-    tls = options.identity.context if options.identity else None
+    assert options.http is not None
+    address, identity = options.http.address, options.http.identity
+    tls = identity.context if identity else None
     gateway_options = replace(
         GATEWAY_OPTIONS,
-        cors_origins=cors_origins,
+        cors_origins=options.settings.cors_origins,
         strict_transport_seconds=STRICT_TRANSPORT_SECONDS if tls else 0,
     )
     gateway = Gateway(channel, SERVICES, gateway_options, observability.requests, documentation())
     server = gateway.server()
     observability.exposition.add(observability.stats.http_samples)
     observability.exposition.add(of_http(server))
-    shares_port = role.shares_ports
+    shares_port = options.role.shares_ports
     try:
-        listener = await Listener.open(server, *options.address, tls=tls, shares_port=shares_port)
+        listener = await Listener.open(server, *address, tls=tls, shares_port=shares_port)
     except OSError as error:
-        raise port_in_use("http_address", options.address) from error
+        raise port_in_use("http_address", address) from error
     stack.push_async_callback(listener.close, GRACE_SECONDS)
-    return options.address._replace(port=listener.port), gateway
+    url = f"{'https' if tls else 'http'}://{address._replace(port=listener.port)}"
+    return url, gateway

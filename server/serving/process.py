@@ -16,16 +16,15 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
 
 import uvloop
 
-from ..security.tls import ServerIdentity
+from .options import ProcessOptions
 from .pending_tasks import pending_tasks
 from .ready import Ready, announce, report
-from .role import Role
 from .signals import handle_signals, ignore_signals, reload_certificates
 
 log = logging.getLogger(__name__)
@@ -83,26 +82,21 @@ Service = Callable[[Lifecycle], Coroutine[None, None, None]]
 
 def run(
     service: Service,
-    role: Role,
-    report_ready: Callable[[Ready], None] = announce,
-    *,
-    identities: Iterable[ServerIdentity | None] = (),
+    options: ProcessOptions,
 ) -> None:
-    """Runs a service until the process is stopped. SIGHUP reloads the TLS `identities`."""
-    life = Lifecycle(report if role.shares_ports else report_ready)
-    uvloop.run(_run(service, role, life, tuple(identities)))
+    """Runs a service until the process is stopped. SIGHUP reloads the TLS identities."""
+    life = Lifecycle(report if options.role.shares_ports else announce)
+    uvloop.run(_run(service, options, life))
     ignore_signals()
 
 
-async def _run(
-    service: Service, role: Role, life: Lifecycle, identities: Iterable[ServerIdentity | None]
-) -> None:
+async def _run(service: Service, options: ProcessOptions, life: Lifecycle) -> None:
     handle_signals(
         stop=life.stop,
         exit_now=partial(_exit_now, "it received a second signal"),
-        reload=partial(reload_certificates, identities),
+        reload=partial(reload_certificates, options.identities),
     )
-    if role.shares_ports:
+    if options.role.shares_ports:
         _at_end_of_input(life.stop)
     try:
         await service(life)

@@ -11,7 +11,7 @@ from errno import EADDRINUSE
 
 from ..config import SETTINGS
 from ..values.addresses import Address, PortInUse
-from .observability_options import ObservabilityOptions
+from .options import ObservabilityOptions
 
 log = logging.getLogger(__name__)
 

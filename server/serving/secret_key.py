@@ -29,13 +29,6 @@ def check_secret_key(text: str) -> str:
     return text
 
 
-async def open_encryption(
-    setting: str, location: DatabaseLocation, database: Database
-) -> Encryption:
-    """Returns the encryption of an open database. Raises StorageError as `find_key` does."""
-    return Encryption(await find_key(setting, location, database))
-
-
 async def find_key(setting: str, location: DatabaseLocation, database: Database) -> bytes:
     """Returns the secret key of an open database.
 

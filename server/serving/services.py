@@ -1,4 +1,4 @@
-"""The kinds of services: gRPC with or without HTTP in the same process, and HTTP only.
+"""What processes run: gRPC with or without HTTP, HTTP only, or background work only.
 
 Start: metrics port, gRPC port, HTTP port, database (lock, migrations), services, first account,
 ready. The ports respond as soon as they listen: the process is alive and not ready, and calls are
@@ -20,72 +20,75 @@ from rosterd.http_gateway.channel.in_process import InProcessChannel
 from rosterd.http_gateway.channel.upstream import UpstreamChannel
 
 from ..app import SERVICES, App
+from ..config import OVER_GRPC
+from ..features.operations.runner import OperationRunner
+from ..features.operations.store_steps import Steps
+from ..features.suppressions.store import Suppressions
+from ..features.webhooks.egress.client import Client
 from ..rpc.health.readiness import monitor_readiness
+from ..security.encryption import Encryption
+from ..storage.databases import database_at
 from ..values.addresses import Address
-from .core import create_first_account, running_core
+from .core import running_core, start_background_work
 from .drain import drain
 from .grpc_options import MAX_METADATA_BYTES
 from .observability import start_observability
-from .observability_options import ObservabilityOptions
-from .options import CoreOptions, PortOptions, UpstreamOptions
+from .options import PortOptions, ProcessOptions, UpstreamOptions, egress_policy
 from .ports import listen_grpc, listen_http
-from .process import Lifecycle
+from .process import Lifecycle, Service
 from .ready import Ready
-from .role import Role
+from .secret_key import find_key
+
+
+def service_of(options: ProcessOptions) -> Service:
+    """Returns the service of a command."""
+    if options.grpc is not None:
+        return GrpcService(options, options.grpc)
+    if options.upstream is not None:
+        return HttpOnly(options, options.upstream)
+    return BackgroundWorker(options)
 
 
 @dataclass(frozen=True)
 class GrpcService:
-    """The gRPC server, and unless `http` is None the gateway.
+    """The gRPC server, and the gateway if the process has an HTTP port.
 
-    The gateway calls the server without a socket if `in_process`. Web pages of the
-    `cors_origins` can call it.
+    The gateway calls the server without a socket, unless a setting says otherwise.
     """
 
+    options: ProcessOptions
     grpc: PortOptions
-    core: CoreOptions
-    observability: ObservabilityOptions
-    role: Role
-    http: PortOptions | None = None
-    in_process: bool = True
-    cors_origins: frozenset[str] = frozenset()
 
     async def __call__(self, life: Lifecycle) -> None:
-        http_url, drain_gateway = "", None
+        options, http_url, drain_gateway = self.options, "", None
         async with AsyncExitStack() as stack:
             with life.starting():
-                observability, metrics_url = await start_observability(self.observability, stack)
-                services = await stack.enter_async_context(
-                    running_core(self.core, observability, self.role)
-                )
-                grpc = await listen_grpc(services.app, self.grpc, stack, self.role)
-                if self.http is not None:
-                    channel = self._channel(services.app, grpc)
-                    http, gateway = await listen_http(
-                        channel, self.http, observability, stack, self.role, self.cors_origins
-                    )
-                    http_url, drain_gateway = url(http, self.http), gateway.drain
-                    services.app.links.set_default_url(http_url)
-                await services.open()
+                observability, metrics_url = await start_observability(options, stack)
+                core = await stack.enter_async_context(running_core(options, observability))
+                grpc = await listen_grpc(core.app, self.grpc, stack, options.role)
+                if options.http is not None:
+                    channel = self._channel(core.app, grpc)
+                    http_url, gateway = await listen_http(channel, options, observability, stack)
+                    drain_gateway = gateway.drain
+                    core.app.links.set_default_url(http_url)
+                await core.open()
             # Last, when nothing can fail anymore, because the key is shown only once.
-            key = await create_first_account(self.core, services.database)
+            key = await core.create_first_account()
             ready = Ready(
                 http_url,
                 str(grpc),
-                database=str(self.core.database),
+                database=str(options.settings.database_url),
                 first_key=key,
                 metrics=metrics_url,
             )
-            async with monitor_readiness(
-                services.database, self.core.folder, services.app.set_serving
-            ):
+            async with monitor_readiness(core.database, core.folder, core.app.set_serving):
                 await life.serving(ready)
             if drain_gateway is not None:
                 drain_gateway()
-            await drain(services.app)
+            await drain(core.app)
 
     def _channel(self, app: App, grpc: Address) -> aio.Channel:
-        if self.in_process:
+        if self.options.settings.http_channel != OVER_GRPC:
             return InProcessChannel(app.register, app.interceptors)
         options = (("grpc.max_metadata_size", MAX_METADATA_BYTES),)
         return aio.insecure_channel(str(grpc), options=options)
@@ -93,27 +96,18 @@ class GrpcService:
 
 @dataclass(frozen=True)
 class HttpOnly:
-    """The gateway, in front of servers elsewhere. It starts even if they are not available.
+    """The gateway, in front of servers elsewhere. It starts even if they are not available."""
 
-    Web pages of the `cors_origins` can call it.
-    """
-
-    http: PortOptions
+    options: ProcessOptions
     upstream: UpstreamOptions
-    observability: ObservabilityOptions
-    role: Role
-    cors_origins: frozenset[str]
 
     async def __call__(self, life: Lifecycle) -> None:
         async with AsyncExitStack() as stack:
-            observability, metrics_url = await start_observability(self.observability, stack)
-            channel = UpstreamChannel(self.upstream.target, SERVICES, self._credentials())
-            http, gateway = await listen_http(
-                channel, self.http, observability, stack, self.role, self.cors_origins
-            )
-            await life.serving(
-                Ready(url(http, self.http), upstream=self.upstream.target, metrics=metrics_url)
-            )
+            observability, metrics_url = await start_observability(self.options, stack)
+            target = self.upstream.target
+            channel = UpstreamChannel(target, SERVICES, self._credentials())
+            http_url, gateway = await listen_http(channel, self.options, observability, stack)
+            await life.serving(Ready(http_url, upstream=target, metrics=metrics_url))
             gateway.drain()
             await drain()
 
@@ -128,5 +122,29 @@ class HttpOnly:
         )
 
 
-def url(address: Address, options: PortOptions) -> str:
-    return f"{'https' if options.identity else 'http'}://{address}"
+@dataclass(frozen=True)
+class BackgroundWorker:
+    """The background work of a PostgreSQL database, without ports."""
+
+    options: ProcessOptions
+
+    async def __call__(self, life: Lifecycle) -> None:
+        settings = self.options.settings
+        location = settings.database_url
+        async with AsyncExitStack() as stack:
+            with life.starting():
+                observability, metrics_url = await start_observability(self.options, stack)
+                database = database_at(location, settings.database_pool)
+                await database.open()
+                stack.push_async_callback(database.close)
+                encryption = Encryption(await find_key(settings.secret_key, location, database))
+                steps = Steps(Suppressions(encryption))
+                await start_background_work(
+                    database,
+                    Client(egress_policy(settings)),
+                    encryption,
+                    OperationRunner(database, steps, others_serve=True),
+                    observability.exposition,
+                    stack,
+                )
+            await life.serving(Ready(database=str(location), metrics=metrics_url))

@@ -23,9 +23,8 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 
-from ..config import OFF, SETTINGS, Settings
-from ..values.addresses import Address
-from .observability_options import ObservabilityOptions
+from ..config import OFF, SETTINGS
+from .options import ObservabilityOptions, ProcessOptions
 from .ready import Ready, announce, read_report
 from .reserved_ports import reserved
 from .role import Role
@@ -47,29 +46,24 @@ _WORKER_METRICS = {
 }
 
 
-def supervise(
-    command: str,
-    count: int,
-    settings: Settings,
-    addresses: Mapping[str, Address],
-    observability: ObservabilityOptions,
-) -> int:
+def supervise(options: ProcessOptions) -> int:
     """Runs a command in several processes until it is stopped, and returns the exit code.
 
-    `addresses` are the shared ports by setting. The metrics of all workers are served together, at
-    the address in `observability`. Raises PortInUse.
+    They share the ports. The metrics of all workers are served together. Raises PortInUse.
     """
+    settings, observability = options.settings, options.observability
     texts = dict(settings.texts)
     texts |= _WORKER_METRICS if observability.address else {"metrics_address": OFF}
     with ExitStack() as stack:
-        for name, address in addresses.items():
+        for name, address in options.addresses.items():
             texts[name] = str(stack.enter_context(reserved(name, address)))
         # In the environment, because all users of a machine can see arguments.
         named = {SETTINGS[name].environment: text for name, text in texts.items()}
         # The workers import the same modules as this process.
         path = os.pathsep.join(folder for folder in sys.path if folder)
         environment = {**os.environ, **named, "PYTHONPATH": path}
-        code = asyncio.run(Supervisor(command, environment, observability).serve(count))
+        supervisor = Supervisor(options.command, environment, observability)
+        code = asyncio.run(supervisor.serve(settings.workers))
     ignore_signals()
     return code
 

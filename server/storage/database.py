@@ -7,8 +7,8 @@ query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     # Not at run time: commands that need StorageError only would import Peewee.
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Work = Callable[["Transaction"], Result]
+Run = Callable[[Callable[[Work[Any]], Work[Any]]], Awaitable[Result]]
 
 
 class NodeResults(NamedTuple, Generic[Result]):
@@ -76,6 +77,39 @@ class Database(Protocol):
 
     async def close(self) -> None:
         """Finishes running transactions and disconnects."""
+
+
+class WrappedDatabase:
+    """A database that adds something to the units of work of another one, in `around`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.alone, self.listen = database.alone, database.listen
+        self.open, self.close = database.open, database.close
+
+    @property
+    def transactions(self) -> int:
+        return self._database.transactions
+
+    async def read(self, work: Work[Result]) -> Result:
+        return await self.around("read", lambda wrapped: self._database.read(wrapped(work)))
+
+    async def read_parts(self, works: Sequence[Work[Result]]) -> list[Result]:
+        read = self._database.read_parts
+        return await self.around("read", lambda wrapped: read([*map(wrapped, works)]))
+
+    async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
+        return await self.around("read", lambda wrapped: self._database.read_nodes(wrapped(work)))
+
+    async def write(self, work: Work[Result]) -> Result:
+        return await self.around("write", lambda wrapped: self._database.write(wrapped(work)))
+
+    async def around(self, kind: str, run: Run[Result]) -> Result:
+        """Runs units of work of a kind, `read` or `write`.
+
+        `run` receives a function, which it calls with each unit of work.
+        """
+        raise NotImplementedError
 
 
 class StorageError(Exception):

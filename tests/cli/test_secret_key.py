@@ -13,7 +13,7 @@ import pytest
 
 from rosterd.server.security.encryption import Encryption, make_key, parse_key
 from rosterd.server.serving.console import ExitCode
-from rosterd.server.serving.secret_key import open_encryption
+from rosterd.server.serving.secret_key import find_key
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.installation import key_fingerprint
 from rosterd.server.storage.sqlite.database import SqliteDatabase
@@ -47,7 +47,7 @@ def opened(path: Path, setting: str = "") -> Encryption:
         database = SqliteDatabase(path)
         await database.open()
         try:
-            return await open_encryption(setting, path, database)
+            return Encryption(await find_key(setting, path, database))
         finally:
             await database.close()
 

@@ -24,6 +24,7 @@ from roster.v1 import tags_pb2 as pb
 from rosterd.http_gateway.app import Gateway
 from rosterd.http_gateway.channel.in_process import InProcessChannel
 from rosterd.server.app import SERVICES, App
+from rosterd.server.config import Settings
 from rosterd.server.features.accounts import store
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
 from rosterd.server.features.tags.service import TagService
@@ -36,7 +37,6 @@ from rosterd.server.security.encryption import KEY_BYTES, Encryption
 from rosterd.server.serving.grpc_options import MAX_METADATA_BYTES, core_options
 from rosterd.server.serving.ports import GATEWAY_OPTIONS
 from rosterd.server.storage.sqlite.database import SqliteDatabase
-from rosterd.server.values.clock import system_clock
 
 from ..conftest import FRONTS, Account
 from ..fronts import Front, GrpcFront, HttpFront, Response, error_response, health_stub
@@ -316,15 +316,9 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
     """Runs the services in this process. Yields their fronts and an API key."""
     database = SqliteDatabase(folder / "roster.db")
     await database.open()
-    egress_policy = EgressPolicy()
     encryption = Encryption(bytes(KEY_BYTES))
-    app = App(
-        database,
-        system_clock,
-        encryption,
-        egress_policy=egress_policy,
-        client=Client(egress_policy),
-    )
+    unlimited = Settings({"signup_rate_limit": "off"})
+    app = App(unlimited, database, encryption, Client(EgressPolicy()))
     app.accept_calls()
     secret = make_secret()
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from rosterd.server.serving.observability_options import ObservabilityOptions
+from rosterd.server.serving.options import ObservabilityOptions
 from rosterd.server.serving.ready import Ready
 from rosterd.server.serving.supervisor import Supervisor
 from rosterd.server.values.addresses import Address

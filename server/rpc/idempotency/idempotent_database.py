@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from google.protobuf.message import Message
 
 from ...security.encryption import Encryption
-from ...storage.database import Database, Result, Work
+from ...storage.database import Database, Result, Run, Work, WrappedDatabase
 from ...storage.shared_work import SharedWork
 from ...storage.transaction import Transaction
 from ...values.emails import addresses_in
@@ -68,7 +69,7 @@ class Request:
 _current: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
-class IdempotentDatabase:
+class IdempotentDatabase(WrappedDatabase):
     """A database that runs the writes of a request with an idempotency key once.
 
     Such a request makes one write, which returns the response message. A request with effects
@@ -77,16 +78,9 @@ class IdempotentDatabase:
     """
 
     def __init__(self, database: Database, encryption: Encryption) -> None:
-        self._database = database
+        super().__init__(database)
         self._encryption = encryption
-        self.alone = database.alone
-        self.read, self.read_parts = database.read, database.read_parts
-        self.read_nodes = database.read_nodes
         self._running: set[tuple[str, str]] = set()
-
-    @property
-    def transactions(self) -> int:
-        return self._database.transactions
 
     def enter(self, request: Request) -> None:
         """Begins a request. Raises IdempotencyKeyInUse if its key is in use in this process."""
@@ -100,23 +94,16 @@ class IdempotentDatabase:
         _current.set(None)
         self._running.discard(request.owner)
 
-    def listen(self, listener: Callable[[Collection[str]], None]) -> None:
-        self._database.listen(listener)
-
-    async def open(self) -> None:
-        await self._database.open()
-
-    async def close(self) -> None:
-        await self._database.close()
-
-    async def write(self, work: Work[Result]) -> Result:
+    async def around(self, kind: str, run: Run[Result]) -> Result:
         request = _current.get()
-        if request is None:
-            return await self._database.write(work)
+        if request is None or kind == "read":
+            return await run(lambda work: work)
+        return await run(partial(self._once, request))
+
+    def _once(self, request: Request, work: Work[Any]) -> Work[Any]:
         if isinstance(work, SharedWork):
-            once = SharedWork(("once", work.key), (request, work), self._run_all_once)
-            return await self._database.write(once)
-        return await self._database.write(lambda tx: self._run_once(request, work, tx))
+            return SharedWork(("once", work.key), (request, work), self._run_all_once)
+        return partial(self._run_once, request, work)
 
     async def write_apart(self, work: Work[Result]) -> Result:
         """Runs a write that prepares that of the request, and that can be repeated."""

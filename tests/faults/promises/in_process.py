@@ -12,6 +12,7 @@ from grpc import aio
 
 from rosterd.http_gateway.channel.in_process import InProcessChannel
 from rosterd.server.app import App, newest_id
+from rosterd.server.config import Settings
 from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.features.webhooks.egress.client import Client
 from rosterd.server.features.webhooks.egress.policy import EgressPolicy
@@ -19,7 +20,6 @@ from rosterd.server.rpc.messages import JsonResponse
 from rosterd.server.security.encryption import KEY_BYTES, Encryption
 from rosterd.server.serving.core import bootstrap
 from rosterd.server.storage.sqlite.database import SqliteDatabase
-from rosterd.server.values.clock import system_clock
 
 from ...fronts import METHODS, Response, error_response, to_json, to_message
 from .recorder import Operation
@@ -62,15 +62,9 @@ async def serving(path: Path) -> AsyncIterator[Service]:
     await database.open()
     try:
         database.ids.start_past(await database.read(newest_id))
-        egress_policy = EgressPolicy()
         encryption = Encryption(bytes(KEY_BYTES))
-        app = App(
-            database,
-            system_clock,
-            encryption,
-            egress_policy=egress_policy,
-            client=Client(egress_policy),
-        )
+        unlimited = Settings({"signup_rate_limit": "off"})
+        app = App(unlimited, database, encryption, Client(EgressPolicy()))
         app.accept_calls()
         is_new = await database.write(lambda tx: bootstrap(_KEY, tx))
         service = Service(InProcessChannel(app.register, app.interceptors))

@@ -69,7 +69,7 @@ class Client:
         seconds: float = TIMEOUT_SECONDS,
         lookup: Lookup | None = None,
     ) -> None:
-        self._egress_policy = egress_policy
+        self.egress_policy = egress_policy
         self._seconds = seconds
         self._lookup = lookup or SystemLookup()
         self._tls = ssl.create_default_context()
@@ -77,7 +77,7 @@ class Client:
 
     async def __aenter__(self) -> Client:
         self._session = ClientSession(
-            connector=EgressConnector(self._egress_policy, self._lookup, self._tls),
+            connector=EgressConnector(self.egress_policy, self._lookup, self._tls),
             headers=_HEADERS,
             cookie_jar=DummyCookieJar(),
             timeout=ClientTimeout(total=None),
@@ -120,7 +120,7 @@ class Client:
         """Returns the error; empty for a success."""
         try:
             # Checked again, because the policy may have changed since the URL was stored.
-            target = URL(check_url(url, self._egress_policy))
+            target = URL(check_url(url, self.egress_policy))
         except ValidationError:
             log.warning("delivery to a URL that is not allowed rejected")
             return BLOCKED
