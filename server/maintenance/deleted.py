@@ -18,7 +18,6 @@ from ..features.tags import store as tags
 from ..rpc import caller
 from ..rpc.errors import Internal, Unavailable
 from ..storage.database import Database
-from ..storage.shared_work import BackgroundWork
 from .periodic import raise_if_cancelled
 
 log = logging.getLogger(__name__)
@@ -44,7 +43,7 @@ async def remove_deleted(database: Database) -> int:
         caller.enter_account(account_id)
         started = time.monotonic()
         try:
-            rows = await database.write(BackgroundWork(partial(remove, account_id)))
+            rows = await database.write(partial(remove, account_id))
         except (Unavailable, Internal):
             log.warning("removal of deleted tags and fields postponed: database not available")
             continue

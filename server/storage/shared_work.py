@@ -57,17 +57,6 @@ class SharedWork(Generic[Argument, Result]):
         return outcome
 
 
-@dataclass(frozen=True, slots=True)
-class BackgroundWork(Generic[Result]):
-    """Work in small steps that no call waits for. It yields the CPU to calls."""
-
-    work: Callable[[Transaction], Result]
-
-    def __call__(self, tx: Transaction) -> Result:
-        tx.in_background = True
-        return self.work(tx)
-
-
 def has_one_statement(items: Iterable[WorkItem[Any]]) -> bool:
     """Whether no item needs a transaction to read."""
     return all(

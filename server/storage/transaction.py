@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -11,11 +10,6 @@ from peewee import Database
 from ..values.clock import Clock
 from ..values.ids import Ids
 from .statements import Dialect, Statement
-
-# A transaction in the background pauses before a statement if its last pause was so long ago, in
-# seconds. Shorter statements run without a pause.
-SECONDS_BETWEEN_PAUSES = 0.00015
-PAUSE_SECONDS = 0.0001
 
 
 class Transaction:
@@ -27,20 +21,14 @@ class Transaction:
 
     `cache` passes facts from one transaction to the next. It contains only facts that other
     transactions of the same database object change. It is empty if other processes can write.
-
-    A transaction that is `in_background` pauses between statements. Otherwise the event loop, the
-    readers and the database server would often wait for its CPU until the scheduler preempts it
-    (`get_99th_beside_operation` in `make bench`).
     """
 
     __slots__ = (
         "_database",
         "_dialect",
         "_ids",
-        "_resumed_at",
         "accounts_to_notify",
         "cache",
-        "in_background",
         "now",
         "statements",
     )
@@ -60,8 +48,6 @@ class Transaction:
         self.statements = 0
         self.accounts_to_notify: set[str] = set()
         self.cache: set[Hashable] = set() if cache is None else cache
-        self.in_background = False
-        self._resumed_at = 0.0
 
     def new_id(self) -> str:
         return self._ids.next()
@@ -118,13 +104,6 @@ class Transaction:
         self._database.execute_sql("SELECT 1")
 
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
-        self._begin_statement()
+        self.statements += 1
         prepared = statement.prepared(self._dialect, self._database)
         return self._database.execute_sql(prepared.sql, prepared.arguments(values))
-
-    def _begin_statement(self) -> None:
-        """Counts a statement. In the background, pauses first."""
-        self.statements += 1
-        if self.in_background and time.perf_counter() - self._resumed_at > SECONDS_BETWEEN_PAUSES:
-            time.sleep(PAUSE_SECONDS)
-            self._resumed_at = time.perf_counter()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from functools import partial
-
 import orjson
 import pytest
 from peewee import SQL
@@ -26,8 +23,6 @@ from rosterd.server.features.subscribers.rules import ConsentRecord
 from rosterd.server.features.subscribers.store_reading import IN_ACCOUNT, find
 from rosterd.server.rpc.errors import OperationLimitReached, OperationNotFound
 from rosterd.server.rpc.paging import Page
-from rosterd.server.storage import transaction
-from rosterd.server.storage.shared_work import BackgroundWork
 from rosterd.server.storage.statements import Statement, param
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.ids import first_id_at
@@ -170,20 +165,6 @@ def test_a_repeated_step_changes_nothing(tx: Transaction) -> None:
 
     assert store.find(OURS, operation.id, tx).processed == 2
     assert select(tx).ids == ids[2:]
-
-
-def test_a_step_pauses_between_statements(tx: Transaction, monkeypatch: pytest.MonkeyPatch) -> None:
-    SUBSCRIBERS.create(OURS, new("ada"), tx)
-    start(tx)
-    selection = select(tx)
-    pauses: list[float] = []
-    monkeypatch.setattr(transaction, "SECONDS_BETWEEN_PAUSES", 0.0)
-    monkeypatch.setattr(time, "sleep", pauses.append)
-    before = tx.statements
-
-    BackgroundWork(partial(STEPS.run, OURS, selection, ONE))(tx)
-
-    assert len(pauses) == tx.statements - before
 
 
 def test_another_process_waits_until_the_lease_ends(tx: Transaction) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +19,9 @@ from rosterd.server.rpc.errors import TagAlreadyExists, Unavailable
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.database import StorageError, Work
 from rosterd.server.storage.databases import unit_of_work
-from rosterd.server.storage.shared_work import BackgroundWork, SharedWork
+from rosterd.server.storage.shared_work import SharedWork
 from rosterd.server.storage.sqlite import file
-from rosterd.server.storage.sqlite.database import BACKGROUND_NICENESS, SqliteDatabase
+from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.sqlite.file import connect, file_lock, prepare
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
@@ -129,38 +127,6 @@ def test_queued_writes_form_one_transaction(path: Path) -> None:
     assert names_from_another_program(path) == ["a", "b"]
 
 
-def niceness(_tx: Transaction) -> int:
-    """Returns the niceness of the thread that runs the work."""
-    return os.nice(0)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the niceness is that of the process")
-def test_background_work_has_a_lower_priority_unless_calls_wait_for_it(path: Path) -> None:
-    async def scenario() -> tuple[int, list[int]]:
-        async with opened_database(path) as database:
-            alone = await database.write(BackgroundWork(niceness))
-            works = [niceness, BackgroundWork(niceness)]
-            return alone, await write_together(database, *works)
-
-    alone, (of_call, beside_call) = run(scenario())
-    assert alone == min(of_call + BACKGROUND_NICENESS, MAX_NICENESS)
-    assert beside_call == of_call
-
-
-def test_background_work_is_in_the_transaction_of_calls(path: Path) -> None:
-    def look(tx: Transaction) -> tuple[list[str], list[str]]:
-        return names(tx), names_from_another_program(path)
-
-    async def scenario() -> Any:
-        async with opened_database(path) as database:
-            works = [create("a"), BackgroundWork(look), create("b")]
-            return await write_together(database, *works)
-
-    _, in_background, _ = run(scenario())
-    assert in_background == (["a"], [])
-    assert names_from_another_program(path) == ["a", "b"]
-
-
 def test_write_is_committed_before_it_is_acknowledged(path: Path) -> None:
     async def scenario() -> list[str]:
         async with opened_database(path) as database:
@@ -170,17 +136,14 @@ def test_write_is_committed_before_it_is_acknowledged(path: Path) -> None:
     assert run(scenario()) == ["a"]
 
 
-@pytest.mark.parametrize("as_work", [partial, BackgroundWork], ids=["of a call", "in background"])
-def test_failed_write_is_rolled_back_alone(
-    path: Path, as_work: Callable[[Work[None]], Work[None]]
-) -> None:
+def test_failed_write_is_rolled_back_alone(path: Path) -> None:
     def fail(tx: Transaction) -> None:
         store.create(ACCOUNT, "undone", "", tx)
         raise ValueError("own words")
 
     async def scenario() -> Any:
         async with opened_database(path) as database:
-            works = [create("a"), as_work(fail), create("a"), create("b")]
+            works = [create("a"), fail, create("a"), create("b")]
             return await write_together(database, *works)
 
     _, failed, results, _ = run(scenario())

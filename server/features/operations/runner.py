@@ -1,10 +1,9 @@
 """Runs the operations of all accounts in the background of a process.
 
 Accounts take turns: one step of an account, then one of the next, so that a long operation does
-not delay those of others. A step takes about `STEP_SECONDS`, with short pauses between its
-statements, and is followed by a pause, which leaves the writer and the CPU to calls: a longer one
-while calls use the database. A search every second finds operations that other processes have
-started, or that ended with their process.
+not delay those of others. A step takes about `STEP_SECONDS` and is followed by a pause, which
+leaves the writer and the CPU to calls: a longer one while calls use the database. A search every
+second finds operations that other processes have started, or that ended with their process.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from functools import partial
 from ...rpc import caller
 from ...rpc.errors import Internal, OperationNotFound, StatementTimeout, Unavailable
 from ...storage.database import Database
-from ...storage.shared_work import BackgroundWork
 from ...storage.transaction import Transaction
 from .store import ids_of_any_account_with_running
 from .store_steps import Selection, StepResult, Steps, select_next
@@ -172,7 +170,7 @@ class OperationRunner:
         ids, rest = selection.ids[:size], selection.ids[size:]
         step = selection._replace(ids=ids, is_last=False, up_to="") if rest else selection
         started = time.monotonic()
-        run = BackgroundWork(partial(self._steps.run, account_id, step, self._runner))
+        run = partial(self._steps.run, account_id, step, self._runner)
         try:
             result = await self._database.write(run)
         except OperationNotFound:

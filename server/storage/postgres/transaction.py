@@ -110,7 +110,7 @@ class PostgresTransaction(Transaction):
         super().__init__(database, DIALECT, clock, ids)
 
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
-        self._begin_statement()
+        self.statements += 1
         prepared = statement.prepared(DIALECT, self._database)
         connection, arguments = self._database.connection(), prepared.arguments(values)
         if statement.has_one_plan:

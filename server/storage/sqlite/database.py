@@ -3,9 +3,7 @@
 A write returns after its commit is synced to disk. All writes that queued during the
 previous commit form the next transaction: BEGIN IMMEDIATE, a savepoint for each write or group
 of writes that run together, one COMMIT, then all results. A failed write is rolled back to its
-savepoint; the others are committed. If the commit fails, all writes of the batch fail. A batch
-that contains only steps of operations runs in a thread of lower priority, for which the writer
-waits.
+savepoint; the others are committed. If the commit fails, all writes of the batch fail.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
 last of them was queued. The third reader runs a part of a long read beside the first two, one at a
@@ -16,13 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +36,7 @@ from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..migrate import migrate
 from ..notifications import Listener, Notifications
-from ..shared_work import BackgroundWork, grouped, is_short, run_together
+from ..shared_work import grouped, is_short, run_together
 from ..transaction import Transaction
 from .file import DIALECT, connect, file_lock, is_damage, prepare, reports_damage, size_of, unusable
 
@@ -56,10 +51,6 @@ SHORT_QUEUE = 64
 STEPS_BETWEEN_CHECKS = 200_000
 # The duration of a slow batch of reads, in seconds.
 SLOW_SECONDS = 0.02
-# The niceness of the thread that runs operations, so that the scheduler preempts it for the event
-# loop and the readers, which otherwise wait for its CPU (`get_99th_beside_operation` in
-# `make bench`). On busy CPUs its steps take longer and become smaller.
-BACKGROUND_NICENESS = 15
 
 
 class SqliteDatabase:
@@ -86,9 +77,6 @@ class SqliteDatabase:
         async with AsyncExitStack() as stack:
             stack.enter_context(file_lock(self._path))
             await interruptible(partial(_bring_up_to_date, self._path))
-            self._background = stack.enter_context(
-                ThreadPoolExecutor(1, "background-writer", initializer=_lower_priority)
-            )
             self._writer = self._write_executor()
             await self._writer.open()
             stack.push_async_callback(self._writer.close)
@@ -100,12 +88,11 @@ class SqliteDatabase:
             self._closing = stack.pop_all()
 
     def _write_executor(self) -> BatchExecutor[Work[Any]]:
-        # The threads of the writer and of the background never run at the same time.
-        writer = connect(self._path, connection_per_thread=False)
+        writer = connect(self._path)
         return BatchExecutor(
             "writer",
             start=lambda: prepare(writer),
-            run_batch=lambda items: self._write(writer, items),
+            run_batch=lambda items: self._write_batch(writer, items),
             stop=writer.close,
         )
 
@@ -208,12 +195,6 @@ class SqliteDatabase:
             for item in group:
                 self._read_group(reader, [item])
 
-    def _write(self, writer: APSWDatabase, items: Sequence[WorkItem[Work[Any]]]) -> None:
-        if all(isinstance(item.work, BackgroundWork) for item in items):
-            self._background.submit(self._write_batch, writer, items).result()
-        else:
-            self._write_batch(writer, items)
-
     def _write_batch(self, writer: APSWDatabase, items: Sequence[WorkItem[Work[Any]]]) -> None:
         if self._failed or self._is_damaged:
             for item in items:
@@ -307,16 +288,6 @@ class SqliteDatabase:
 
 def _run_all(works: Sequence[Work[Result]], tx: Transaction) -> list[Result]:
     return [work(tx) for work in works]
-
-
-def _lower_priority() -> None:
-    """Lets other threads preempt this one on Linux, unless a sandbox denies it.
-
-    Elsewhere the niceness is that of the process.
-    """
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.nice(BACKGROUND_NICENESS)
 
 
 def _bring_up_to_date(path: Path, interrupted_by: InterruptedBy) -> None:

@@ -47,13 +47,8 @@ apsw.config(apsw.SQLITE_CONFIG_MEMSTATUS, 0)
 apsw.initialize()
 
 
-def connect(
-    path: Path, *, read_only: bool = False, connection_per_thread: bool = True
-) -> APSWDatabase:
-    """Returns a Peewee database on the file.
-
-    Each thread that uses it gets its own connection, or they take turns with one.
-    """
+def connect(path: Path, *, read_only: bool = False) -> APSWDatabase:
+    """Returns a Peewee database on the file. Each thread that uses it gets its own connection."""
     flags = apsw.SQLITE_OPEN_READONLY if read_only else 0
     if not read_only:
         _create(path)
@@ -64,7 +59,6 @@ def connect(
         flags=flags,
         statementcachesize=CACHED_STATEMENTS,
         pragmas=PRAGMAS,
-        thread_safe=connection_per_thread,
     )
 
 

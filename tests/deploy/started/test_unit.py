@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from rosterd.server.storage.sqlite.database import BACKGROUND_NICENESS
-
 from ...components import free_port, status_of, wait_until
 from ...features.webhooks.receiver import listening
 from ...fronts import HttpFront
@@ -96,26 +94,6 @@ def new_key(started: Machine, email: str) -> str:
     )
     key: str = json.loads(created)["apiKey"]
     return key
-
-
-def test_operations_run_with_a_lower_priority(started: Machine, address: str) -> None:
-    front, key = HttpFront("http", address), new_key(started, "b@example.com")
-    assert front.call("CreateSubscriber", key, {"email": "ada@example.com"}).status == 201
-
-    def has_run() -> bool:
-        # Work in a transaction with other writes does not have the priority.
-        request = {"filter": "email:*", "action": {"addTags": ["vip"]}}
-        assert front.call("BatchChangeSubscribers", key, request).status == 202
-        return BACKGROUND_NICENESS in nicenesses(started)
-
-    wait_until(has_run, "no thread has the priority")
-
-
-def nicenesses(started: Machine) -> list[int]:
-    """Returns the niceness of each thread of the service."""
-    tasks = f"/proc/{shown(started, 'MainPID')}/task"
-    files = started.output("sh", "-c", f"cat {tasks}/*/stat").splitlines()
-    return [int(each.rpartition(")")[2].split()[16]) for each in files]
 
 
 def test_account_of_the_command_line_can_use_webhooks(started: Machine, address: str) -> None:
