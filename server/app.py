@@ -68,7 +68,7 @@ from .features.subscribers.store_suppressed import SuppressedSubscriberStore
 from .features.suppressions.service import SuppressionService
 from .features.suppressions.store import Suppressions
 from .features.tags.service import TagService
-from .features.webhooks.delivery import store_newest as deliveries
+from .features.webhooks.delivery import store_deliveries as deliveries
 from .features.webhooks.egress.client import Client
 from .features.webhooks.egress.policy import EgressPolicy
 from .features.webhooks.endpoints import store_reading as webhooks

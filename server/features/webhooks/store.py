@@ -14,7 +14,7 @@ from ...storage.statements import Statement, params
 from ...storage.transaction import Transaction
 from ..events.store import count_webhooks
 from .delivery import store_queue
-from .delivery.store_pending_events import expand_pending
+from .delivery.store_expansion import expand_pending
 from .endpoints.store_reading import COLUMNS, ONE, WebhookRow, column_values, count, find
 from .models import Webhook
 from .rules import HEALTHY, MAX_WEBHOOKS, OLD_SECRET_VALIDITY, DisabledReason

@@ -14,9 +14,9 @@ from standardwebhooks import Webhook as Verifier
 from rosterd.server.features.events.models import Event
 from rosterd.server.features.tags import store as tags
 from rosterd.server.features.webhooks import store
-from rosterd.server.features.webhooks.delivery.store_disabling import disable
 from rosterd.server.features.webhooks.delivery.store_expansion import MIN_EXPANDED_EVENTS
-from rosterd.server.features.webhooks.delivery.store_leases import Lease, lease_due, release
+from rosterd.server.features.webhooks.delivery.store_leases import release
+from rosterd.server.features.webhooks.delivery.store_results import disable
 from rosterd.server.features.webhooks.endpoints.signing import make_secret
 from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt, Webhook
 from rosterd.server.features.webhooks.rules import (
@@ -42,6 +42,7 @@ from .worker import (
     Location,
     body_of,
     headers_of,
+    lease_due,
     running_worker,
 )
 
@@ -495,8 +496,7 @@ def test_release_of_an_expired_lease_does_not_end_the_current_one(location: Loca
             expired = (await worker.lease())[0].delivery
             worker.clock.advance(LEASE_DURATION)
             current = (await worker.lease())[0].delivery
-            lease = Lease(expired.id, expired.fence)
-            await worker.database.write(lambda tx: release(ACCOUNT_ID, [lease], tx))
+            await worker.database.write(lambda tx: release(ACCOUNT_ID, [expired], tx))
 
             assert (await worker.record(current)).accepted == 1
 

@@ -10,14 +10,14 @@ from functools import partial
 import pytest
 
 from rosterd.server.features.events.models import Event
-from rosterd.server.features.webhooks import store
-from rosterd.server.features.webhooks.delivery import store_replays, store_retention
-from rosterd.server.features.webhooks.delivery.store_retention import (
+from rosterd.server.features.webhooks import store, store_retention
+from rosterd.server.features.webhooks.delivery import store_replays
+from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt, Replay
+from rosterd.server.features.webhooks.store_retention import (
     ATTEMPT_RETENTION,
     EVENT_RETENTION,
     PurgeLimits,
 )
-from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt, Replay
 from rosterd.server.maintenance.retention import purge_old_rows
 from rosterd.server.storage.transaction import Transaction
 

@@ -6,18 +6,16 @@ from functools import partial
 from pathlib import Path
 
 from rosterd.server.features.webhooks import store
-from rosterd.server.features.webhooks.delivery.store_backlog import (
-    EMPTY,
+from rosterd.server.features.webhooks.delivery.store_queue import (
     Backlog,
     backlog_of_any_account,
 )
-from rosterd.server.features.webhooks.delivery.store_leases import lease_due
 from rosterd.server.features.webhooks.models import Delivery
 from rosterd.server.features.webhooks.rules import LEASE_DURATION
 from rosterd.server.storage.databases import unit_of_work
 
 from ...storage.test_plans import RecordingTransaction
-from .worker import ACCOUNT_ID, Location, Worker, run_scenario
+from .worker import ACCOUNT_ID, Location, Worker, lease_due, run_scenario
 
 THEIRS = "1" * 26
 HOUR = 3_600_000
@@ -36,7 +34,7 @@ def test_backlog_counts_due_deliveries_of_all_accounts_and_the_age_of_the_oldest
     location: Location,
 ) -> None:
     async def scenario(worker: Worker) -> None:
-        assert await worker.database.read(backlog_of_any_account) == EMPTY
+        assert await worker.database.read(backlog_of_any_account) == Backlog()
         await add_backlog(worker, ACCOUNT_ID, "a", "b")
         await add_backlog(worker, THEIRS, "a")
 
@@ -55,7 +53,7 @@ def test_backlog_excludes_disabled_and_deleted_webhooks(location: Location) -> N
         await worker.database.write(partial(store.delete, THEIRS, deleted))
         assert len([row for row in await worker.rows(Delivery) if row["due_at"]]) == 3
 
-        assert await worker.database.read(backlog_of_any_account) == EMPTY
+        assert await worker.database.read(backlog_of_any_account) == Backlog()
 
         await add_backlog(worker, THEIRS, "b")
         assert await worker.database.read(backlog_of_any_account) == Backlog(1, HOUR)

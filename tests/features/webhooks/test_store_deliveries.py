@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from rosterd.server.features.webhooks.delivery import store_deliveries, store_retention
+from rosterd.server.features.webhooks.delivery import store_deliveries
 from rosterd.server.features.webhooks.delivery import store_pages as pages
 from rosterd.server.features.webhooks.delivery.store_pages import Filter
-from rosterd.server.features.webhooks.delivery.store_retention import EVENT_RETENTION
 from rosterd.server.features.webhooks.models import Delivery, DeliveryQueue
 from rosterd.server.features.webhooks.rules import LEASE_DURATION, RETRY_DELAYS, DeliveryStatus
+from rosterd.server.features.webhooks.store_retention import EVENT_RETENTION, purge
 from rosterd.server.rpc.errors import WebhookDeliveryNotFound
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.transaction import Transaction
@@ -81,7 +81,7 @@ def test_delivery_of_a_deleted_event_cannot_be_retried(location: Location) -> No
     async def scenario(worker: Worker) -> None:
         delivery_id = await lease_one(worker)
         worker.clock.advance(EVENT_RETENTION)
-        await worker.database.write(partial(store_retention.purge, ACCOUNT_ID))
+        await worker.database.write(partial(purge, ACCOUNT_ID))
 
         with pytest.raises(WebhookDeliveryNotFound):
             await retry(worker, delivery_id)

@@ -8,7 +8,7 @@ import pytest
 
 from rosterd.server.features.webhooks import store
 from rosterd.server.features.webhooks.delivery import store_expansion, store_queue, store_replays
-from rosterd.server.features.webhooks.delivery.store_endpoints import endpoints_of
+from rosterd.server.features.webhooks.delivery.store_expansion import endpoints_of
 from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter, advance, create
 from rosterd.server.features.webhooks.models import Delivery, DeliveryQueue, Replay
 from rosterd.server.features.webhooks.rules import DeliveryStatus

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rosterd.server.features.webhooks.delivery.store_disabling import disable
 from rosterd.server.features.webhooks.delivery.store_leases import LeasedDelivery
+from rosterd.server.features.webhooks.delivery.store_results import disable
 from rosterd.server.features.webhooks.models import Webhook
 from rosterd.server.features.webhooks.rules import (
     DISABLE_AFTER,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rosterd.server.features.webhooks.delivery.store_tail import TailRecord
+from rosterd.server.features.webhooks.delivery.store_deliveries import TailRecord
 from rosterd.server.features.webhooks.delivery.tail import Tails
 from rosterd.server.features.webhooks.models import DeliveryAttempt
 from rosterd.server.rpc.caller import Caller
