@@ -15,7 +15,7 @@ from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.ids import first_id_at
 from ..events.models import Event
-from .delivery.store_queue import IN_ACCOUNT, lock_queue_only, queue_statement
+from .delivery.store_queue import IN_ACCOUNT, QueueStatement, lock_queue_only
 from .models import Delivery, DeliveryAttempt, Replay, Webhook
 
 # Retention of attempts, and of everything else, in milliseconds.
@@ -35,7 +35,7 @@ _OF_EVENT = Event.account_id == param("account_id")
 _OF_ATTEMPT = DeliveryAttempt.account_id == param("account_id")
 _OLD_REPLAYS = (Replay.account_id == param("account_id")) & (Replay.id < param("end_id"))
 
-_OLDEST_EVENTS = queue_statement(
+_OLDEST_EVENTS = QueueStatement(
     lambda _: (
         Event.select(Event.sequence, Event.created_at)
         .where(_OF_EVENT)
@@ -43,7 +43,7 @@ _OLDEST_EVENTS = queue_statement(
         .limit(param("limit"))
     )
 )
-_OLDEST_ATTEMPTS = queue_statement(
+_OLDEST_ATTEMPTS = QueueStatement(
     lambda _: (
         DeliveryAttempt.select(DeliveryAttempt.place, DeliveryAttempt.started_at)
         .where(_OF_ATTEMPT)
@@ -51,7 +51,7 @@ _OLDEST_ATTEMPTS = queue_statement(
         .limit(param("limit"))
     )
 )
-_OLD_DELIVERIES = queue_statement(
+_OLD_DELIVERIES = QueueStatement(
     lambda _: (
         Delivery.select(Delivery.id)
         .where(IN_ACCOUNT & (Delivery.id < param("end_id")))
@@ -59,18 +59,18 @@ _OLD_DELIVERIES = queue_statement(
         .limit(param("limit"))
     )
 )
-_ONE_OLD_REPLAY = queue_statement(
+_ONE_OLD_REPLAY = QueueStatement(
     lambda _: Replay.select(Replay.id).where(_OLD_REPLAYS).limit(SQL("1"))
 )
-_PURGE_ATTEMPTS = queue_statement(
+_PURGE_ATTEMPTS = QueueStatement(
     lambda _: DeliveryAttempt.delete().where(_OF_ATTEMPT & (DeliveryAttempt.place <= param("last")))
 )
-_PURGE_EVENTS = queue_statement(
+_PURGE_EVENTS = QueueStatement(
     lambda _: Event.delete().where(_OF_EVENT & (Event.sequence <= param("last")))
 )
 # The subquery makes SQLite find the IDs with the index of sequences. Otherwise it reads all
 # deliveries of the account.
-_PURGE_DELIVERIES_OF_EVENTS = queue_statement(
+_PURGE_DELIVERIES_OF_EVENTS = QueueStatement(
     lambda dialect: Delivery.delete().where(
         IN_ACCOUNT
         & dialect.within(
@@ -86,10 +86,10 @@ _PURGE_DELIVERIES_OF_EVENTS = queue_statement(
         )
     )
 )
-_PURGE_DELIVERIES = queue_statement(
+_PURGE_DELIVERIES = QueueStatement(
     lambda dialect: Delivery.delete().where(IN_ACCOUNT & dialect.any_of(Delivery.id, "ids"))
 )
-_PURGE_REPLAYS = queue_statement(lambda _: Replay.delete().where(_OLD_REPLAYS))
+_PURGE_REPLAYS = QueueStatement(lambda _: Replay.delete().where(_OLD_REPLAYS))
 
 
 def has_old(account_id: str, tx: Transaction) -> bool:

@@ -25,7 +25,7 @@ from ..endpoints import store_reading as webhooks
 from ..endpoints.store_reading import WebhookRow, row_of
 from ..models import Delivery, Webhook
 from ..rules import MAX_WEBHOOKS, DeliveryStatus
-from .store_queue import HAS_DUE_TIME, IN_ACCOUNT, Queue, lock, queue_statement, wake
+from .store_queue import HAS_DUE_TIME, IN_ACCOUNT, Queue, QueueStatement, lock, wake
 
 # Deliveries that one transaction creates, approximately. Other writers wait for it.
 MAX_NEW_DELIVERIES = 1_000
@@ -53,14 +53,14 @@ NEW_DELIVERY = (
 _FIRST_DUE_AT = Delivery.select(fn.MIN(Delivery.due_at)).where(
     IN_ACCOUNT & (Delivery.webhook_id == Webhook.id) & HAS_DUE_TIME
 )
-_ENDPOINTS = queue_statement(
+_ENDPOINTS = QueueStatement(
     lambda _: (
         Webhook.select(Webhook.after_sequence, _FIRST_DUE_AT, *webhooks.COLUMNS)
         .where(webhooks.IN_ACCOUNT)
         .order_by(Webhook.account_id, Webhook.id)
     )
 )
-_EVENTS = queue_statement(
+_EVENTS = QueueStatement(
     lambda _: (
         Event.select(Event.sequence, Event.id, Event.kind)
         .where(
@@ -72,7 +72,7 @@ _EVENTS = queue_statement(
         .limit(param("limit"))
     )
 )
-_INSERT_ALL = queue_statement(
+_INSERT_ALL = QueueStatement(
     lambda dialect: dialect.insert_all(Delivery.account_id, NEW_DELIVERY, "rows")
 )
 _SEQUENCES = Statement(

@@ -27,9 +27,9 @@ from .store_queue import (
     LEASED,
     TO_WEBHOOK,
     Queue,
+    QueueStatement,
     lock_queue_only,
     put,
-    queue_statement,
 )
 from .store_replays import advance
 
@@ -68,7 +68,7 @@ class LeaseBatch(NamedTuple):
 
 
 _LEASE_COLUMNS = tuple(getattr(Delivery, name) for name in Lease._fields)
-_IN_FLIGHT = queue_statement(
+_IN_FLIGHT = QueueStatement(
     lambda _: (
         Delivery.select(Delivery.webhook_id, fn.COUNT(Delivery.id))
         .where(
@@ -81,7 +81,7 @@ _IN_FLIGHT = queue_statement(
         .group_by(Delivery.account_id, Delivery.webhook_id)
     )
 )
-_DUE = queue_statement(
+_DUE = QueueStatement(
     lambda _: (
         Delivery.select(
             *_LEASE_COLUMNS,
@@ -96,7 +96,7 @@ _DUE = queue_statement(
         .limit(param("limit"))
     )
 )
-_LEASE = queue_statement(
+_LEASE = QueueStatement(
     lambda dialect: Delivery.update(
         {
             Delivery.fence: Delivery.fence + SQL("1"),
@@ -104,10 +104,10 @@ _LEASE = queue_statement(
         }
     ).where(IN_ACCOUNT & dialect.any_of(Delivery.id, "ids"))
 )
-_RELEASE = queue_statement(
+_RELEASE = QueueStatement(
     lambda _: Delivery.update(params(Delivery.status, Delivery.due_at)).where(LEASED)
 )
-_LEASES = queue_statement(
+_LEASES = QueueStatement(
     lambda _: (
         Delivery.select(*_LEASE_COLUMNS)
         .where(IN_ACCOUNT & (Delivery.status == SENDING))

@@ -7,20 +7,16 @@ transaction that needs both locks takes the account lock first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import NamedTuple
 
-from peewee import JOIN, SQL, fn
+from peewee import JOIN, SQL, Node, fn
 
-from ....storage.statements import Statement, param, params
+from ....storage.statements import Dialect, Statement, param, params
 from ....storage.transaction import Transaction
 from ...events.models import EventStream
 from ..models import SENDING, Delivery, DeliveryQueue, Webhook
-
-# A statement of a transaction that locks the queue and does not take the account lock.
-queue_statement = partial(Statement, without_account_lock=True)
 
 # Conditions on deliveries.
 IN_ACCOUNT = Delivery.account_id == param("account_id")
@@ -34,6 +30,13 @@ HAS_DUE_TIME = Delivery.due_at.is_null(False)
 DUE = HAS_DUE_TIME & (Delivery.due_at <= param("now"))
 # A delivery that is still leased with a fence.
 LEASED = ONE & (Delivery.fence == param("fence")) & (Delivery.status == SENDING)
+
+
+class QueueStatement(Statement):
+    """A statement of a transaction that locks the queue, and does not take the account lock."""
+
+    def __init__(self, build: Callable[[Dialect], Node]) -> None:
+        super().__init__(build, without_account_lock=True)
 
 
 class Queue(NamedTuple):
@@ -67,9 +70,9 @@ _INSERT = Statement(
     lambda _: DeliveryQueue.insert(params(DeliveryQueue.account_id, *_COLUMNS)).on_conflict_ignore()
 )
 _LOCK = Statement(lambda dialect: dialect.locking(_QUEUE))
-_LOCK_QUEUE_ONLY = queue_statement(lambda dialect: dialect.locking(_QUEUE))
-_LOCK_IF_FREE = queue_statement(lambda dialect: dialect.locking(_QUEUE, skips=True))
-_UPDATE = queue_statement(lambda _: DeliveryQueue.update(params(*_COLUMNS)).where(_OF_ACCOUNT))
+_LOCK_QUEUE_ONLY = QueueStatement(lambda dialect: dialect.locking(_QUEUE))
+_LOCK_IF_FREE = QueueStatement(lambda dialect: dialect.locking(_QUEUE, skips=True))
+_UPDATE = QueueStatement(lambda _: DeliveryQueue.update(params(*_COLUMNS)).where(_OF_ACCOUNT))
 _WAITING_SINCE = fn.COALESCE(DeliveryQueue.due_at, SQL("0"))
 # The only search across accounts. It reads the accounts that have or had a webhook.
 _WITH_WORK = Statement(

@@ -14,12 +14,12 @@ from peewee import SQL, fn
 from ....rpc.errors import ReplayLimitReached
 from ....storage.statements import Statement, param, params
 from ....storage.transaction import Transaction
-from ...events.store_ranges import sequence_range
+from ...events.store_reading import sequence_range
 from ..endpoints.store_reading import dump_event_types, find, load_event_types
 from ..models import FAILED, Delivery, Replay, Webhook
 from . import store_queue as deliveries
 from .store_expansion import EventRef, add_deliveries, events_between
-from .store_queue import queue_statement, wake
+from .store_queue import QueueStatement, wake
 
 # Events that one transaction reads.
 MAX_REPLAYED_EVENTS = 500
@@ -79,7 +79,7 @@ _MORE_DUE_THAN_MAX = (
     .limit(SQL("1"))
     .offset(param("max_due"))
 )
-_NEXT = queue_statement(
+_NEXT = QueueStatement(
     lambda _: (
         Replay.select(*_COLUMNS)
         .join(
@@ -91,7 +91,7 @@ _NEXT = queue_statement(
         .limit(SQL("1"))
     )
 )
-_FAILED = queue_statement(
+_FAILED = QueueStatement(
     lambda _: (
         Delivery.select(Delivery.sequence)
         .where(
@@ -104,8 +104,8 @@ _FAILED = queue_statement(
         .having(fn.MIN(Delivery.status) == FAILED)
     )
 )
-_ADVANCE = queue_statement(lambda _: Replay.update(params(Replay.after_sequence)).where(_ONE))
-_DELETE = queue_statement(lambda _: Replay.delete().where(_ONE))
+_ADVANCE = QueueStatement(lambda _: Replay.update(params(Replay.after_sequence)).where(_ONE))
+_DELETE = QueueStatement(lambda _: Replay.delete().where(_ONE))
 
 
 def create(

@@ -22,14 +22,14 @@ from .store_leases import Lease, LeaseBatch, lease_due
 from .store_queue import (
     LEASED,
     Queue,
+    QueueStatement,
     lock,
     lock_if_free,
     lock_queue_only,
     put,
-    queue_statement,
 )
 
-_FINISH_DELIVERY = queue_statement(
+_FINISH_DELIVERY = QueueStatement(
     lambda _: Delivery.update(
         params(
             Delivery.status,
@@ -40,7 +40,7 @@ _FINISH_DELIVERY = queue_statement(
         )
     ).where(LEASED)
 )
-_INSERT_ATTEMPTS = queue_statement(
+_INSERT_ATTEMPTS = QueueStatement(
     lambda dialect: dialect.insert_all(
         DeliveryAttempt.account_id,
         (
@@ -57,7 +57,7 @@ _INSERT_ATTEMPTS = queue_statement(
         "rows",
     )
 )
-_SET_HEALTH = queue_statement(
+_SET_HEALTH = QueueStatement(
     lambda _: Webhook.update(
         params(Webhook.failures, Webhook.failing_since, Webhook.paused_until)
     ).where(ONE)
