@@ -89,8 +89,7 @@ from .rpc.interceptors.fair_share import FairShare
 from .rpc.interceptors.idempotency import Idempotency
 from .rpc.interceptors.observe import Observe
 from .rpc.interceptors.other_packages import OtherPackages
-from .rpc.interceptors.rate_limit import RateLimit
-from .rpc.interceptors.signup_limit import SignupLimit
+from .rpc.interceptors.rate_limit import RateLimit, SignupLimit
 from .rpc.interceptors.trace import Trace
 from .rpc.interceptors.unsent_requests import UnsentRequests
 from .rpc.interceptors.validate import Validate

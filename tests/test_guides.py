@@ -24,7 +24,7 @@ from rosterd.server.features.webhooks.store_retention import (
 )
 from rosterd.server.rpc.errors import InvalidStatusTransition
 from rosterd.server.rpc.idempotency.store import RETENTION_MILLISECONDS
-from rosterd.server.rpc.interceptors.signup_limit import KEY_LIMIT_FACTOR
+from rosterd.server.rpc.interceptors.rate_limit import KEY_LIMIT_FACTOR
 from rosterd.server.rpc.paging import DEFAULT_LIMIT, MAX_LIMIT
 from rosterd.server.security.links import CONFIRM_TIME, UNDO_TIME
 from rosterd.server.serving.documentation import documentation
