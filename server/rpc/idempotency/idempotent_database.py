@@ -81,7 +81,8 @@ class IdempotentDatabase:
         self._encryption = encryption
         self.alone = database.alone
         self.read, self.read_parts = database.read, database.read_parts
-        self.read_nodes = database.read_nodes
+        self.read_nodes, self.listen = database.read_nodes, database.listen
+        self.open, self.close = database.open, database.close
         self._running: set[tuple[str, str]] = set()
 
     @property
@@ -99,15 +100,6 @@ class IdempotentDatabase:
         """Ends a request."""
         _current.set(None)
         self._running.discard(request.owner)
-
-    def listen(self, listener: Callable[[Collection[str]], None]) -> None:
-        self._database.listen(listener)
-
-    async def open(self) -> None:
-        await self._database.open()
-
-    async def close(self) -> None:
-        await self._database.close()
 
     async def write(self, work: Work[Result]) -> Result:
         request = _current.get()
