@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -211,16 +211,3 @@ def headers_of(request: bytes) -> Mapping[str, str]:
 def body_of(request: bytes) -> bytes:
     """Returns the body of a raw request."""
     return request.partition(b"\r\n\r\n")[2]
-
-
-Scenario = Callable[[Worker], Awaitable[None]]
-
-
-def run_scenario(location: Location, scenario: Scenario) -> None:
-    """Runs a scenario with a worker that does not dispatch by itself."""
-
-    async def run() -> None:
-        async with running_worker(location, dispatches=False) as worker:
-            await scenario(worker)
-
-    asyncio.run(run())
