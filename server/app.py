@@ -68,7 +68,7 @@ from .features.subscribers.store_suppressed import SuppressedSubscriberStore
 from .features.suppressions.service import SuppressionService
 from .features.suppressions.store import Suppressions
 from .features.tags.service import TagService
-from .features.webhooks.delivery import store_newest as deliveries
+from .features.webhooks.delivery import store_deliveries as deliveries
 from .features.webhooks.egress.client import Client
 from .features.webhooks.endpoints import store_reading as webhooks
 from .features.webhooks.endpoints.signing import Secrets
@@ -88,8 +88,7 @@ from .rpc.interceptors.fair_share import FairShare
 from .rpc.interceptors.idempotency import Idempotency
 from .rpc.interceptors.observe import Observe
 from .rpc.interceptors.other_packages import OtherPackages
-from .rpc.interceptors.rate_limit import RateLimit
-from .rpc.interceptors.signup_limit import SignupLimit
+from .rpc.interceptors.rate_limit import RateLimit, SignupLimit
 from .rpc.interceptors.trace import Trace
 from .rpc.interceptors.unsent_requests import UnsentRequests
 from .rpc.interceptors.validate import Validate

@@ -17,14 +17,14 @@ from rosterd.server.features.signups.store import REPEAT_TIME
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.rules import check_transition
 from rosterd.server.features.webhooks import rules
-from rosterd.server.features.webhooks.delivery.store_retention import (
+from rosterd.server.features.webhooks.egress.client import MAX_READ, TIMEOUT_SECONDS
+from rosterd.server.features.webhooks.store_retention import (
     ATTEMPT_RETENTION,
     EVENT_RETENTION,
 )
-from rosterd.server.features.webhooks.egress.client import MAX_READ, TIMEOUT_SECONDS
 from rosterd.server.rpc.errors import InvalidStatusTransition
 from rosterd.server.rpc.idempotency.store import RETENTION_MILLISECONDS
-from rosterd.server.rpc.interceptors.signup_limit import KEY_LIMIT_FACTOR
+from rosterd.server.rpc.interceptors.rate_limit import KEY_LIMIT_FACTOR
 from rosterd.server.rpc.paging import DEFAULT_LIMIT, MAX_LIMIT
 from rosterd.server.security.links import CONFIRM_TIME, UNDO_TIME
 from rosterd.server.serving.documentation import documentation

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.descriptor import Descriptor, ServiceDescriptor
 
-from roster.v1 import custom_fields_pb2, operations_pb2, subscribers_pb2, tags_pb2, webhooks_pb2
+from roster.v1 import webhooks_pb2
 
 from ..responses import JSON
 from .comments import comment, sentences
@@ -25,14 +25,6 @@ _SERVICE = webhooks_pb2.DESCRIPTOR.services_by_name["WebhookService"]
 _EVENT = webhooks_pb2.Event.DESCRIPTOR
 # The component for an event of any resource.
 PAYLOAD = "EventPayload"
-# The resources of events, by their key in the data.
-_RESOURCES = {
-    "subscriber": subscribers_pb2.Subscriber.DESCRIPTOR,
-    "tag": tags_pb2.Tag.DESCRIPTOR,
-    "customField": custom_fields_pb2.CustomField.DESCRIPTOR,
-    "operation": operations_pb2.Operation.DESCRIPTOR,
-    "webhook": webhooks_pb2.Webhook.DESCRIPTOR,
-}
 # The headers of every delivery, with descriptions, by component name.
 _HEADERS = {
     "WebhookId": ("webhook-id", "Identifier of the event, the same in every delivery."),
@@ -85,8 +77,10 @@ def components(schemas: Schemas, descriptions: Mapping[str, str]) -> None:
     """
     event = schemas.resolved(schemas.output_reference(_EVENT))
     mapping: dict[str, str] = {}
-    for name, resource in _RESOURCES.items():
-        examples = {t: e for t, e in webhook_examples().events.items() if name in e["data"]}
+    events = webhook_examples().events
+    for name in dict.fromkeys(name for each in events.values() for name in each["data"]):
+        examples = {t: e for t, e in events.items() if name in e["data"]}
+        resource = _resource(name)
         specific: dict[str, Schema] = {
             "type": {
                 "description": _type_description(examples, descriptions),
@@ -141,10 +135,16 @@ def _schema(event_type: str, event: dict[str, Any]) -> Schema:
     (name,) = event["data"]
     return {
         "allOf": [
-            {"$ref": _reference(f"{_RESOURCES[name].name}Event")},
+            {"$ref": _reference(f"{_resource(name).name}Event")},
             {"properties": {"type": {"const": event_type}}},
         ]
     }
+
+
+def _resource(name: str) -> Descriptor:
+    """Returns the message of a resource, which has the same name as its member of the data."""
+    message = f"{_EVENT.file.package}.{name[0].upper()}{name[1:]}"
+    return _EVENT.file.pool.FindMessageTypeByName(message)
 
 
 def _type_description(event_types: Iterable[str], descriptions: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ..features.webhooks.delivery import store_retention
+from ..features.webhooks import store_retention
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from .periodic import raise_if_cancelled

@@ -61,15 +61,11 @@ def invalid(field: str, code: str, message: str) -> ValidationError:
 
 
 class Unauthorized(RosterError):
-    """The call has no valid API key. The message is the same for every cause."""
-
     reason = "UNAUTHORIZED"
     message = "A valid API key is required."
 
 
 class Forbidden(RosterError):
-    """The key's scope does not cover the operation."""
-
     reason = "FORBIDDEN"
     message = "The scope of this API key does not allow this operation."
 
@@ -81,30 +77,22 @@ class KeyInForm(Forbidden):
 
 
 class EmailNotVerified(RosterError):
-    """The operation requires a verified email address of the account."""
-
     reason = "EMAIL_NOT_VERIFIED"
     message = "Verify the account's email address before you use this operation."
 
 
 class SubscriberNotFound(RosterError):
-    """The account has no such subscriber."""
-
     reason = "SUBSCRIBER_NOT_FOUND"
     message = "Subscriber not found."
 
 
 class SubscriberAlreadyExists(RosterError):
-    """Another subscriber of the account has the address."""
-
     reason = "SUBSCRIBER_ALREADY_EXISTS"
     message = "A subscriber with this email address already exists."
     details = (Detail("email", "TAKEN", "is already in use"),)
 
 
 class SubscriberSuppressed(RosterError):
-    """The address is suppressed, because its owner had opted out when it was removed."""
-
     reason = "SUBSCRIBER_SUPPRESSED"
     message = (
         "The owner of this email address has opted out. "
@@ -114,8 +102,6 @@ class SubscriberSuppressed(RosterError):
 
 
 class InvalidStatusTransition(RosterError):
-    """A subscriber with this status cannot change to the requested one."""
-
     reason = "INVALID_STATUS_TRANSITION"
     message = "The subscriber's status cannot change to the requested status."
 
@@ -126,81 +112,59 @@ class InvalidStatusTransition(RosterError):
 
 
 class SuppressionNotFound(RosterError):
-    """The address is not suppressed."""
-
     reason = "SUPPRESSION_NOT_FOUND"
     message = "No suppression found for this email address."
 
 
 class TagNotFound(RosterError):
-    """The account has no such tag."""
-
     reason = "TAG_NOT_FOUND"
     message = "Tag not found."
 
 
 class TagAlreadyExists(RosterError):
-    """Another tag of the account has the name."""
-
     reason = "TAG_ALREADY_EXISTS"
     message = "A tag with this name already exists."
     details = (Detail("name", "TAKEN", "is already in use"),)
 
 
 class CustomFieldNotFound(RosterError):
-    """The account has no such custom field."""
-
     reason = "CUSTOM_FIELD_NOT_FOUND"
     message = "Custom field not found."
 
 
 class CustomFieldAlreadyExists(RosterError):
-    """Another custom field of the account has the label or the key derived from it."""
-
     reason = "CUSTOM_FIELD_ALREADY_EXISTS"
     message = "A custom field with this label, or with the key derived from it, already exists."
     details = (Detail("label", "TAKEN", "is already in use"),)
 
 
 class CustomFieldBeingDeleted(CustomFieldAlreadyExists):
-    """The values of a deleted custom field with the key are still being removed."""
-
     message = "A custom field with this key is being deleted. Try again later."
     details = (Detail("label", "TAKEN", "is in use until the values of a deleted field are gone"),)
 
 
 class CustomFieldLimitReached(RosterError):
-    """The account has the maximum number of custom fields."""
-
     reason = "CUSTOM_FIELD_LIMIT_REACHED"
     message = "The account has the maximum number of custom fields. Delete one first."
 
 
 class SegmentNotFound(RosterError):
-    """The account has no such segment."""
-
     reason = "SEGMENT_NOT_FOUND"
     message = "Segment not found."
 
 
 class SegmentAlreadyExists(RosterError):
-    """Another segment of the account has the name."""
-
     reason = "SEGMENT_ALREADY_EXISTS"
     message = "A segment with this name already exists."
     details = (Detail("name", "TAKEN", "is already in use"),)
 
 
 class SegmentLimitReached(RosterError):
-    """The account has the maximum number of segments."""
-
     reason = "SEGMENT_LIMIT_REACHED"
     message = "The account has the maximum number of segments. Delete one first."
 
 
 class SegmentWithoutFilter(RosterError):
-    """The filter of the segment was cleared when a tag or custom field was deleted."""
-
     reason = "SEGMENT_WITHOUT_FILTER"
     message = (
         "This segment has no filter, because a tag or custom field that it named was deleted. "
@@ -230,8 +194,6 @@ class OperationNotFound(RosterError):
 
 
 class OperationLimitReached(RosterError):
-    """The account has the maximum number of operations that have not ended."""
-
     reason = "OPERATION_LIMIT_REACHED"
     message = "The account has the maximum number of running operations. Wait for one to end."
 
@@ -248,29 +210,21 @@ class LinkNotFound(RosterError):
 
 
 class PublicUrlNotSet(RosterError):
-    """The server has no public URL, so it cannot create links."""
-
     reason = "PUBLIC_URL_NOT_SET"
     message = "The server has no public URL, so it cannot create links. Set ROSTER_PUBLIC_URL."
 
 
 class WebhookNotFound(RosterError):
-    """The account has no such webhook."""
-
     reason = "WEBHOOK_NOT_FOUND"
     message = "Webhook not found."
 
 
 class WebhookLimitReached(RosterError):
-    """The account has the maximum number of webhooks."""
-
     reason = "WEBHOOK_LIMIT_REACHED"
     message = "The account has the maximum number of webhooks. Delete one first."
 
 
 class ReplayLimitReached(RosterError):
-    """The webhook has the maximum number of running replays."""
-
     reason = "WEBHOOK_LIMIT_REACHED"
     message = (
         "This webhook already has the maximum number of running replays. Wait for one to finish."
@@ -285,29 +239,21 @@ class WebhookDeliveryNotFound(RosterError):
 
 
 class ApiKeyNotFound(RosterError):
-    """The account has no such key."""
-
     reason = "API_KEY_NOT_FOUND"
     message = "API key not found."
 
 
 class ApiKeyExpired(RosterError):
-    """The key has expired, so a new secret for it would not work."""
-
     reason = "API_KEY_EXPIRED"
     message = "This API key has expired. Create a new key."
 
 
 class LastAdminKey(RosterError):
-    """The key is the only admin key of the account that does not expire."""
-
     reason = "LAST_ADMIN_KEY"
     message = "No admin key without an expiry would be left. Create another one first."
 
 
 class RateLimited(RosterError):
-    """The account has reached its rate limit."""
-
     reason = "RATE_LIMITED"
     message = "The account has reached its rate limit."
 
@@ -319,38 +265,26 @@ class RateLimited(RosterError):
 
 
 class TooManyStreams(RateLimited):
-    """The account runs as many streams of a kind as it can."""
-
     message = "The account has the maximum number of running streams of this kind."
 
 
 class CpuShareUsed(RateLimited):
-    """The account uses its share of CPU time while others call; nothing was changed."""
-
     message = "The account uses its share of CPU time while other accounts call."
 
 
 class TooManyFailedAttempts(RateLimited):
-    """The client's address made too many calls without a valid key."""
-
     message = "Too many calls without a valid API key."
 
 
 class TooManyInvalidLinks(RateLimited):
-    """The client's address opened too many links that do not work."""
-
     message = "Too many links that do not work."
 
 
 class TooManySignups(RateLimited):
-    """Too many sign-ups came from the client's address, or with the key."""
-
     message = "Too many sign-ups."
 
 
 class TooManyTestDeliveries(RosterError):
-    """The webhook has the maximum number of running test deliveries; nothing was sent."""
-
     reason = "RATE_LIMITED"
     message = "Too many test deliveries of this webhook are running. Try again when they finish."
 
@@ -360,22 +294,16 @@ class TooManyTestDeliveries(RosterError):
 
 
 class IdempotencyKeyReused(RosterError):
-    """The idempotency key was used with a different request before."""
-
     reason = "IDEMPOTENCY_KEY_REUSED"
     message = "This idempotency key was already used with a different request. Use a new key."
 
 
 class IdempotencyKeyInUse(RosterError):
-    """The first request with the idempotency key is still running."""
-
     reason = "IDEMPOTENCY_KEY_IN_USE"
     message = "The first request with this idempotency key is still running. Try again later."
 
 
 class IdempotentResponseErased(RosterError):
-    """The stored response of the idempotency key named a person who was erased."""
-
     reason = "IDEMPOTENT_RESPONSE_ERASED"
     message = (
         "The response to this idempotency key was removed, because it named a person whose data"
@@ -384,22 +312,16 @@ class IdempotentResponseErased(RosterError):
 
 
 class MethodNotImplemented(RosterError):
-    """The called method does not exist."""
-
     reason = "METHOD_NOT_IMPLEMENTED"
     message = "The service does not implement this method."
 
 
 class ServiceNotFound(RosterError):
-    """A health check names a service that this server does not have."""
-
     reason = "SERVICE_NOT_FOUND"
     message = "This server does not have the requested service."
 
 
 class Unavailable(RosterError):
-    """The service is temporarily unavailable; nothing was changed."""
-
     reason = "UNAVAILABLE"
     message = "The service is temporarily unavailable. Nothing was changed; try again."
 
@@ -409,8 +331,6 @@ class StatementTimeout(Unavailable):
 
 
 class Overloaded(Unavailable):
-    """The service is overloaded; nothing was changed."""
-
     message = "The server is overloaded. Nothing was changed; try again later."
 
     def __init__(self, retry_after: float = 1.0) -> None:
@@ -419,14 +339,10 @@ class Overloaded(Unavailable):
 
 
 class DeadlineExceeded(RosterError):
-    """The deadline of the call passed before it changed anything."""
-
     reason = "DEADLINE_EXCEEDED"
     message = "The deadline of this call passed. Nothing was changed."
 
 
 class Internal(RosterError):
-    """An unexpected failure. The server log has its cause under the request ID."""
-
     reason = "INTERNAL"
     message = "An internal error occurred. See the server log for this request ID."

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 from ..features.webhooks.delivery.dispatcher import Dispatcher
 from ..features.webhooks.delivery.sender import Sender
-from ..features.webhooks.delivery.store_backlog import EMPTY, backlog_of_any_account, total
+from ..features.webhooks.delivery.store_queue import Backlog, backlog_of_any_account, total
 from ..features.webhooks.egress.client import Client
 from ..features.webhooks.endpoints.signing import Secrets
 from ..maintenance.periodic import PeriodicTask, running
@@ -31,7 +31,7 @@ async def deliver(
 ) -> None:
     """Delivers webhooks until the stack is closed."""
     dispatcher = Dispatcher(database, Sender(client, Secrets(encryption), system_clock))
-    backlog = EMPTY
+    backlog = Backlog()
 
     async def read_backlog() -> int:
         nonlocal backlog

@@ -32,7 +32,7 @@ ALL_ACCOUNTS = {
     "features.operations.store._WITH_RUNNING": "search for operations",
     "features.webhooks.delivery.store_queue._ALL": "once at start",
     "features.webhooks.delivery.store_queue._WITH_WORK": "dispatch of deliveries",
-    "features.webhooks.delivery.store_backlog._BACKLOG": "metrics",
+    "features.webhooks.delivery.store_queue._BACKLOG": "metrics",
 }
 
 pytestmark = pytest.mark.verify

@@ -10,10 +10,13 @@ from hypothesis.stateful import initialize, invariant, rule
 from rosterd.server.features.events import store_reading as events
 from rosterd.server.features.webhooks import store
 from rosterd.server.features.webhooks.delivery import store_replays
-from rosterd.server.features.webhooks.delivery.store_disabling import disable
 from rosterd.server.features.webhooks.delivery.store_leases import LeasedDelivery
 from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter
-from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt, run_cycle
+from rosterd.server.features.webhooks.delivery.store_results import (
+    FinishedAttempt,
+    disable,
+    run_cycle,
+)
 from rosterd.server.features.webhooks.endpoints.store_reading import page
 from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT, RETRY_DELAYS
 from rosterd.server.features.webhooks.store import NewWebhook

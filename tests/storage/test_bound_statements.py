@@ -60,7 +60,7 @@ UNBOUND = {
     "features.webhooks.delivery.store_queue._WITH_WORK": (
         "delivery for all accounts, on each node"
     ),
-    "features.webhooks.delivery.store_backlog._BACKLOG": ("backlog of all accounts, on each node"),
+    "features.webhooks.delivery.store_queue._BACKLOG": ("backlog of all accounts, on each node"),
     "storage.installation._FIND": "one row per installation; reference table",
     "storage.installation._INSERT": "one row per installation; reference table",
 }

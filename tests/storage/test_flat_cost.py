@@ -10,17 +10,16 @@ from pathlib import Path
 import pytest
 
 from rosterd.server.features.tags import store as tags
-from rosterd.server.features.webhooks import store
+from rosterd.server.features.webhooks import store, store_retention
 from rosterd.server.features.webhooks.delivery import (
     store_replays,
-    store_retention,
     store_test_deliveries,
 )
 from rosterd.server.features.webhooks.delivery.store_leases import find_leases
 from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter
 from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt, run_cycle
-from rosterd.server.features.webhooks.delivery.store_retention import PurgeLimits
 from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT
+from rosterd.server.features.webhooks.store_retention import PurgeLimits
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.transaction import Transaction
 

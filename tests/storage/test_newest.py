@@ -13,8 +13,8 @@ from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.store_reading import newest_id_of_any_account
 from rosterd.server.features.tags.store import TagRow
 from rosterd.server.features.webhooks import store as webhooks
-from rosterd.server.features.webhooks.delivery import store_newest
-from rosterd.server.features.webhooks.delivery.store_leases import lease_due
+from rosterd.server.features.webhooks.delivery import store_deliveries
+from rosterd.server.features.webhooks.delivery.store_results import run_cycle
 from rosterd.server.features.webhooks.store import NewWebhook
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.transaction import Transaction
@@ -85,7 +85,7 @@ def test_new_ids_follow_events_and_deliveries_of_all_accounts(tx: Transaction, l
     assert event is not None
     assert before < event < tx.new_id()
 
-    lease_due(last, tx)
+    run_cycle(last, [], 1, tx)
 
     delivery = newest_id(tx)
     assert delivery is not None
@@ -100,7 +100,7 @@ def test_newest_event_and_delivery_of_an_account_use_an_index(tmp_path: Path) ->
     with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as transaction:
         create_webhook_and_event(OURS, transaction)
         recording = RecordingTransaction(transaction)
-        store_newest.newest_id_of_any_account(recording)
+        store_deliveries.newest_id_of_any_account(recording)
 
     _, *of_account = recording.recorded
     assert len(of_account) == 2

@@ -12,12 +12,10 @@ from rosterd.server.features.events import store_reading as events
 from rosterd.server.features.events.rules import EventType
 from rosterd.server.features.tags import store as tags
 from rosterd.server.features.webhooks import store
-from rosterd.server.features.webhooks.delivery import store_pending_events
-from rosterd.server.features.webhooks.delivery.store_disabling import disable
-from rosterd.server.features.webhooks.delivery.store_endpoints import endpoints_of
-from rosterd.server.features.webhooks.delivery.store_expansion import expand
+from rosterd.server.features.webhooks.delivery import store_expansion
+from rosterd.server.features.webhooks.delivery.store_expansion import endpoints_of, expand
 from rosterd.server.features.webhooks.delivery.store_queue import Queue, lock
-from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt
+from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt, disable
 from rosterd.server.features.webhooks.delivery.store_test_deliveries import begin, conclude
 from rosterd.server.features.webhooks.endpoints.store_reading import WebhookRow, find, page
 from rosterd.server.features.webhooks.rules import (
@@ -211,7 +209,7 @@ def test_enabled_webhook_skips_events_from_the_time_it_was_disabled(
 def test_change_expands_a_limited_number_of_pending_events(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], later: list[str]
 ) -> None:
-    monkeypatch.setattr(store_pending_events, "MAX_PENDING_EVENTS", 2)
+    monkeypatch.setattr(store_expansion, "MAX_PENDING_EVENTS", 2)
     row = create(tx)
     for name in ("first", "second", "third"):
         tags.create(OURS, name, "", tx)

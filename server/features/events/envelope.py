@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from ...values.clock import iso8601
-from .rules import LINKS, Change, data_key
+from .rules import LINKS, Change
 
 PREFIX = "evt_"
 # The members of a subscriber that do not identify the person.
@@ -32,7 +32,7 @@ def envelope(event_id: str, sequence: int, milliseconds: int, change: Change) ->
         "type": change.event_type,
         "timestamp": iso8601(milliseconds),
         "sequence": sequence,
-        "data": {data_key(change.event_type): after or before},
+        "data": {change.event_type.data_key: after or before},
     }
     if before and after:
         names = [*before, *(name for name in after if name not in before)]

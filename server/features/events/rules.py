@@ -10,25 +10,105 @@ from ...values.texts import json_name
 
 
 class EventType(StrEnum):
-    """An event type: the kind of resource, and what happened to it."""
+    """An event type: the kind of resource, what happened to it, and when the event occurs."""
 
-    SUBSCRIBER_CREATED = "subscriber.created"
-    SUBSCRIBER_UPDATED = "subscriber.updated"
-    SUBSCRIBER_DELETED = "subscriber.deleted"
-    SUBSCRIBER_SIGNUP_REPEATED = "subscriber.signup_repeated"
-    SUBSCRIBER_CONFIRMED = "subscriber.confirmed"
-    SUBSCRIBER_UNSUBSCRIBED = "subscriber.unsubscribed"
-    SUBSCRIBER_BOUNCED = "subscriber.bounced"
-    SUBSCRIBER_COMPLAINED = "subscriber.complained"
-    TAG_CREATED = "tag.created"
-    TAG_UPDATED = "tag.updated"
-    TAG_DELETED = "tag.deleted"
-    CUSTOM_FIELD_CREATED = "custom_field.created"
-    CUSTOM_FIELD_UPDATED = "custom_field.updated"
-    CUSTOM_FIELD_DELETED = "custom_field.deleted"
-    OPERATION_COMPLETED = "operation.completed"
-    WEBHOOK_DISABLED = "webhook.disabled"
-    WEBHOOK_TEST = "webhook.test"
+    description: str
+
+    def __new__(cls, name: str, description: str) -> EventType:
+        event_type = str.__new__(cls, name)
+        event_type._value_ = name
+        event_type.description = description
+        return event_type
+
+    SUBSCRIBER_CREATED = (
+        "subscriber.created",
+        "A subscriber was created, individually, in bulk or by an import. Failed rows and rows of"
+        " existing subscribers cause no event. If the server has a public URL, the event contains"
+        " unsubscribeUrl, and confirmUrl if the status is UNCONFIRMED.",
+    )
+    SUBSCRIBER_UPDATED = (
+        "subscriber.updated",
+        "The email address, names, tags or custom field values of a subscriber changed, or its"
+        " status became UNCONFIRMED. A different address can reset the status to UNCONFIRMED;"
+        " both changes are in this one event.",
+    )
+    SUBSCRIBER_DELETED = (
+        "subscriber.deleted",
+        "A subscriber was deleted. The event contains its last state.",
+    )
+    SUBSCRIBER_SIGNUP_REPEATED = (
+        "subscriber.signup_repeated",
+        "An existing subscriber with the status UNCONFIRMED or UNSUBSCRIBED signed up again. The"
+        " subscriber is unchanged. If the server has a public URL, the event contains confirmUrl"
+        " and unsubscribeUrl. It does not occur within 10 minutes of the creation of the"
+        " subscriber or of another such event.",
+    )
+    SUBSCRIBER_CONFIRMED = (
+        "subscriber.confirmed",
+        "A subscriber's status became CONFIRMED.",
+    )
+    SUBSCRIBER_UNSUBSCRIBED = (
+        "subscriber.unsubscribed",
+        "A subscriber's status became UNSUBSCRIBED.",
+    )
+    SUBSCRIBER_BOUNCED = (
+        "subscriber.bounced",
+        "A subscriber's status became BOUNCED.",
+    )
+    SUBSCRIBER_COMPLAINED = (
+        "subscriber.complained",
+        "A subscriber's status became COMPLAINED.",
+    )
+    TAG_CREATED = (
+        "tag.created",
+        "A tag was created, individually or with its first subscriber. In that case, this event"
+        " precedes that of the subscriber.",
+    )
+    TAG_UPDATED = (
+        "tag.updated",
+        "The name or description of a tag changed. Subscribers with the tag cause no events.",
+    )
+    TAG_DELETED = (
+        "tag.deleted",
+        "A tag was deleted and removed from all subscribers, which cause no events.",
+    )
+    CUSTOM_FIELD_CREATED = (
+        "custom_field.created",
+        "A custom field was created.",
+    )
+    CUSTOM_FIELD_UPDATED = (
+        "custom_field.updated",
+        "The label or fallback of a custom field changed.",
+    )
+    CUSTOM_FIELD_DELETED = (
+        "custom_field.deleted",
+        "A custom field and its values were deleted. Subscribers with a value cause no events.",
+    )
+    OPERATION_COMPLETED = (
+        "operation.completed",
+        "An operation on many subscribers ended or was canceled. It follows the events of the"
+        " subscribers. Operations that only count cause no event.",
+    )
+    WEBHOOK_DISABLED = (
+        "webhook.disabled",
+        "The service disabled a webhook of the account. The event is sent to the account's other"
+        " webhooks.",
+    )
+    WEBHOOK_TEST = (
+        "webhook.test",
+        "A test of a webhook was requested. The event is sent only to that webhook, regardless of"
+        " its event types.",
+    )
+
+    @property
+    def data_key(self) -> str:
+        """The member of `data` that contains the resource."""
+        return json_name(self.partition(".")[0])
+
+    @property
+    def message(self) -> str:
+        """The name of the protobuf message of the resource."""
+        return self.data_key[0].upper() + self.data_key[1:]
 
 
 # The members of a subscriber with which a person can act.
@@ -60,7 +140,7 @@ def deleted(event_type: EventType, before: Resource) -> Change:
 
 def subscriber_id(change: Change) -> str | None:
     """Returns the ID of the subscriber that a change is about, or None."""
-    if data_key(change.event_type) != "subscriber":
+    if change.event_type.data_key != "subscriber":
         return None
     resource_id: str | None = getattr(change.after or change.before, "id", None)
     return resource_id
@@ -82,8 +162,3 @@ def event_types_matching(pattern: str) -> list[str]:
 def matches_any(event_type: str, patterns: Collection[str]) -> bool:
     """Returns whether any pattern matches the event type. No patterns match every type."""
     return not patterns or event_type in patterns or f"{event_type.partition('.')[0]}.*" in patterns
-
-
-def data_key(event_type: str) -> str:
-    """Returns the member of `data` that contains the resource."""
-    return json_name(event_type.partition(".")[0])

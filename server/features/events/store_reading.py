@@ -1,7 +1,8 @@
 """Reads pages of events in the order of their sequence.
 
 The sequence has no gaps, and only its oldest events are deleted. The number of events between
-two sequence numbers, and the start of a page, are therefore known without counting.
+two sequence numbers, and the start of a page, are therefore known without counting. The IDs of
+events contain timestamps and ascend with the sequence, so a time range is a range of the sequence.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
 from .envelope import PREFIX
 from .models import Event
-from .store_ranges import SequenceRange, sequence_range
+
+# Greater than every ID, which has a digit in this position.
+_AFTER_EVERY_ID = f"{PREFIX}Z"
 
 
 class EventRow(NamedTuple):
@@ -37,6 +40,13 @@ class Filter(NamedTuple):
     event_types: Sequence[str] = ()
     first_id: str | None = None
     end_id: str | None = None
+
+
+class SequenceRange(NamedTuple):
+    """The events with a sequence number greater than `after` and at most `until`."""
+
+    after: int
+    until: int
 
 
 _COLUMNS = tuple(getattr(Event, name) for name in EventRow._fields)
@@ -83,6 +93,22 @@ _FIRST = Statement(
 _LAST = Statement(
     lambda _: Event.select(*_COLUMNS).where(_IN_ACCOUNT).order_by(*_BACKWARDS).limit(param("limit"))
 )
+_FIRST_FROM_ID = Statement(
+    lambda _: (
+        Event.select(Event.sequence)
+        .where(_IN_ACCOUNT & (Event.id >= param("first_id")))
+        .order_by(Event.account_id, Event.id)
+        .limit(param("limit"))
+    )
+)
+_LAST_BEFORE_ID = Statement(
+    lambda _: (
+        Event.select(Event.sequence)
+        .where(_IN_ACCOUNT & (Event.id < param("end_id")))
+        .order_by(Event.account_id.desc(), Event.id.desc())
+        .limit(param("limit"))
+    )
+)
 _PAGE = Statement(lambda _: _range_query(*_FORWARDS))
 _PAGE_BACKWARDS = Statement(lambda _: _range_query(*_BACKWARDS))
 _PAGE_OF_TYPE = Statement(lambda dialect: _type_query(dialect, descending=False))
@@ -116,37 +142,23 @@ def page(
 ) -> tuple[list[EventRow], int]:
     """Returns the events of a page and the number of matches. At most six statements."""
     bounds = _sequence_range(account_id, filters, tx)
-    if filters.event_types:
-        return _page_of_types(
-            account_id, filters.event_types, bounds, page, tx, descending=descending
-        )
-    total = max(bounds.until - bounds.after, 0)
-    statement = _PAGE_BACKWARDS if descending else _PAGE
-    after = bounds.after + (0 if descending else page.offset)
-    until = bounds.until - (page.offset if descending else 0)
-    rows = tx.all(statement, account_id=account_id, after=after, until=until, limit=page.limit)
-    return [EventRow._make(row) for row in rows], total
-
-
-def _page_of_types(
-    account_id: str,
-    event_types: Sequence[str],
-    bounds: SequenceRange,
-    page: Page,
-    tx: Transaction,
-    *,
-    descending: bool,
-) -> tuple[list[EventRow], int]:
-    values = {"account_id": account_id, **bounds._asdict()}
-    position = {"limit": page.limit, "offset": page.offset, **values}
-    if len(event_types) == 1:
+    values = {"account_id": account_id, "limit": page.limit}
+    if not filters.event_types:
+        total = max(bounds.until - bounds.after, 0)
+        if descending:
+            bounds = bounds._replace(until=bounds.until - page.offset)
+        else:
+            bounds = bounds._replace(after=bounds.after + page.offset)
+        statement = _PAGE_BACKWARDS if descending else _PAGE
+        rows = tx.all(statement, **values, **bounds._asdict())
+        return [EventRow._make(row) for row in rows], total
+    values |= {**bounds._asdict(), "offset": page.offset, "event_types": filters.event_types}
+    if len(filters.event_types) == 1:
         statement = _PAGE_OF_TYPE_BACKWARDS if descending else _PAGE_OF_TYPE
-        rows = tx.all(statement, kind=event_types[0], **position)
     else:
         statement = _PAGE_OF_TYPES_BACKWARDS if descending else _PAGE_OF_TYPES
-        rows = tx.all(statement, event_types=event_types, **position)
-    total = tx.scalar(_COUNT_OF_TYPES, event_types=event_types, **values)
-    return [EventRow._make(row) for row in rows], int(total)
+    rows = tx.all(statement, **values, kind=filters.event_types[0])
+    return [EventRow._make(row) for row in rows], int(tx.scalar(_COUNT_OF_TYPES, **values))
 
 
 def _sequence_range(account_id: str, filters: Filter, tx: Transaction) -> SequenceRange:
@@ -164,3 +176,18 @@ def _sequence_range(account_id: str, filters: Filter, tx: Transaction) -> Sequen
     if filters.end_id is not None or id_range == SequenceRange(0, 0):
         until = min(until, id_range.until)
     return SequenceRange(after, until)
+
+
+def sequence_range(
+    account_id: str, first_id: str, end_id: str | None, tx: Transaction
+) -> SequenceRange:
+    """Returns the events with an ID from `first_id` to before `end_id`. Two statements.
+
+    The IDs have no prefix. Without an end the range includes the last event.
+    """
+    first = tx.scalar(
+        _FIRST_FROM_ID, account_id=account_id, first_id=f"{PREFIX}{first_id}", limit=1
+    )
+    end = _AFTER_EVERY_ID if end_id is None else f"{PREFIX}{end_id}"
+    last = tx.scalar(_LAST_BEFORE_ID, account_id=account_id, end_id=end, limit=1)
+    return SequenceRange(first - 1, last) if first and last else SequenceRange(0, 0)

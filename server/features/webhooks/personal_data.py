@@ -14,8 +14,7 @@ from ...storage.transaction import Transaction
 from ..events.store_subscriber import events_about, remove_from_operation_events, remove_person
 from ..operations.store_persons import remove_from_operations
 from ..subscribers.store_history import Person
-from .delivery.store_deliveries import attempts_of
-from .delivery.store_subscriber import deliveries_of, remove_responses
+from .delivery.store_deliveries import attempts_of, deliveries_of, remove_responses
 from .messages import attempt, delivery, event
 
 # The events that a transaction changes.

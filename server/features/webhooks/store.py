@@ -13,7 +13,7 @@ from ...rpc.errors import WebhookLimitReached
 from ...storage.transaction import Transaction
 from ..events.store import count_webhooks
 from .delivery import store_queue
-from .delivery.store_pending_events import expand_pending
+from .delivery.store_expansion import expand_pending
 from .endpoints.store_reading import WEBHOOKS, WebhookRow, count, find
 from .rules import HEALTHY, MAX_WEBHOOKS, OLD_SECRET_VALIDITY, DisabledReason
 

@@ -60,30 +60,18 @@ _FIND_ALL = Statement(
     ),
     has_one_plan=True,
 )
+_REPLACED = (
+    StoredResponse.fingerprint,
+    StoredResponse.answer,
+    StoredResponse.created_at,
+    StoredResponse.persons,
+)
 _PUT = Statement(
     lambda _: StoredResponse.insert(
-        {
-            field: param(field.name)
-            for field in (
-                StoredResponse.account_id,
-                StoredResponse.key,
-                StoredResponse.fingerprint,
-                StoredResponse.answer,
-                StoredResponse.created_at,
-                StoredResponse.persons,
-            )
-        }
+        params(StoredResponse.account_id, StoredResponse.key, *_REPLACED)
     ).on_conflict(
         conflict_target=[StoredResponse.account_id, StoredResponse.key],
-        update={
-            field: getattr(EXCLUDED, field.name)
-            for field in (
-                StoredResponse.fingerprint,
-                StoredResponse.answer,
-                StoredResponse.created_at,
-                StoredResponse.persons,
-            )
-        },
+        update={field: getattr(EXCLUDED, field.name) for field in _REPLACED},
     ),
     has_one_plan=True,
 )
@@ -175,11 +163,9 @@ def erase(account_id: str, keys: Collection[str], tx: Transaction) -> None:
 
 def mark_running(account_id: str, key: str, fingerprint: str, tx: Transaction) -> None:
     """Marks a key as in use until its response is stored, or for RUNNING_MILLISECONDS."""
-    until = tx.now + RUNNING_MILLISECONDS
-    response = StoredResponseRow(fingerprint, _RUNNING)
-    created_at = until - RETENTION_MILLISECONDS
-    values = {**response._asdict(), "persons": "", "created_at": created_at}
-    tx.run(_PUT, account_id=account_id, key=key, **values)
+    created_at = tx.now + RUNNING_MILLISECONDS - RETENTION_MILLISECONDS
+    values = {"fingerprint": fingerprint, "answer": _RUNNING, "persons": ""}
+    tx.run(_PUT, account_id=account_id, key=key, **values, created_at=created_at)
 
 
 def release(account_id: str, key: str, tx: Transaction) -> None:
@@ -189,9 +175,8 @@ def release(account_id: str, key: str, tx: Transaction) -> None:
 
 def has_old(account_id: str, tx: Transaction) -> bool:
     """Whether the account has expired responses."""
-    return (
-        tx.one(_ONE_OLD, account_id=account_id, since=tx.now - RETENTION_MILLISECONDS) is not None
-    )
+    since = tx.now - RETENTION_MILLISECONDS
+    return tx.one(_ONE_OLD, account_id=account_id, since=since) is not None
 
 
 def purge(account_id: str, limit: int, tx: Transaction) -> int:

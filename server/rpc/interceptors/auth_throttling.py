@@ -15,7 +15,7 @@ from ...config import Network, Rate
 from ..errors import TooManyFailedAttempts, Unauthorized
 from .base import Call
 from .client_address import MAX_ADDRESSES, AddressBuckets, client_address_of
-from .rate_limit import MonotonicClock
+from .token_buckets import MonotonicClock
 
 # Failed attempts per address.
 RATE = Rate(300, 60)

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import grpc
 from google.api import annotations_pb2
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from grpc import StatusCode
+from grpc.aio import ServerInterceptor
 
 from roster.v1 import http_pb2
 
 from ..errors import RosterError
 from ..messages import Context
-from .steps import Steps
 
 PACKAGE = "roster.v1."
 # A variable in the path template of a binding, such as {id}.
@@ -87,6 +91,39 @@ def _stored_response_type(method: MethodDescriptor) -> type[Message] | None:
     if creates and not is_idempotent and not method.client_streaming:
         return message_factory.GetMessageClass(method.output_type)
     return None
+
+
+class Steps:
+    """Measures the time that a coroutine runs, without its waits."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def of(self, work: Awaitable[Any]) -> Awaitable[Any]:
+        return _Measured(work, self)
+
+
+class _Measured:
+    """Runs a coroutine step by step."""
+
+    def __init__(self, work: Awaitable[Any], steps: Steps) -> None:
+        self._work, self._steps = work, steps
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        iterator: Any = self._work.__await__()
+        step, argument = iterator.send, None
+        while True:
+            began = time.perf_counter()
+            try:
+                pending = step(argument)
+            except StopIteration as ended:
+                return ended.value
+            finally:
+                self._steps.seconds += time.perf_counter() - began
+            try:
+                step, argument = iterator.send, (yield pending)
+            except BaseException as error:  # noqa: BLE001 - raised in the coroutine
+                step, argument = iterator.throw, error
 
 
 class Call:
@@ -182,6 +219,54 @@ class Interceptor:
     def wrap(self, handler: Any) -> Any:
         """Returns a method handler that reads or writes messages differently."""
         return handler
+
+
+class HandlerInterceptor(ServerInterceptor):
+    """Replaces the handlers of methods, each once, not once per call."""
+
+    # The handler of unknown methods.
+    unknown: Any = None
+
+    def __init__(self) -> None:
+        self._wrapped: dict[str, tuple[Any, Any]] = {}
+
+    def wrap(self, path: str, handler: Any) -> Any:
+        """Returns what replaces the handler of the method at a path."""
+        raise NotImplementedError
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        details: grpc.HandlerCallDetails,
+    ) -> Any:
+        handler = await continuation(details)
+        if handler is None:
+            return self.unknown
+        inner, wrapped = self._wrapped.get(details.method, (None, None))
+        if inner is not handler and inner != handler:
+            wrapped = self.wrap(details.method, handler)
+            self._wrapped[details.method] = (handler, wrapped)
+        return wrapped
+
+
+def surrounded(
+    behavior: Callable[..., Any], around: Callable[[Any, Context], AbstractAsyncContextManager[Any]]
+) -> Callable[..., Any]:
+    """Returns a behavior that runs within `around`, which yields the request to pass on."""
+
+    async def respond(request: Any, context: Context) -> Any:
+        async with around(request, context) as accepted:
+            return await behavior(accepted, context)
+
+    async def stream(request: Any, context: Context) -> AsyncGenerator[Any, None]:
+        async with (
+            around(request, context) as accepted,
+            aclosing(behavior(accepted, context)) as responses,
+        ):
+            async for response in responses:
+                yield response
+
+    return stream if inspect.isasyncgenfunction(behavior) else respond
 
 
 def add_trailing_metadata(context: Context, *pairs: tuple[str, str | bytes]) -> None:

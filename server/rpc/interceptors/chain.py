@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
-import grpc
 from google.protobuf.message import Message
-from grpc.aio import AbortError, ServerInterceptor
+from grpc.aio import AbortError
 
+from ...values.counts import RunningCounts
 from .. import caller
 from ..errors import Internal, RateLimited, RosterError
 from ..messages import Context, serializer
-from .base import PACKAGE, Call, Interceptor, Method, method_of
+from .base import PACKAGE, Call, HandlerInterceptor, Interceptor, Method, method_of
 from .error_status import abort
 
 log = logging.getLogger(__name__)
@@ -35,34 +34,20 @@ AddPage = Callable[[RosterError, Context], None]
 Hooks = Sequence[Callable[[Call], Awaitable[None] | None]]
 
 
-class InterceptorChain(ServerInterceptor):
-    """Runs interceptors in their order, for calls of roster.v1.
-
-    A handler is wrapped once, not once per call.
-    """
+class InterceptorChain(HandlerInterceptor):
+    """Runs interceptors in their order, for calls of roster.v1."""
 
     def __init__(self, *interceptors: Interceptor, add_page: AddPage | None = None) -> None:
+        super().__init__()
         self._interceptors = interceptors
         self._add_page = add_page
-        self._wrapped: dict[str, tuple[Any, Any]] = {}
         # The number of delayed rejections by account; that of calls without a key is empty.
-        self._delayed: Counter[str] = Counter()
+        self._delayed: RunningCounts[str] = RunningCounts()
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
-        details: grpc.HandlerCallDetails,
-    ) -> Any:
-        handler = await continuation(details)
-        if handler is None or not details.method.startswith(f"/{PACKAGE}"):
+    def wrap(self, path: str, handler: Any) -> Any:
+        if not path.startswith(f"/{PACKAGE}"):
             return handler
-        inner, wrapped = self._wrapped.get(details.method, (None, None))
-        if inner is not handler:
-            wrapped = self._wrap(method_of(details.method), handler)
-            self._wrapped[details.method] = (handler, wrapped)
-        return wrapped
-
-    def _wrap(self, method: Method, handler: Any) -> Any:
+        method = method_of(path)
         handler = handler._replace(response_serializer=serializer(handler.response_serializer))
         for interceptor in self._interceptors:
             handler = interceptor.wrap(handler)
@@ -89,20 +74,11 @@ class InterceptorChain(ServerInterceptor):
     ) -> Message:
         call = Call(method, request, context, loop)
         try:
-            for intercept in hooks:
-                pending = intercept(call)
-                if pending is not None:
-                    await pending
+            await _accept(call, hooks)
             handling = handler(call.request, context)
             return await (call.steps.of(handling) if call.steps else handling)
         except BaseException as error:  # noqa: BLE001 - others are raised again
-            failure = _error_of(call, error)
-            call.suspend()
-            await self._delay(call, failure)
-            if method.takes_forms and self._add_page is not None:
-                self._add_page(failure, context)
-            await abort(context, failure)
-            raise AssertionError("abort always raises") from None
+            await self._fail(call, error)
         finally:
             call.finish()
 
@@ -117,10 +93,7 @@ class InterceptorChain(ServerInterceptor):
     ) -> AsyncGenerator[Message, None]:
         call = Call(method, request, context, loop)
         try:
-            for intercept in hooks:
-                pending = intercept(call)
-                if pending is not None:
-                    await pending
+            await _accept(call, hooks)
             async with aclosing(handler(call.request, context)) as responses:
                 async for response in responses:
                     call.suspend()
@@ -130,27 +103,37 @@ class InterceptorChain(ServerInterceptor):
                     yield kept.pop()
                     call.resume()
         except BaseException as error:  # noqa: BLE001 - others are raised again
-            failure = _error_of(call, error)
-            call.suspend()
-            await self._delay(call, failure)
-            await abort(context, failure)
+            await self._fail(call, error)
         finally:
             call.finish()
+
+    async def _fail(self, call: Call, error: BaseException) -> NoReturn:
+        """Ends a call with the status of an error, or raises one again that is no failure."""
+        failure = _error_of(call, error)
+        call.suspend()
+        await self._delay(call, failure)
+        if call.method.takes_forms and self._add_page is not None:
+            self._add_page(failure, call.context)
+        await abort(call.context, failure)
 
     async def _delay(self, call: Call, error: RosterError) -> None:
         """Delays a rejection by a limit, so that a client that retries at once uses less CPU."""
         if not isinstance(error, RateLimited) or self._delayed[call.account_id] >= MAX_DELAYED:
             return
-        self._delayed[call.account_id] += 1
-        try:
-            await asyncio.sleep(DELAY_SECONDS)
-        except asyncio.CancelledError:
-            call.was_cancelled = True
-            raise
-        finally:
-            self._delayed[call.account_id] -= 1
-            if not self._delayed[call.account_id]:
-                del self._delayed[call.account_id]
+        with self._delayed.one(call.account_id):
+            try:
+                await asyncio.sleep(DELAY_SECONDS)
+            except asyncio.CancelledError:
+                call.was_cancelled = True
+                raise
+
+
+async def _accept(call: Call, hooks: Hooks) -> None:
+    """Runs the interceptors of a call."""
+    for intercept in hooks:
+        pending = intercept(call)
+        if pending is not None:
+            await pending
 
 
 def _error_of(call: Call, error: BaseException) -> RosterError:

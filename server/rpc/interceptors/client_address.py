@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from ...config import Network, Rate
 from .base import Call
-from .rate_limit import Decision, MonotonicClock, TokenBuckets
+from .token_buckets import Decision, MonotonicClock, TokenBuckets
 
 # Addresses with their own bucket, which limits memory. Further addresses share one.
 MAX_ADDRESSES = 10_000
@@ -39,19 +39,15 @@ class AddressBuckets:
         clock: MonotonicClock = time.monotonic_ns,
         max_addresses: int = MAX_ADDRESSES,
     ) -> None:
-        self._buckets = TokenBuckets(rate, clock)
-        self._max_addresses = max_addresses
+        self._buckets = TokenBuckets(rate, clock, max_addresses)
 
     def seconds_until_token(self, address: str) -> int:
         """Returns the seconds until there is a token, rounded up; 0 if there is one."""
-        return self._buckets.seconds_until_token(self._bucket(address))
+        return self._buckets.seconds_until_token(network(address))
 
     def take(self, address: str) -> Decision:
         """Takes a token, if there is one."""
-        return self._buckets.take(self._bucket(address))
-
-    def _bucket(self, address: str) -> str:
-        return network(address) if self._buckets.in_window < self._max_addresses else _UNKNOWN
+        return self._buckets.take(network(address))
 
 
 def client_address_of(call: Call, proxies: Sequence[Network]) -> str:

@@ -8,8 +8,7 @@ run an eighth of each.
 
 from __future__ import annotations
 
-from collections import Counter
-
+from ...values.counts import RunningCounts
 from ..errors import Overloaded, TooManyStreams, Unavailable
 from .base import Call, Interceptor, Method
 
@@ -82,24 +81,14 @@ class StreamShare(Interceptor):
     """Raises TooManyStreams beyond the share of an account. Runs after Authenticate."""
 
     def __init__(self) -> None:
-        self._streams: Counter[tuple[str, bool]] = Counter()
+        self._streams: RunningCounts[tuple[str, bool]] = RunningCounts()
 
     def applies_to(self, method: Method) -> bool:
         return method.server_streaming
 
     def intercept(self, call: Call) -> None:
-        kind = self._kind(call)
+        kind = call.account_id, call.method.name in _ENDLESS
         if self._streams[kind] >= MAX_STREAMS_OF_ACCOUNT:
             raise TooManyStreams(STREAM_RETRY_SECONDS)
         self._streams[kind] += 1
-        call.add_done_callback(self._release)
-
-    def _release(self, call: Call) -> None:
-        kind = self._kind(call)
-        self._streams[kind] -= 1
-        if not self._streams[kind]:
-            del self._streams[kind]
-
-    @staticmethod
-    def _kind(call: Call) -> tuple[str, bool]:
-        return call.account_id, call.method.name in _ENDLESS
+        call.add_done_callback(lambda _: self._streams.end(kind))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import ceil
+from typing import NoReturn
 
 from google.api.httpbody_pb2 import HttpBody
 from google.protobuf.any_pb2 import Any as AnyMessage
@@ -22,6 +23,7 @@ from .. import caller
 from ..errors import RosterError
 from ..messages import HTML, Context
 from .base import add_trailing_metadata
+from .observe import enter_request
 
 DOMAIN = "roster"
 # Details are sent in metadata, whose size is limited.
@@ -29,7 +31,7 @@ MAX_DETAILS = 20
 MAX_DETAIL_BYTES = 120
 
 
-async def abort(context: Context, error: RosterError) -> None:
+async def abort(context: Context, error: RosterError) -> NoReturn:
     """Ends the call with the status and details of an error. Always raises."""
     request_id = caller.request_id()
     status = rpc_status.to_status(status_of(error, request_id))
@@ -43,6 +45,12 @@ async def abort(context: Context, error: RosterError) -> None:
             ("grpc-retry-pushback-ms", str(ceil(error.retry_after * 1000))),
         )
     await context.abort(status.code, status.details)
+
+
+async def abort_unobserved(context: Context, error: RosterError) -> NoReturn:
+    """Ends a call that `Observe` has not received. Always raises."""
+    enter_request(context, context.invocation_metadata() or ())
+    await abort(context, error)
 
 
 def status_of(error: RosterError, request_id: str) -> status_pb2.Status:

@@ -18,10 +18,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ...storage.executor.work_time import WorkTime, current
+from ...values.counts import RecentlyUsed
 from .. import deadline
 from ..errors import CpuShareUsed
-from .base import Call, Interceptor, Method
-from .steps import Steps
+from .base import Call, Interceptor, Method, Steps
 
 # The share of a CPU, and the seconds of CPU time that an account can use at once. With a half, the
 # median of other accounts was four times the quiet one on PostgreSQL (P12 of `make faults`).
@@ -48,6 +48,10 @@ class _Use:
     waiting: int = 0
     running: int = 0
 
+    def is_over(self, now: float) -> bool:
+        """Whether nothing runs or waits and the debt was paid some time ago."""
+        return not self.running and not self.waiting and self.paid_at < now - ACTIVE_SECONDS
+
 
 class FairShare(Interceptor):
     """Delays a call, or raises CpuShareUsed. Runs after Authenticate."""
@@ -56,8 +60,8 @@ class FairShare(Interceptor):
         self._clock, self._cpu_clock = clock, cpu_clock
         # The CPU time of the event loop at the end of the last call.
         self._cpu = 0.0
-        # By account or key, the one that called longest ago first.
-        self._uses: dict[str, _Use] = {}
+        # By account or key.
+        self._uses: RecentlyUsed[str, _Use] = RecentlyUsed()
         # The account of the last call with its time, and the last one of another account.
         self._latest, self._previous = ("", -ACTIVE_SECONDS), ("", -ACTIVE_SECONDS)
 
@@ -73,10 +77,9 @@ class FairShare(Interceptor):
         others_are_active = self._others_are_active(call.account_id, now)
         if not others_are_active and not call.rate_limit_key:
             return None
-        use = self._uses.pop(name, None) or _Use()
-        self._uses[name] = use
+        use = self._uses.get(name) or _Use()
         use.paid_at = max(use.paid_at, now)
-        self._forget_paid(now)
+        self._uses.use(name, use, lambda each: each.is_over(now))
         wait, left = use.paid_at - now - AT_ONCE / SHARE, deadline.seconds_left()
         useful = MAX_WAIT_SECONDS if left is None else min(left, MAX_WAIT_SECONDS)
         if wait > useful or (wait > 0 and use.waiting >= MAX_WAITING):
@@ -127,8 +130,3 @@ class FairShare(Interceptor):
         cpu = self._cpu_clock()
         passed, self._cpu = cpu - self._cpu, cpu
         return min(max(passed - steps, 0.0), MAX_REST)
-
-    def _forget_paid(self, now: float) -> None:
-        first = next(iter(self._uses.values()))
-        if not first.running and not first.waiting and first.paid_at < now - ACTIVE_SECONDS:
-            del self._uses[next(iter(self._uses))]

@@ -6,28 +6,20 @@ also have google.rpc.ErrorInfo, and an unexpected exception is logged and not se
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections import Counter
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterator,
-)
-from contextlib import aclosing, contextmanager, nullcontext
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import grpc
-from grpc.aio import AbortError, ServerInterceptor
+from grpc.aio import AbortError
 
+from ...values.counts import RunningCounts
 from ..errors import Internal, MethodNotImplemented, Overloaded, RosterError
 from ..messages import Context
-from .base import PACKAGE
-from .error_status import abort
+from .base import PACKAGE, HandlerInterceptor, surrounded
+from .error_status import abort, abort_unobserved
 from .observe import enter_request
 from .validate import tolerant, undecodable_request
 
@@ -39,57 +31,39 @@ MAX_STREAMS, MAX_STREAMS_OF_ADDRESS = 1_000, 250
 _KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
 
 
-class OtherPackages(ServerInterceptor):
+async def _unknown(_requests: Any, context: Context) -> None:
+    await abort_unobserved(context, MethodNotImplemented())
+
+
+class OtherPackages(HandlerInterceptor):
     """Runs before InterceptorChain, which has no handler to wrap for an unknown method."""
 
+    # Whether an unknown method streams is not known. This kind accepts both.
+    unknown: Any = grpc.stream_stream_rpc_method_handler(_unknown)
+
     def __init__(self, max_streams: int = MAX_STREAMS) -> None:
+        super().__init__()
         self._max_streams = max_streams
-        self._streams: Counter[str] = Counter()
-        # The handler of a method, and the one that replaces it.
-        self._wrapped: dict[str, tuple[Any, Any]] = {}
+        self._streams: RunningCounts[str] = RunningCounts()
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
-        details: grpc.HandlerCallDetails,
-    ) -> Any:
-        handler = await continuation(details)
-        if handler is None:
-            return _UNKNOWN
-        if details.method.startswith(f"/{PACKAGE}"):
+    def wrap(self, path: str, handler: Any) -> Any:
+        if path.startswith(f"/{PACKAGE}"):
             return handler
-        inner, wrapped = self._wrapped.get(details.method, (None, None))
-        if inner != handler:
-            wrapped = self._wrap(handler)
-            self._wrapped[details.method] = (handler, wrapped)
-        return wrapped
-
-    def _wrap(self, handler: Any) -> Any:
         (kind,) = (kind for kind in _KINDS if getattr(handler, kind) is not None)
         behavior = getattr(handler, kind)
-        run = self._run_stream if inspect.isasyncgenfunction(behavior) else self._run_coroutine
+        around = partial(self._guarded, is_stream=handler.response_streaming)
         return handler._replace(
             request_deserializer=tolerant(handler.request_deserializer),
-            **{kind: partial(run, behavior, handler.response_streaming)},
+            **{kind: surrounded(behavior, around)},
         )
 
-    async def _run_coroutine(
-        self, behavior: Callable[..., Any], is_stream: bool, request: Any, context: Context
-    ) -> Any:
-        try:
-            with self._counted(context) if is_stream else nullcontext():
-                return await behavior(_checked(request), context)
-        except Exception as error:  # noqa: BLE001 - logged, and sent as INTERNAL
-            await _fail(context, error)
-
-    async def _run_stream(
-        self, behavior: Callable[..., Any], is_stream: bool, request: Any, context: Context
+    @asynccontextmanager
+    async def _guarded(
+        self, request: Any, context: Context, *, is_stream: bool
     ) -> AsyncGenerator[Any, None]:
         try:
             with self._counted(context) if is_stream else nullcontext():
-                async with aclosing(behavior(_checked(request), context)) as replies:
-                    async for reply in replies:
-                        yield reply
+                yield _checked(request)
         except Exception as error:  # noqa: BLE001 - logged, and sent as INTERNAL
             await _fail(context, error)
 
@@ -99,13 +73,8 @@ class OtherPackages(ServerInterceptor):
         of_address = self._streams[address]
         if self._streams.total() >= self._max_streams or of_address >= MAX_STREAMS_OF_ADDRESS:
             raise Overloaded
-        self._streams[address] += 1
-        try:
+        with self._streams.one(address):
             yield
-        finally:
-            self._streams[address] -= 1
-            if not self._streams[address]:
-                del self._streams[address]
 
 
 def _checked(request: Any) -> Any:
@@ -122,7 +91,7 @@ async def _checked_stream(requests: AsyncIterable[Any]) -> AsyncIterator[Any]:
         yield _checked(request)
 
 
-async def _fail(context: Context, error: Exception) -> None:
+async def _fail(context: Context, error: Exception) -> NoReturn:
     """Ends a call with the status of an error. Always raises."""
     if isinstance(error, AbortError):
         raise error
@@ -135,11 +104,3 @@ async def _fail(context: Context, error: Exception) -> None:
         )
         error = Internal()
     await abort(context, error)
-
-
-async def _unknown(_requests: Any, context: Context) -> None:
-    await _fail(context, MethodNotImplemented())
-
-
-# Whether an unknown method streams is not known. This kind accepts both.
-_UNKNOWN: Any = grpc.stream_stream_rpc_method_handler(_unknown)

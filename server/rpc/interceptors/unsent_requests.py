@@ -7,22 +7,20 @@ limit applies before, so a client without a key could keep any number of calls o
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
-from functools import partial
-from typing import Any
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
 
 import grpc
-from grpc.aio import EOF, ServerInterceptor
+from grpc.aio import EOF
 
 from ..errors import DeadlineExceeded, Overloaded, RosterError
 from ..messages import Context
+from .base import HandlerInterceptor, surrounded
 from .deadlines import DEADLINE_SECONDS
-from .error_status import abort
-from .observe import enter_request
+from .error_status import abort_unobserved
 from .validate import undecodable_request
 
 log = logging.getLogger(__name__)
@@ -34,7 +32,14 @@ MAX_CALLS = 2_000
 MAX_CALLS_IN_GRPC = 500
 
 
-class UnsentRequests(ServerInterceptor):
+class _Handlers(NamedTuple):
+    """The handlers of a method: whose message grpc.aio reads, and that reads it itself."""
+
+    in_grpc: Any
+    reading: Any
+
+
+class UnsentRequests(HandlerInterceptor):
     """Ends calls whose message does not arrive, and the oldest one if too many calls wait.
 
     The first interceptor of a gRPC port. While many calls wait in grpc.aio, handlers of
@@ -47,6 +52,7 @@ class UnsentRequests(ServerInterceptor):
         deadline_seconds: float = DEADLINE_SECONDS,
         max_calls_in_grpc: int = MAX_CALLS_IN_GRPC,
     ) -> None:
+        super().__init__()
         self._max_calls = max_calls
         self._max_calls_in_grpc = max_calls_in_grpc
         self._in_grpc: set[asyncio.Task[Any] | None] = set()
@@ -57,58 +63,43 @@ class UnsentRequests(ServerInterceptor):
         self._is_sweeping = False
         # The number of ended calls that are not logged.
         self._unlogged = 0
-        # The handler of a method, and the two that replace it.
-        self._wrapped: dict[str, tuple[Any, Any, Any]] = {}
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         details: grpc.HandlerCallDetails,
     ) -> Any:
-        handler = await continuation(details)
-        if handler is None or handler.request_streaming:
-            return handler
-        inner, in_grpc, reading = self._wrapped.get(details.method, (None, None, None))
-        loop = asyncio.get_running_loop()
-        if inner is not handler:
-            in_grpc, reading = self._in_grpc_until_message(handler, loop), self._wrap(handler)
-            self._wrapped[details.method] = (handler, in_grpc, reading)
+        handlers = await super().intercept_service(continuation, details)
+        if not isinstance(handlers, _Handlers):
+            return handlers
         if len(self._in_grpc) >= self._max_calls_in_grpc:
-            return reading
-        task: Any = asyncio.current_task(loop)
+            return handlers.reading
+        task: Any = asyncio.current_task(asyncio.get_running_loop())
         self._in_grpc.add(task)
         task.add_done_callback(self._in_grpc.discard)
-        return in_grpc
+        return handlers.in_grpc
 
-    def _in_grpc_until_message(self, handler: Any, loop: asyncio.AbstractEventLoop) -> Any:
+    def wrap(self, _path: str, handler: Any) -> Any:
+        if handler.request_streaming:
+            return handler
+        loop = asyncio.get_running_loop()
         deserialize = handler.request_deserializer
 
         def read(data: bytes) -> Any:
             self._in_grpc.discard(asyncio.current_task(loop))
             return deserialize(data)
 
-        return handler._replace(request_deserializer=read)
-
-    def _wrap(self, handler: Any) -> Any:
         kind = "unary_stream" if handler.response_streaming else "unary_unary"
-        behavior = getattr(handler, kind)
-        run = self._run_stream if inspect.isasyncgenfunction(behavior) else self._run_coroutine
-        streaming = kind.replace("unary", "stream", 1)
-        return handler._replace(
-            **{"request_streaming": True, kind: None, streaming: partial(run, behavior)}
-        )
+        reading = {
+            "request_streaming": True,
+            kind: None,
+            kind.replace("unary", "stream", 1): surrounded(getattr(handler, kind), self._received),
+        }
+        return _Handlers(handler._replace(request_deserializer=read), handler._replace(**reading))
 
-    async def _run_coroutine(
-        self, behavior: Callable[..., Any], _requests: object, context: Context
-    ) -> Any:
-        return await behavior(await self._message(context), context)
-
-    async def _run_stream(
-        self, behavior: Callable[..., Any], _requests: object, context: Context
-    ) -> AsyncGenerator[Any, None]:
-        async with aclosing(behavior(await self._message(context), context)) as responses:
-            async for response in responses:
-                yield response
+    @asynccontextmanager
+    async def _received(self, _requests: object, context: Context) -> AsyncGenerator[Any, None]:
+        yield await self._message(context)
 
     async def _message(self, context: Context) -> Any:
         """Returns the message of a call. Raises AbortError if there is none."""
@@ -134,8 +125,7 @@ class UnsentRequests(ServerInterceptor):
         finally:
             self._waiting.pop(task, None)
             self._ended.pop(task, None)
-        enter_request(context, context.invocation_metadata() or ())
-        return await abort(context, error)
+        return await abort_unobserved(context, error)
 
     def _end_oldest(self, error: RosterError) -> None:
         task, _ = self._waiting.popitem(last=False)

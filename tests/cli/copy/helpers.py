@@ -23,9 +23,12 @@ from rosterd.server.features.suppressions.rules import NewSuppression, Reason
 from rosterd.server.features.tags import store as tags
 from rosterd.server.features.webhooks import store as webhooks
 from rosterd.server.features.webhooks.delivery import store_replays
-from rosterd.server.features.webhooks.delivery.store_leases import lease_due
 from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter
-from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt, record_attempts
+from rosterd.server.features.webhooks.delivery.store_results import (
+    FinishedAttempt,
+    record_attempts,
+    run_cycle,
+)
 from rosterd.server.features.webhooks.endpoints.signing import Secrets, make_secret
 from rosterd.server.features.webhooks.store import NewWebhook
 from rosterd.server.rpc.idempotency.store import StoredResponseRow, put
@@ -131,14 +134,14 @@ def create_deliveries(account_id: str, hook: str, tx: Transaction) -> None:
     webhooks.rotate(account_id, webhook.id, partial(encrypted, account_id, SECRET), tx)
     for name in ("sent", "failed"):
         tags.create(account_id, name, "", tx)
-    sent, failed = (leased.delivery for leased in lease_due(account_id, tx).deliveries)
+    sent, failed = (leased.delivery for leased in run_cycle(account_id, [], 2, tx)[1].deliveries)
     finished = [
         FinishedAttempt(sent, tx.now, 5, 200, "", "ok", None, 0.5, hook),
         FinishedAttempt(failed, tx.now, 5, 503, "answered 503", "\\x00", None, 0.5, hook),
     ]
     record_attempts(account_id, finished, tx)
     tags.create(account_id, "leased", "", tx)
-    lease_due(account_id, tx)
+    run_cycle(account_id, [], 1, tx)
     everything = ReplayFilter(first_id_at(0), None, [], only_failed=False)
     store_replays.create(account_id, webhook.id, everything, tx)
     tags.create(account_id, "not expanded", "", tx)

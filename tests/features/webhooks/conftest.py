@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ...async_tests import pytest_pyfunc_call  # noqa: F401 - a hook
 from ...citus.cluster import Cluster
 from ...postgres import Postgres
 from .worker import Location

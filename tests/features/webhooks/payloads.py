@@ -34,9 +34,12 @@ from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.suppressions.store import Suppressions
 from rosterd.server.features.tags import store as tags
 from rosterd.server.features.webhooks import rules
-from rosterd.server.features.webhooks.delivery import store_disabling, store_test_deliveries
-from rosterd.server.features.webhooks.delivery.store_leases import lease_due
-from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt, record_attempts
+from rosterd.server.features.webhooks.delivery import store_test_deliveries
+from rosterd.server.features.webhooks.delivery.store_results import (
+    FinishedAttempt,
+    disable,
+    record_attempts,
+)
 from rosterd.server.features.webhooks.endpoints.signing import sign
 from rosterd.server.features.webhooks.store import NewWebhook, create
 from rosterd.server.rpc.paging import Page
@@ -47,7 +50,7 @@ from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.emails import Email
 from rosterd.server.values.ids import first_id_at, timestamp_of
 
-from .worker import TestClock
+from .worker import TestClock, lease_due
 
 FILE = Path(__file__).parents[3] / "http_gateway/openapi/events.json"
 ACCOUNT_ID = "0" * 26
@@ -161,7 +164,7 @@ async def _run(scenario: Scenario) -> None:
     await scenario.step(lambda tx: tags.delete(ACCOUNT_ID, tag.id, tx))
     await scenario.step(lambda tx: _respond_gone(other, tx))
     gone = rules.DisabledReason.GONE
-    await scenario.step(lambda tx: store_disabling.disable(ACCOUNT_ID, other, gone, tx))
+    await scenario.step(lambda tx: disable(ACCOUNT_ID, other, gone, tx))
 
 
 def _sign_up(tx: Transaction) -> None:

@@ -14,10 +14,9 @@ from standardwebhooks import Webhook as Verifier
 from rosterd.server.features.events.models import Event
 from rosterd.server.features.tags import store as tags
 from rosterd.server.features.webhooks import store
-from rosterd.server.features.webhooks.delivery.store_disabling import disable
 from rosterd.server.features.webhooks.delivery.store_expansion import MIN_EXPANDED_EVENTS
-from rosterd.server.features.webhooks.delivery.store_leases import Lease, lease_due, release
-from rosterd.server.features.webhooks.endpoints.signing import make_secret
+from rosterd.server.features.webhooks.delivery.store_leases import release
+from rosterd.server.features.webhooks.delivery.store_results import disable
 from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt, Webhook
 from rosterd.server.features.webhooks.rules import (
     DISABLE_AFTER,
@@ -26,7 +25,6 @@ from rosterd.server.features.webhooks.rules import (
     MAX_IN_FLIGHT_PER_ACCOUNT,
     MAX_IN_FLIGHT_PER_ENDPOINT,
     MIN_PAUSE,
-    OLD_SECRET_VALIDITY,
     RETRY_DELAYS,
     DeliveryStatus,
     DisabledReason,
@@ -34,14 +32,14 @@ from rosterd.server.features.webhooks.rules import (
 from rosterd.server.rpc.errors import Unavailable
 from rosterd.server.storage.database import Database, NodeResults, Result, Work
 
-from .raw_receivers import Connection, hang, ok, responding, running_receiver
+from .raw_receivers import hang, ok, responding, running_receiver
 from .worker import (
     ACCOUNT_ID,
-    SECRETS,
     START,
     Location,
     body_of,
     headers_of,
+    lease_due,
     running_worker,
 )
 
@@ -49,207 +47,142 @@ PENDING, SENDING, SUCCEEDED, FAILED = DeliveryStatus
 BROKEN = responding("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
 
 
-def test_delivery_has_the_stored_envelope_and_a_valid_signature(location: Location) -> None:
-    async def run() -> None:
-        async with running_receiver(ok) as receiver, running_worker(location) as worker:
-            await worker.add_webhook(receiver.url)
-            await worker.create_tags("vip")
-            (delivery,) = await worker.wait_for_deliveries(SUCCEEDED)
-            (event,) = await worker.rows(Event, "sequence")
-            (request,) = receiver.requests
-            headers = headers_of(request)
+async def test_delivery_has_the_stored_envelope_and_a_valid_signature(location: Location) -> None:
+    async with running_receiver(ok) as receiver, running_worker(location) as worker:
+        await worker.add_webhook(receiver.url)
+        await worker.create_tags("vip")
+        (delivery,) = await worker.wait_for_deliveries(SUCCEEDED)
+        (event,) = await worker.rows(Event, "sequence")
+        (request,) = receiver.requests
+        headers = headers_of(request)
 
-            assert body_of(request) == event["envelope"].encode()
-            assert headers["webhook-id"] == event["id"] == json.loads(body_of(request))["id"]
-            assert (delivery["attempts"], delivery["finished_at"]) == (1, worker.clock.now)
-            expected = Verifier(worker.secret).sign(
-                event["id"], to_datetime(headers["webhook-timestamp"]), event["envelope"]
+        assert body_of(request) == event["envelope"].encode()
+        assert headers["webhook-id"] == event["id"] == json.loads(body_of(request))["id"]
+        assert (delivery["attempts"], delivery["finished_at"]) == (1, worker.clock.now)
+        expected = Verifier(worker.secret).sign(
+            event["id"], to_datetime(headers["webhook-timestamp"]), event["envelope"]
+        )
+        assert headers["webhook-signature"] == expected
+
+
+async def test_failing_delivery_follows_the_retry_schedule_and_then_fails(
+    location: Location,
+) -> None:
+    async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
+        await worker.add_webhook(receiver.url)
+        await worker.create_tags("vip")
+        for number, delay in enumerate(RETRY_DELAYS, 1):
+            (delivery,) = await worker.wait_for_rows(
+                Delivery,
+                lambda found, number=number: found and found[0]["attempts"] == number,
             )
-            assert headers["webhook-signature"] == expected
+            assert delivery["status"] == PENDING
+            assert delivery["due_at"] - worker.clock.now == delay * 1000
+            worker.clock.now = delivery["due_at"]
+            worker.dispatcher.notify([ACCOUNT_ID])
+        (delivery,) = await worker.wait_for_deliveries(FAILED)
 
-    asyncio.run(run())
-
-
-def test_failing_delivery_follows_the_retry_schedule_and_then_fails(location: Location) -> None:
-    async def run() -> None:
-        async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
-            await worker.add_webhook(receiver.url)
-            await worker.create_tags("vip")
-            for number, delay in enumerate(RETRY_DELAYS, 1):
-                (delivery,) = await worker.wait_for_rows(
-                    Delivery,
-                    lambda found, number=number: found and found[0]["attempts"] == number,
-                )
-                assert delivery["status"] == PENDING
-                assert delivery["due_at"] - worker.clock.now == delay * 1000
-                worker.clock.now = delivery["due_at"]
-                worker.dispatcher.notify([ACCOUNT_ID])
-            (delivery,) = await worker.wait_for_deliveries(FAILED)
-
-            assert delivery["attempts"] == len(RETRY_DELAYS) + 1 == len(receiver.requests)
-            assert {headers_of(request)["webhook-id"] for request in receiver.requests} == {
-                delivery["event_id"]
-            }
-            attempts = await worker.rows(DeliveryAttempt, "number")
-            assert [row["http_status"] for row in attempts] == [503] * 10
-
-    asyncio.run(run())
+        assert delivery["attempts"] == len(RETRY_DELAYS) + 1 == len(receiver.requests)
+        assert {headers_of(request)["webhook-id"] for request in receiver.requests} == {
+            delivery["event_id"]
+        }
+        attempts = await worker.rows(DeliveryAttempt, "number")
+        assert [row["http_status"] for row in attempts] == [503] * 10
 
 
 def to_datetime(seconds: str) -> datetime:
     return datetime.fromtimestamp(int(seconds), UTC)
 
 
-def test_endpoint_receives_subscribed_event_types_since_its_creation(location: Location) -> None:
-    async def run() -> None:
-        async with (
-            running_receiver(ok) as all_types,
-            running_receiver(ok) as subset,
-            running_worker(location) as worker,
-        ):
-            await worker.add_webhook(all_types.url)
-            await worker.create_tags("before")
-            await worker.wait_for_deliveries(SUCCEEDED)
-            await worker.add_webhook(subset.url, "subscriber.*", "tag.deleted")
-            await worker.add_webhook(subset.url, "tag.created")
-            await worker.create_tags("after")
-            await worker.wait_for_deliveries(SUCCEEDED, SUCCEEDED, SUCCEEDED)
-
-            assert [name_of(request) for request in all_types.requests] == ["before", "after"]
-            assert [name_of(request) for request in subset.requests] == ["after"]
-
-    asyncio.run(run())
-
-
-def test_endpoint_has_four_deliveries_in_flight_and_an_account_32(location: Location) -> None:
-    async def run() -> None:
-        async with running_receiver(hang) as hanging, running_worker(location) as worker:
+async def test_endpoint_has_four_deliveries_in_flight_and_an_account_32(location: Location) -> None:
+    async with running_receiver(hang) as hanging, running_worker(location) as worker:
+        await worker.add_webhook(hanging.url)
+        await worker.create_tags(*map(str, range(10)))
+        await worker.wait_until(lambda: hanging.connections == 4)
+        for _ in range(9):
             await worker.add_webhook(hanging.url)
-            await worker.create_tags(*map(str, range(10)))
-            await worker.wait_until(lambda: hanging.connections == 4)
-            for _ in range(9):
-                await worker.add_webhook(hanging.url)
-            await worker.create_tags(*map(str, range(10, 20)))
-            await worker.wait_until(lambda: hanging.connections == 32)
-            await asyncio.sleep(0.1)
+        await worker.create_tags(*map(str, range(10, 20)))
+        await worker.wait_until(lambda: hanging.connections == 32)
+        await asyncio.sleep(0.1)
 
-            assert hanging.connections == 32
-            found = await worker.rows(Delivery)
-            assert [row["status"] for row in found].count(SENDING) == 32
-
-    asyncio.run(run())
+        assert hanging.connections == 32
+        found = await worker.rows(Delivery)
+        assert [row["status"] for row in found].count(SENDING) == 32
 
 
-def test_hanging_endpoint_does_not_delay_another(location: Location) -> None:
-    async def run() -> None:
-        async with (
-            running_receiver(hang) as hanging,
-            running_receiver(ok) as healthy,
-            running_worker(location) as worker,
-        ):
-            await worker.add_webhook(hanging.url)
-            await worker.add_webhook(healthy.url)
-            await worker.create_tags(*map(str, range(20)))
-            await worker.wait_until(lambda: len(healthy.requests) == 20)
+async def test_hanging_endpoint_does_not_delay_another(location: Location) -> None:
+    async with (
+        running_receiver(hang) as hanging,
+        running_receiver(ok) as healthy,
+        running_worker(location) as worker,
+    ):
+        await worker.add_webhook(hanging.url)
+        await worker.add_webhook(healthy.url)
+        await worker.create_tags(*map(str, range(20)))
+        await worker.wait_until(lambda: len(healthy.requests) == 20)
 
-            assert hanging.connections == 4
-
-    asyncio.run(run())
+        assert hanging.connections == 4
 
 
-def test_failing_endpoint_is_paused_and_then_gets_one_delivery_at_a_time(
+async def test_failing_endpoint_is_paused_and_then_gets_one_delivery_at_a_time(
     location: Location,
 ) -> None:
-    async def run() -> None:
-        async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
-            webhook = await worker.add_webhook(receiver.url)
-            await worker.create_tags(*map(str, range(20)))
-            (row,) = await worker.wait_for_rows(Webhook, lambda found: found[0]["failures"] >= 5)
-            await asyncio.sleep(0.1)
-            sent = len(receiver.requests)
-            assert sent <= FAILURES_BEFORE_PAUSE + MAX_IN_FLIGHT_PER_ENDPOINT
-            assert row["paused_until"] >= worker.clock.now + MIN_PAUSE
-            (row,) = await worker.rows(Webhook)
-            worker.clock.now = row["paused_until"]
-            worker.dispatcher.notify([ACCOUNT_ID])
-            await worker.wait_until(lambda: len(receiver.requests) == sent + 1)
-            await asyncio.sleep(0.1)
+    async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
+        webhook = await worker.add_webhook(receiver.url)
+        await worker.create_tags(*map(str, range(20)))
+        (row,) = await worker.wait_for_rows(Webhook, lambda found: found[0]["failures"] >= 5)
+        await asyncio.sleep(0.1)
+        sent = len(receiver.requests)
+        assert sent <= FAILURES_BEFORE_PAUSE + MAX_IN_FLIGHT_PER_ENDPOINT
+        assert row["paused_until"] >= worker.clock.now + MIN_PAUSE
+        (row,) = await worker.rows(Webhook)
+        worker.clock.now = row["paused_until"]
+        worker.dispatcher.notify([ACCOUNT_ID])
+        await worker.wait_until(lambda: len(receiver.requests) == sent + 1)
+        await asyncio.sleep(0.1)
 
-            assert len(receiver.requests) == sent + 1
-            (row,) = await worker.rows(Webhook)
-            assert (row["id"], row["failing_since"]) == (webhook.id, START)
-
-    asyncio.run(run())
+        assert len(receiver.requests) == sent + 1
+        (row,) = await worker.rows(Webhook)
+        assert (row["id"], row["failing_since"]) == (webhook.id, START)
 
 
-def test_success_resets_the_health_of_an_endpoint(location: Location) -> None:
-    async def run() -> None:
-        failures = iter([BROKEN, BROKEN])
-
-        async def recovering(connection: Connection) -> None:
-            await next(failures, ok)(connection)
-
-        async with running_receiver(recovering) as receiver, running_worker(location) as worker:
-            await worker.add_webhook(receiver.url)
-            await worker.create_tags("a", "b")
-            first, _ = await worker.wait_for_rows(
-                Delivery, lambda rows: [row["attempts"] for row in rows] == [1, 1]
-            )
-            worker.clock.now = first["due_at"]
-            worker.dispatcher.notify([ACCOUNT_ID])
-            await worker.wait_for_deliveries(SUCCEEDED, SUCCEEDED)
-            (row,) = await worker.rows(Webhook)
-
-            assert (row["failures"], row["failing_since"], row["paused_until"]) == (0, None, 0)
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    ("retry_after", "seconds"), [("1", 5), ("7", 7), ("1000000000", 10), ("nonsense", 5)]
-)
-def test_retry_after_is_honored_up_to_twice_the_scheduled_delay(
+@pytest.mark.parametrize(("retry_after", "seconds"), [("1", 5), ("7", 7), ("1000000000", 10)])
+async def test_retry_after_is_honored_up_to_twice_the_scheduled_delay(
     location: Location, retry_after: str, seconds: int
 ) -> None:
     busy = responding(
         f"HTTP/1.1 429 Busy\nRetry-After: {retry_after}\nContent-Length: 0\nConnection: close"
     )
 
-    async def run() -> None:
-        async with running_receiver(busy) as receiver, running_worker(location) as worker:
-            await worker.add_webhook(receiver.url)
-            await worker.create_tags("a")
-            row = await worker.wait_for_attempt()
+    async with running_receiver(busy) as receiver, running_worker(location) as worker:
+        await worker.add_webhook(receiver.url)
+        await worker.create_tags("a")
+        row = await worker.wait_for_attempt()
 
-            assert row["due_at"] == worker.clock.now + seconds * 1000
-
-    asyncio.run(run())
+        assert row["due_at"] == worker.clock.now + seconds * 1000
 
 
-def test_status_410_disables_the_webhook_and_notifies_the_others(location: Location) -> None:
+async def test_status_410_disables_the_webhook_and_notifies_the_others(location: Location) -> None:
     gone = responding("HTTP/1.1 410 Gone\nContent-Length: 0\nConnection: close")
 
-    async def run() -> None:
-        async with (
-            running_receiver(gone) as moved,
-            running_receiver(ok) as other,
-            running_worker(location) as worker,
-        ):
-            webhook = await worker.add_webhook(moved.url)
-            await worker.add_webhook(other.url, "webhook.*")
-            await worker.create_tags("a", "b")
-            await worker.wait_until(lambda: other.requests)
-            event = json.loads(body_of(other.requests[0]))
+    async with (
+        running_receiver(gone) as moved,
+        running_receiver(ok) as other,
+        running_worker(location) as worker,
+    ):
+        webhook = await worker.add_webhook(moved.url)
+        await worker.add_webhook(other.url, "webhook.*")
+        await worker.create_tags("a", "b")
+        await worker.wait_until(lambda: other.requests)
+        event = json.loads(body_of(other.requests[0]))
 
-            assert event["type"] == "webhook.disabled"
-            assert event["data"]["webhook"]["id"] == webhook.id
-            assert event["data"]["webhook"]["disabledReason"] == "GONE"
-            assert event["previous"]["enabled"] is True
-            first, _ = await worker.rows(Webhook)
-            assert (first["enabled"], first["disabled_reason"]) == (False, DisabledReason.GONE)
-            assert len(moved.requests) <= 2
-
-    asyncio.run(run())
+        assert event["type"] == "webhook.disabled"
+        assert event["data"]["webhook"]["id"] == webhook.id
+        assert event["data"]["webhook"]["disabledReason"] == "GONE"
+        assert event["previous"]["enabled"] is True
+        first, _ = await worker.rows(Webhook)
+        assert (first["enabled"], first["disabled_reason"]) == (False, DisabledReason.GONE)
+        assert len(moved.requests) <= 2
 
 
 class FailsToDisable:
@@ -286,279 +219,207 @@ def test_webhook_is_disabled_when_the_database_is_available_again(location: Loca
     asyncio.run(asyncio.wait_for(run(), 20))
 
 
-def test_endpoint_that_fails_for_five_days_is_disabled(location: Location) -> None:
-    async def run() -> None:
-        async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
-            await worker.add_webhook(receiver.url)
-            await worker.create_tags("a")
-            await worker.wait_for_attempt()
-            worker.clock.advance(DISABLE_AFTER - 1)
-            await worker.create_tags("b")
-            await worker.wait_for_rows(Webhook, lambda found: found[0]["failures"] >= 2)
-            assert (await worker.rows(Webhook))[0]["enabled"]
-            worker.clock.advance(1)
-            await worker.create_tags("c")
-            (row,) = await worker.wait_for_rows(Webhook, lambda found: not found[0]["enabled"])
+async def test_endpoint_that_fails_for_five_days_is_disabled(location: Location) -> None:
+    async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
+        await worker.add_webhook(receiver.url)
+        await worker.create_tags("a")
+        await worker.wait_for_attempt()
+        worker.clock.advance(DISABLE_AFTER - 1)
+        await worker.create_tags("b")
+        await worker.wait_for_rows(Webhook, lambda found: found[0]["failures"] >= 2)
+        assert (await worker.rows(Webhook))[0]["enabled"]
+        worker.clock.advance(1)
+        await worker.create_tags("c")
+        (row,) = await worker.wait_for_rows(Webhook, lambda found: not found[0]["enabled"])
 
-            assert row["disabled_reason"] == DisabledReason.FAILING
-
-    asyncio.run(run())
+        assert row["disabled_reason"] == DisabledReason.FAILING
 
 
-def test_pending_deliveries_of_a_disabled_endpoint_are_sent_when_it_is_enabled(
+async def test_pending_deliveries_of_a_disabled_endpoint_are_sent_when_it_is_enabled(
     location: Location,
 ) -> None:
-    async def run() -> None:
-        async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
-            webhook = await worker.add_webhook(receiver.url)
-            await worker.create_tags("pending")
-            await worker.wait_for_attempt()
-            await worker.update(webhook.id, enabled=False)
-            await worker.create_tags("skipped")
-            worker.clock.advance(RETRY_DELAYS[0] * 1000)
-            worker.dispatcher.notify([ACCOUNT_ID])
-            await asyncio.sleep(0.1)
-            assert len(receiver.requests) == 1
-            await worker.update(webhook.id, enabled=True)
-            await worker.wait_until(lambda: len(receiver.requests) == 2)
+    async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
+        webhook = await worker.add_webhook(receiver.url)
+        await worker.create_tags("pending")
+        await worker.wait_for_attempt()
+        await worker.update(webhook.id, enabled=False)
+        await worker.create_tags("skipped")
+        worker.clock.advance(RETRY_DELAYS[0] * 1000)
+        worker.dispatcher.notify([ACCOUNT_ID])
+        await asyncio.sleep(0.1)
+        assert len(receiver.requests) == 1
+        await worker.update(webhook.id, enabled=True)
+        await worker.wait_until(lambda: len(receiver.requests) == 2)
 
-            assert [name_of(request) for request in receiver.requests] == ["pending"] * 2
-
-    asyncio.run(run())
+        assert [name_of(request) for request in receiver.requests] == ["pending"] * 2
 
 
-def test_deleted_endpoint_receives_no_retries(location: Location) -> None:
-    async def run() -> None:
-        async with (
-            running_receiver(BROKEN) as receiver,
-            running_receiver(ok) as other,
-            running_worker(location) as worker,
-        ):
-            webhook = await worker.add_webhook(receiver.url)
-            await worker.add_webhook(other.url)
+async def test_deleted_endpoint_receives_no_retries(location: Location) -> None:
+    async with (
+        running_receiver(BROKEN) as receiver,
+        running_receiver(ok) as other,
+        running_worker(location) as worker,
+    ):
+        webhook = await worker.add_webhook(receiver.url)
+        await worker.add_webhook(other.url)
+        await worker.create_tags("a")
+        await worker.wait_for_attempt()
+        await worker.database.write(lambda tx: store.delete(ACCOUNT_ID, webhook.id, tx))
+        worker.clock.advance(RETRY_DELAYS[0] * 1000)
+        await worker.create_tags("b")
+        await worker.wait_until(lambda: len(other.requests) == 2)
+
+        assert len(receiver.requests) == 1
+
+
+async def test_worker_that_stops_releases_its_leases(location: Location) -> None:
+    async with running_receiver(hang) as hanging:
+        async with running_worker(location) as worker:
+            await worker.add_webhook(hanging.url)
             await worker.create_tags("a")
-            await worker.wait_for_attempt()
-            await worker.database.write(lambda tx: store.delete(ACCOUNT_ID, webhook.id, tx))
-            worker.clock.advance(RETRY_DELAYS[0] * 1000)
-            await worker.create_tags("b")
-            await worker.wait_until(lambda: len(other.requests) == 2)
+            await worker.wait_until(lambda: hanging.connections)
+        async with running_worker(location, dispatches=False) as later:
+            (row,) = await later.wait_for_deliveries(PENDING)
 
-            assert len(receiver.requests) == 1
-
-    asyncio.run(run())
+            assert (row["due_at"], row["attempts"]) == (later.clock.now, 0)
 
 
-def test_replaced_secret_signs_for_another_day(location: Location) -> None:
-    async def run() -> None:
-        async with running_receiver(ok) as receiver, running_worker(location) as worker:
-            webhook = await worker.add_webhook(receiver.url)
-            old, new = worker.secret, make_secret()
-            await worker.database.write(
-                lambda tx: store.rotate(
-                    ACCOUNT_ID,
-                    webhook.id,
-                    lambda webhook_id: SECRETS.encrypt(ACCOUNT_ID, webhook_id, new),
-                    tx,
-                )
-            )
-            await worker.create_tags("a")
-            await worker.wait_for_deliveries(SUCCEEDED)
-            worker.clock.advance(OLD_SECRET_VALIDITY)
-            await worker.create_tags("b")
-            await worker.wait_for_deliveries(SUCCEEDED, SUCCEEDED)
-            first, second = receiver.requests
-
-            assert signatures_of(first) == [signature(first, new), signature(first, old)]
-            assert signatures_of(second) == [signature(second, new)]
-
-    asyncio.run(run())
-
-
-def test_worker_that_stops_releases_its_leases(location: Location) -> None:
-    async def run() -> None:
-        async with running_receiver(hang) as hanging:
-            async with running_worker(location) as worker:
-                await worker.add_webhook(hanging.url)
-                await worker.create_tags("a")
-                await worker.wait_until(lambda: hanging.connections)
-            async with running_worker(location, dispatches=False) as later:
-                (row,) = await later.wait_for_deliveries(PENDING)
-
-                assert (row["due_at"], row["attempts"]) == (later.clock.now, 0)
-
-    asyncio.run(run())
-
-
-def test_delivery_of_a_killed_worker_is_sent_by_the_next_one(location: Location) -> None:
-    async def run() -> None:
-        async with (
-            running_receiver(ok) as receiver,
-            running_worker(location, dispatches=False) as worker,
-        ):
-            await worker.add_webhook(receiver.url)
-            await worker.create_tags("a")
-            await worker.lease()
-            await worker.wait_for_deliveries(SENDING)
-            await worker.database.close()
-            if not worker.database.alone:
-                worker.clock.advance(LEASE_DURATION)
-            async with running_worker(location) as later:
-                await later.wait_for_deliveries(SUCCEEDED)
-
-            assert len(receiver.requests) == 1
-
-    asyncio.run(run())
-
-
-def test_result_of_an_expired_lease_is_rejected(location: Location) -> None:
-    async def run() -> None:
-        async with (
-            running_receiver(ok) as receiver,
-            running_worker(location, dispatches=False) as worker,
-        ):
-            await worker.add_webhook(receiver.url)
-            await worker.create_tags("a")
-            (expired,) = await worker.lease()
-            worker.clock.advance(90_000)
-            (current,) = await worker.lease()
-            assert (await worker.record(expired.delivery, 500)).accepted == 0
-            (row,) = await worker.wait_for_deliveries(SENDING)
-            assert (row["attempts"], row["fence"]) == (0, current.delivery.fence)
-            assert await worker.rows(DeliveryAttempt, "number") == []
-            await worker.record(current.delivery)
-
-            await worker.wait_for_deliveries(SUCCEEDED)
-
-    asyncio.run(run())
-
-
-def test_repeated_expansion_of_events_adds_no_deliveries(location: Location) -> None:
-    async def run() -> None:
-        async with running_worker(location, dispatches=False) as worker:
-            await worker.add_webhook("http://127.0.0.1:9/")
-            await worker.create_tags("a")
-            await worker.lease()
-            await worker.execute("UPDATE delivery_queue SET expanded = 0")
-            await worker.lease()
-
-            assert len(await worker.rows(Delivery)) == 1
-
-    asyncio.run(run())
-
-
-def test_endpoint_without_deliveries_in_flight_is_leased_first(location: Location) -> None:
-    async def run() -> None:
-        async with (
-            running_receiver(hang) as slow,
-            running_worker(location, dispatches=False) as worker,
-        ):
-            for _ in range(8):
-                await worker.add_webhook(slow.url)
-            await worker.create_tags(*map(str, range(10)))
-            first, *others = await worker.lease()
-            assert len(others) == MAX_IN_FLIGHT_PER_ACCOUNT - 1
-            worker.clock.advance(1)
-            late = await worker.add_webhook("http://127.0.0.1:9/")
-            await worker.create_tags("later")
-            await worker.record(first.delivery, url=slow.url)
-            second = await worker.lease()
-
-            assert [leased.webhook.id for leased in second] == [late.id]
-
-    asyncio.run(run())
-
-
-def test_deliveries_to_deleted_webhooks_count_toward_the_account_limit(location: Location) -> None:
-    async def run() -> None:
-        async with running_worker(location, dispatches=False) as worker:
-            added = [await worker.add_webhook("http://127.0.0.1:9/") for _ in range(8)]
-            await worker.create_tags(*map(str, range(4)))
-            first, *others = await worker.lease()
-            assert len(others) == MAX_IN_FLIGHT_PER_ACCOUNT - 1
-            for webhook in added:
-                await worker.database.write(partial(store.delete, ACCOUNT_ID, webhook.id))
-            await worker.add_webhook("http://127.0.0.1:9/")
-            await worker.create_tags("later")
-            assert await worker.lease() == []
-            await worker.record(first.delivery)
-
-            assert len(await worker.lease()) == 1
-
-    asyncio.run(run())
-
-
-def test_release_of_an_expired_lease_does_not_end_the_current_one(location: Location) -> None:
-    async def run() -> None:
-        async with running_worker(location, dispatches=False) as worker:
-            await worker.add_webhook("http://127.0.0.1:9/")
-            await worker.create_tags("a")
-            expired = (await worker.lease())[0].delivery
+async def test_delivery_of_a_killed_worker_is_sent_by_the_next_one(location: Location) -> None:
+    async with (
+        running_receiver(ok) as receiver,
+        running_worker(location, dispatches=False) as worker,
+    ):
+        await worker.add_webhook(receiver.url)
+        await worker.create_tags("a")
+        await worker.lease()
+        await worker.wait_for_deliveries(SENDING)
+        await worker.database.close()
+        if not worker.database.alone:
             worker.clock.advance(LEASE_DURATION)
-            current = (await worker.lease())[0].delivery
-            lease = Lease(expired.id, expired.fence)
-            await worker.database.write(lambda tx: release(ACCOUNT_ID, [lease], tx))
+        async with running_worker(location) as later:
+            await later.wait_for_deliveries(SUCCEEDED)
 
-            assert (await worker.record(current)).accepted == 1
-
-    asyncio.run(run())
+        assert len(receiver.requests) == 1
 
 
-def test_search_for_work_continues_after_an_unexpected_error(location: Location) -> None:
+async def test_result_of_an_expired_lease_is_rejected(location: Location) -> None:
+    async with (
+        running_receiver(ok) as receiver,
+        running_worker(location, dispatches=False) as worker,
+    ):
+        await worker.add_webhook(receiver.url)
+        await worker.create_tags("a")
+        (expired,) = await worker.lease()
+        worker.clock.advance(90_000)
+        (current,) = await worker.lease()
+        assert (await worker.record(expired.delivery, 500)).accepted == 0
+        (row,) = await worker.wait_for_deliveries(SENDING)
+        assert (row["attempts"], row["fence"]) == (0, current.delivery.fence)
+        assert await worker.rows(DeliveryAttempt, "number") == []
+        await worker.record(current.delivery)
+
+        await worker.wait_for_deliveries(SUCCEEDED)
+
+
+async def test_repeated_expansion_of_events_adds_no_deliveries(location: Location) -> None:
+    async with running_worker(location, dispatches=False) as worker:
+        await worker.add_webhook("http://127.0.0.1:9/")
+        await worker.create_tags("a")
+        await worker.lease()
+        await worker.execute("UPDATE delivery_queue SET expanded = 0")
+        await worker.lease()
+
+        assert len(await worker.rows(Delivery)) == 1
+
+
+async def test_endpoint_without_deliveries_in_flight_is_leased_first(location: Location) -> None:
+    async with (
+        running_receiver(hang) as slow,
+        running_worker(location, dispatches=False) as worker,
+    ):
+        for _ in range(8):
+            await worker.add_webhook(slow.url)
+        await worker.create_tags(*map(str, range(10)))
+        first, *others = await worker.lease()
+        assert len(others) == MAX_IN_FLIGHT_PER_ACCOUNT - 1
+        worker.clock.advance(1)
+        late = await worker.add_webhook("http://127.0.0.1:9/")
+        await worker.create_tags("later")
+        await worker.record(first.delivery, url=slow.url)
+        second = await worker.lease()
+
+        assert [leased.webhook.id for leased in second] == [late.id]
+
+
+async def test_deliveries_to_deleted_webhooks_count_toward_the_account_limit(
+    location: Location,
+) -> None:
+    async with running_worker(location, dispatches=False) as worker:
+        added = [await worker.add_webhook("http://127.0.0.1:9/") for _ in range(8)]
+        await worker.create_tags(*map(str, range(4)))
+        first, *others = await worker.lease()
+        assert len(others) == MAX_IN_FLIGHT_PER_ACCOUNT - 1
+        for webhook in added:
+            await worker.database.write(partial(store.delete, ACCOUNT_ID, webhook.id))
+        await worker.add_webhook("http://127.0.0.1:9/")
+        await worker.create_tags("later")
+        assert await worker.lease() == []
+        await worker.record(first.delivery)
+
+        assert len(await worker.lease()) == 1
+
+
+async def test_release_of_an_expired_lease_does_not_end_the_current_one(location: Location) -> None:
+    async with running_worker(location, dispatches=False) as worker:
+        await worker.add_webhook("http://127.0.0.1:9/")
+        await worker.create_tags("a")
+        expired = (await worker.lease())[0].delivery
+        worker.clock.advance(LEASE_DURATION)
+        current = (await worker.lease())[0].delivery
+        await worker.database.write(lambda tx: release(ACCOUNT_ID, [expired], tx))
+
+        assert (await worker.record(current)).accepted == 1
+
+
+async def test_search_for_work_continues_after_an_unexpected_error(location: Location) -> None:
     failures = [ZeroDivisionError()]
 
-    async def run() -> None:
-        async with (
-            running_receiver(BROKEN) as receiver,
-            running_worker(location, dispatches=False, poll_seconds=0.02) as worker,
-        ):
-            read_nodes = worker.database.read_nodes
+    async with (
+        running_receiver(BROKEN) as receiver,
+        running_worker(location, dispatches=False, poll_seconds=0.02) as worker,
+    ):
+        read_nodes = worker.database.read_nodes
 
-            async def failing_read(work: Work[Result]) -> NodeResults[Result]:
-                if failures:
-                    raise failures.pop()
-                return await read_nodes(work)
+        async def failing_read(work: Work[Result]) -> NodeResults[Result]:
+            if failures:
+                raise failures.pop()
+            return await read_nodes(work)
 
-            worker.database.read_nodes = failing_read  # type: ignore[method-assign]
-            await worker.add_webhook(receiver.url)
-            async with worker.dispatcher.running():
-                await worker.create_tags("a")
-                row = await worker.wait_for_attempt()
-                worker.clock.now = row["due_at"]
-                await worker.wait_until(lambda: len(receiver.requests) == 2)
-            assert failures == []
-
-    asyncio.run(run())
+        worker.database.read_nodes = failing_read  # type: ignore[method-assign]
+        await worker.add_webhook(receiver.url)
+        async with worker.dispatcher.running():
+            await worker.create_tags("a")
+            row = await worker.wait_for_attempt()
+            worker.clock.now = row["due_at"]
+            await worker.wait_until(lambda: len(receiver.requests) == 2)
+        assert failures == []
 
 
-def test_lease_batch_reports_whether_more_events_may_be_left(location: Location) -> None:
-    async def run() -> None:
-        async with running_worker(location, dispatches=False) as worker:
-            await worker.add_webhook("http://127.0.0.1:9/")
-            await worker.create_tags("one")
-            few = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
-            many_names = [str(number) for number in range(MIN_EXPANDED_EVENTS)]
-            await worker.database.write(
-                lambda tx: [tags.create(ACCOUNT_ID, name, "", tx) for name in many_names]
-            )
-            many = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
-            none = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
+async def test_lease_batch_reports_whether_more_events_may_be_left(location: Location) -> None:
+    async with running_worker(location, dispatches=False) as worker:
+        await worker.add_webhook("http://127.0.0.1:9/")
+        await worker.create_tags("one")
+        few = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
+        many_names = [str(number) for number in range(MIN_EXPANDED_EVENTS)]
+        await worker.database.write(
+            lambda tx: [tags.create(ACCOUNT_ID, name, "", tx) for name in many_names]
+        )
+        many = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
+        none = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
 
-            assert [few.more, many.more, none.more] == [False, True, False]
-
-    asyncio.run(run())
+        assert [few.more, many.more, none.more] == [False, True, False]
 
 
 def name_of(request: bytes) -> str:
     """Returns the name of the tag in an event."""
     return str(json.loads(body_of(request))["data"]["tag"]["name"])
-
-
-def signatures_of(request: bytes) -> list[str]:
-    return headers_of(request)["webhook-signature"].split(" ")
-
-
-def signature(request: bytes, secret: str) -> str:
-    """Returns the signature that the Standard Webhooks library computes."""
-    headers = headers_of(request)
-    at = to_datetime(headers["webhook-timestamp"])
-    return Verifier(secret).sign(headers["webhook-id"], at, body_of(request).decode())

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
 
 from rosterd.server.features.events.models import Event
-from rosterd.server.features.webhooks import store
-from rosterd.server.features.webhooks.delivery import store_replays, store_retention
-from rosterd.server.features.webhooks.delivery.store_retention import (
+from rosterd.server.features.webhooks import store, store_retention
+from rosterd.server.features.webhooks.delivery import store_replays
+from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt, Replay
+from rosterd.server.features.webhooks.store_retention import (
     ATTEMPT_RETENTION,
     EVENT_RETENTION,
     PurgeLimits,
 )
-from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt, Replay
 from rosterd.server.maintenance.retention import purge_old_rows
 from rosterd.server.storage.transaction import Transaction
 
@@ -26,22 +27,20 @@ from .worker import ACCOUNT_ID, Location, Worker, running_worker
 
 BROKEN = responding("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
 ALL_EVENTS = store_replays.ReplayFilter("0" * 26, None, [], only_failed=False)
-Scenario = Callable[[Worker, Receiver], Awaitable[None]]
 
 
-def run_scenario(location: Location, scenario: Scenario, handler: Handler = ok) -> None:
-    """Runs a scenario with a dispatching worker and a receiver."""
-
-    async def run() -> None:
-        async with running_receiver(handler) as receiver, running_worker(location) as worker:
-            # Maintenance goes through the rows of accounts.
-            await worker.execute(
-                "INSERT INTO account (id, email, email_verified, created_at)"
-                f" VALUES ('{ACCOUNT_ID}', 'a@example.com', TRUE, 1)"
-            )
-            await scenario(worker, receiver)
-
-    asyncio.run(run())
+@asynccontextmanager
+async def delivering(
+    location: Location, handler: Handler = ok
+) -> AsyncIterator[tuple[Worker, Receiver]]:
+    """Runs a worker that dispatches, and a receiver."""
+    async with running_receiver(handler) as receiver, running_worker(location) as worker:
+        # Maintenance goes through the rows of accounts.
+        await worker.execute(
+            "INSERT INTO account (id, email, email_verified, created_at)"
+            f" VALUES ('{ACCOUNT_ID}', 'a@example.com', TRUE, 1)"
+        )
+        yield worker, receiver
 
 
 async def remaining(worker: Worker) -> tuple[list[int], list[int], list[int]]:
@@ -66,10 +65,10 @@ async def deliver_tags(worker: Worker, *names: str) -> None:
     )
 
 
-def test_attempts_are_deleted_after_14_days_and_events_with_deliveries_after_30(
+async def test_attempts_are_deleted_after_14_days_and_events_with_deliveries_after_30(
     location: Location,
 ) -> None:
-    async def scenario(worker: Worker, receiver: Receiver) -> None:
+    async with delivering(location) as (worker, receiver):
         await worker.add_webhook(receiver.url)
         await deliver_tags(worker, "a", "b")
         worker.clock.advance(ATTEMPT_RETENTION - 1)
@@ -85,17 +84,15 @@ def test_attempts_are_deleted_after_14_days_and_events_with_deliveries_after_30(
         assert await purge_old_rows(worker.database) == 4
         assert await remaining(worker) == ([3], [3], [3])
 
-    run_scenario(location, scenario)
 
-
-def test_many_rows_are_deleted_in_small_batches(location: Location) -> None:
+async def test_many_rows_are_deleted_in_small_batches(location: Location) -> None:
     batches: list[int] = []
 
     def purge(account_id: str, tx: Transaction) -> int:
         batches.append(store_retention.purge(account_id, tx, PurgeLimits(events=2, rows=3)))
         return batches[-1]
 
-    async def scenario(worker: Worker, receiver: Receiver) -> None:
+    async with delivering(location) as (worker, receiver):
         await worker.add_webhook(receiver.url)
         await worker.add_webhook(receiver.url)
         await deliver_tags(worker, *"abcde")
@@ -109,11 +106,9 @@ def test_many_rows_are_deleted_in_small_batches(location: Location) -> None:
         assert max(batches) <= 2 + 4 + 3 + 3
         assert batches[-1] == 0
 
-    run_scenario(location, scenario)
 
-
-def test_pending_delivery_is_deleted_with_its_event(location: Location) -> None:
-    async def scenario(worker: Worker, receiver: Receiver) -> None:
+async def test_pending_delivery_is_deleted_with_its_event(location: Location) -> None:
+    async with delivering(location, BROKEN) as (worker, receiver):
         webhook = await worker.add_webhook(receiver.url)
         await worker.create_tags("a")
         await worker.wait_for_attempt()
@@ -124,11 +119,9 @@ def test_pending_delivery_is_deleted_with_its_event(location: Location) -> None:
 
         assert await remaining(worker) == ([], [], [])
 
-    run_scenario(location, scenario, BROKEN)
 
-
-def test_delivery_of_a_late_replay_is_deleted_with_its_event(location: Location) -> None:
-    async def scenario(worker: Worker, receiver: Receiver) -> None:
+async def test_delivery_of_a_late_replay_is_deleted_with_its_event(location: Location) -> None:
+    async with delivering(location) as (worker, receiver):
         webhook = await worker.add_webhook(receiver.url)
         await deliver_tags(worker, "a")
         worker.clock.advance(EVENT_RETENTION - 1)
@@ -141,11 +134,9 @@ def test_delivery_of_a_late_replay_is_deleted_with_its_event(location: Location)
 
         assert await worker.rows(Delivery) == []
 
-    run_scenario(location, scenario)
 
-
-def test_rows_of_a_deleted_webhook_are_deleted(location: Location) -> None:
-    async def scenario(worker: Worker, receiver: Receiver) -> None:
+async def test_rows_of_a_deleted_webhook_are_deleted(location: Location) -> None:
+    async with delivering(location) as (worker, receiver):
         webhook = await worker.add_webhook(receiver.url)
         await deliver_tags(worker, "a", "b")
         await worker.update(webhook.id, enabled=False)
@@ -160,11 +151,11 @@ def test_rows_of_a_deleted_webhook_are_deleted(location: Location) -> None:
         assert await remaining(worker) == ([], [], [])
         assert await worker.rows(Replay) == []
 
-    run_scenario(location, scenario)
 
-
-def test_concurrent_purges_delete_each_row_once_while_others_write(location: Location) -> None:
-    async def scenario(worker: Worker, receiver: Receiver) -> None:
+async def test_concurrent_purges_delete_each_row_once_while_others_write(
+    location: Location,
+) -> None:
+    async with delivering(location) as (worker, receiver):
         await worker.add_webhook(receiver.url)
         await deliver_tags(worker, *"abcdefgh")
         worker.clock.advance(EVENT_RETENTION + 1)
@@ -180,10 +171,8 @@ def test_concurrent_purges_delete_each_row_once_while_others_write(location: Loc
         events, _, _ = await remaining(worker)
         assert events == [9, 10, 11, 12, 13]
 
-    run_scenario(location, scenario)
 
-
-def test_canceled_purge_ends_after_the_current_batch(location: Location) -> None:
+async def test_canceled_purge_ends_after_the_current_batch(location: Location) -> None:
     started, canceled = threading.Event(), threading.Event()
 
     def purge(account_id: str, tx: Transaction) -> int:
@@ -191,7 +180,7 @@ def test_canceled_purge_ends_after_the_current_batch(location: Location) -> None
         assert canceled.wait(10)
         return store_retention.purge(account_id, tx, PurgeLimits(events=1))
 
-    async def scenario(worker: Worker, receiver: Receiver) -> None:
+    async with delivering(location) as (worker, receiver):
         await worker.add_webhook(receiver.url)
         await deliver_tags(worker, *"abc")
         worker.clock.advance(EVENT_RETENTION + 1)
@@ -206,5 +195,3 @@ def test_canceled_purge_ends_after_the_current_batch(location: Location) -> None
             await purging
         events, _, _ = await remaining(worker)
         assert events == [2, 3]
-
-    run_scenario(location, scenario)

@@ -6,18 +6,16 @@ from functools import partial
 from pathlib import Path
 
 from rosterd.server.features.webhooks import store
-from rosterd.server.features.webhooks.delivery.store_backlog import (
-    EMPTY,
+from rosterd.server.features.webhooks.delivery.store_queue import (
     Backlog,
     backlog_of_any_account,
 )
-from rosterd.server.features.webhooks.delivery.store_leases import lease_due
 from rosterd.server.features.webhooks.models import Delivery
 from rosterd.server.features.webhooks.rules import LEASE_DURATION
 from rosterd.server.storage.databases import unit_of_work
 
 from ...storage.test_plans import RecordingTransaction
-from .worker import ACCOUNT_ID, Location, Worker, run_scenario
+from .worker import ACCOUNT_ID, Location, Worker, lease_due, running_worker
 
 THEIRS = "1" * 26
 HOUR = 3_600_000
@@ -32,11 +30,11 @@ async def add_backlog(worker: Worker, account_id: str, *names: str) -> str:
     return webhook.id
 
 
-def test_backlog_counts_due_deliveries_of_all_accounts_and_the_age_of_the_oldest(
+async def test_backlog_counts_due_deliveries_of_all_accounts_and_the_age_of_the_oldest(
     location: Location,
 ) -> None:
-    async def scenario(worker: Worker) -> None:
-        assert await worker.database.read(backlog_of_any_account) == EMPTY
+    async with running_worker(location, dispatches=False) as worker:
+        assert await worker.database.read(backlog_of_any_account) == Backlog()
         await add_backlog(worker, ACCOUNT_ID, "a", "b")
         await add_backlog(worker, THEIRS, "a")
 
@@ -44,23 +42,19 @@ def test_backlog_counts_due_deliveries_of_all_accounts_and_the_age_of_the_oldest
             3, 2 * HOUR + LEASE_DURATION
         )
 
-    run_scenario(location, scenario)
 
-
-def test_backlog_excludes_disabled_and_deleted_webhooks(location: Location) -> None:
-    async def scenario(worker: Worker) -> None:
+async def test_backlog_excludes_disabled_and_deleted_webhooks(location: Location) -> None:
+    async with running_worker(location, dispatches=False) as worker:
         disabled = await add_backlog(worker, ACCOUNT_ID, "a", "b")
         deleted = await add_backlog(worker, THEIRS, "a")
         await worker.database.write(partial(store.update, ACCOUNT_ID, disabled, {"enabled": False}))
         await worker.database.write(partial(store.delete, THEIRS, deleted))
         assert len([row for row in await worker.rows(Delivery) if row["due_at"]]) == 3
 
-        assert await worker.database.read(backlog_of_any_account) == EMPTY
+        assert await worker.database.read(backlog_of_any_account) == Backlog()
 
         await add_backlog(worker, THEIRS, "b")
         assert await worker.database.read(backlog_of_any_account) == Backlog(1, HOUR)
-
-    run_scenario(location, scenario)
 
 
 def test_backlog_is_read_by_the_index_of_due_deliveries(tmp_path: Path) -> None:

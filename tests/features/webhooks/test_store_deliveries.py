@@ -3,45 +3,27 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import pytest
 
-from rosterd.server.features.webhooks.delivery import store_deliveries, store_retention
+from rosterd.server.features.webhooks.delivery import store_deliveries
 from rosterd.server.features.webhooks.delivery import store_pages as pages
 from rosterd.server.features.webhooks.delivery.store_pages import Filter
-from rosterd.server.features.webhooks.delivery.store_retention import EVENT_RETENTION
 from rosterd.server.features.webhooks.models import Delivery, DeliveryQueue
-from rosterd.server.features.webhooks.rules import LEASE_DURATION, RETRY_DELAYS, DeliveryStatus
-from rosterd.server.rpc.errors import WebhookDeliveryNotFound
+from rosterd.server.features.webhooks.rules import RETRY_DELAYS, DeliveryStatus
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.transaction import Transaction
 
 from ...storage.helpers import THEIRS
 from ...storage.test_plans import RecordingTransaction
-from .worker import ACCOUNT_ID, Location, Worker, execute, run_scenario
+from .worker import ACCOUNT_ID, Location, execute, running_worker
 
 URL = "http://127.0.0.1:1/"
 ROWS, RARE = 3_000, 500
 
 
-async def lease_one(worker: Worker) -> str:
-    """Returns the id of a leased delivery."""
-    await worker.add_webhook(URL)
-    await worker.create_tags("a")
-    (leased,) = await worker.lease()
-    return leased.delivery.id
-
-
-async def retry(worker: Worker, delivery_id: str) -> dict[str, Any]:
-    """Retries a delivery and returns its row."""
-    await worker.database.write(partial(store_deliveries.retry, ACCOUNT_ID, delivery_id))
-    (row,) = await worker.rows(Delivery)
-    return row
-
-
-def test_retry_restarts_the_schedule_of_a_failed_delivery(location: Location) -> None:
-    async def scenario(worker: Worker) -> None:
+async def test_retry_restarts_the_schedule_of_a_failed_delivery(location: Location) -> None:
+    async with running_worker(location, dispatches=False) as worker:
         await worker.add_webhook(URL)
         await worker.create_tags("a")
         for _ in range(len(RETRY_DELAYS) + 1):
@@ -51,42 +33,14 @@ def test_retry_restarts_the_schedule_of_a_failed_delivery(location: Location) ->
         (failed,) = await worker.rows(Delivery)
         assert (failed["status"], failed["step"]) == (DeliveryStatus.FAILED, len(RETRY_DELAYS) + 1)
 
-        row = await retry(worker, failed["id"])
+        await worker.database.write(partial(store_deliveries.retry, ACCOUNT_ID, failed["id"]))
+        (row,) = await worker.rows(Delivery)
 
         now = worker.clock.now
         assert (row["status"], row["step"], row["due_at"]) == (DeliveryStatus.PENDING, 0, now)
         assert (row["attempts"], row["finished_at"]) == (len(RETRY_DELAYS) + 1, None)
         (queue,) = await worker.rows(DeliveryQueue, "account_id")
         assert queue["due_at"] == now
-
-    run_scenario(location, scenario)
-
-
-def test_retry_does_not_change_a_leased_delivery(location: Location) -> None:
-    async def scenario(worker: Worker) -> None:
-        delivery_id = await lease_one(worker)
-        (before,) = await worker.rows(Delivery)
-        worker.clock.advance(1)
-
-        assert await retry(worker, delivery_id) == before
-        assert (before["status"], before["due_at"]) == (
-            DeliveryStatus.SENDING,
-            worker.clock.now - 1 + LEASE_DURATION,
-        )
-
-    run_scenario(location, scenario)
-
-
-def test_delivery_of_a_deleted_event_cannot_be_retried(location: Location) -> None:
-    async def scenario(worker: Worker) -> None:
-        delivery_id = await lease_one(worker)
-        worker.clock.advance(EVENT_RETENTION)
-        await worker.database.write(partial(store_retention.purge, ACCOUNT_ID))
-
-        with pytest.raises(WebhookDeliveryNotFound):
-            await retry(worker, delivery_id)
-
-    run_scenario(location, scenario)
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,14 @@ import pytest
 
 from rosterd.server.features.webhooks import store
 from rosterd.server.features.webhooks.delivery import store_expansion, store_queue, store_replays
-from rosterd.server.features.webhooks.delivery.store_endpoints import endpoints_of
 from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter, advance, create
-from rosterd.server.features.webhooks.models import Delivery, DeliveryQueue, Replay
+from rosterd.server.features.webhooks.models import Delivery, Replay
 from rosterd.server.features.webhooks.rules import DeliveryStatus
-from rosterd.server.rpc.errors import ReplayLimitReached, WebhookNotFound
+from rosterd.server.rpc.errors import WebhookNotFound
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.ids import first_id_at
 
-from .worker import ACCOUNT_ID, Location, Worker, run_scenario
+from .worker import ACCOUNT_ID, Location, Worker, running_worker
 
 EVERYTHING = ReplayFilter(first_id_at(0), None, [], only_failed=False)
 URL = "http://127.0.0.1:1/"
@@ -29,13 +28,6 @@ def advance_once(tx: Transaction) -> bool:
     more = advance(ACCOUNT_ID, tx) is not None
     assert tx.statements - before <= 5
     return more
-
-
-def expand(tx: Transaction) -> None:
-    """Creates deliveries of all events."""
-    queue = store_queue.lock_queue_only(ACCOUNT_ID, tx)
-    expanded = store_expansion.expand(ACCOUNT_ID, queue, endpoints_of(ACCOUNT_ID, tx), tx)
-    store_queue.put(ACCOUNT_ID, expanded.queue, tx)
 
 
 async def start(worker: Worker, webhook_id: str, replay_filter: ReplayFilter = EVERYTHING) -> str:
@@ -66,12 +58,12 @@ async def set_status(worker: Worker, sequence: int, status: DeliveryStatus) -> N
     )
 
 
-def test_replay_continues_after_the_last_batch(
+async def test_replay_continues_after_the_last_batch(
     location: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_replays, "MAX_REPLAYED_EVENTS", 3)
 
-    async def scenario(worker: Worker) -> None:
+    async with running_worker(location, dispatches=False) as worker:
         webhook = await worker.add_webhook(URL)
         await worker.create_tags(*"abcdefg")
         replay_id = await start(worker, webhook.id)
@@ -83,35 +75,14 @@ def test_replay_continues_after_the_last_batch(
         assert await sequences(worker, replay_id) == [1, 2, 3, 4, 5, 6, 7]
         assert await worker.rows(Replay) == []
 
-    run_scenario(location, scenario)
 
-
-def test_repeated_expansion_of_a_replay_adds_no_deliveries(location: Location) -> None:
-    async def scenario(worker: Worker) -> None:
-        webhook = await worker.add_webhook(URL)
-        await worker.create_tags("a", "b")
-        replay_id = await start(worker, webhook.id)
-        (row,) = await worker.rows(Replay)
-        await advance_all(worker)
-
-        def expand_again(tx: Transaction) -> None:
-            events = store_expansion.events_between(ACCOUNT_ID, 0, row["until_sequence"], 10, tx)
-            matches = [(webhook.id, event) for event in events]
-            store_expansion.add_deliveries(ACCOUNT_ID, matches, tx, replay_id)
-
-        await worker.database.write(expand_again)
-        assert await sequences(worker, replay_id) == [1, 2]
-
-    run_scenario(location, scenario)
-
-
-def test_replay_waits_while_many_deliveries_are_due_and_does_not_delay_another(
+async def test_replay_waits_while_many_deliveries_are_due_and_does_not_delay_another(
     location: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_replays, "MAX_REPLAYED_EVENTS", 2)
     monkeypatch.setattr(store_replays, "MAX_DUE", 2)
 
-    async def scenario(worker: Worker) -> None:
+    async with running_worker(location, dispatches=False) as worker:
         first, second = await worker.add_webhook(URL), await worker.add_webhook(URL)
         await worker.create_tags(*"abcdef")
         slow, quick = await start(worker, first.id), await start(worker, second.id)
@@ -125,25 +96,20 @@ def test_replay_waits_while_many_deliveries_are_due_and_does_not_delay_another(
         await advance_all(worker)
         assert await sequences(worker, slow) == await sequences(worker, quick) == [1, 2, 3, 4, 5, 6]
 
-    run_scenario(location, scenario)
-
 
 @pytest.mark.parametrize(
     ("statuses", "replayed"),
     [
-        ([DeliveryStatus.FAILED], True),
         ([DeliveryStatus.FAILED, DeliveryStatus.FAILED], True),
         ([DeliveryStatus.FAILED, DeliveryStatus.SUCCEEDED], False),
         ([DeliveryStatus.FAILED, DeliveryStatus.PENDING], False),
-        ([DeliveryStatus.FAILED, DeliveryStatus.SENDING], False),
-        ([DeliveryStatus.SUCCEEDED], False),
         ([], False),
     ],
 )
-def test_replay_of_failed_events_requires_that_all_deliveries_failed(
+async def test_replay_of_failed_events_requires_that_all_deliveries_failed(
     location: Location, statuses: list[DeliveryStatus], replayed: bool
 ) -> None:
-    async def scenario(worker: Worker) -> None:
+    async with running_worker(location, dispatches=False) as worker:
         webhook, other = await worker.add_webhook(URL), await worker.add_webhook(URL)
         await worker.create_tags("a", "b")
 
@@ -163,11 +129,9 @@ def test_replay_of_failed_events_requires_that_all_deliveries_failed(
 
         assert await sequences(worker, replay_id) == ([1] if replayed else [])
 
-    run_scenario(location, scenario)
 
-
-def test_deleted_webhook_has_no_replays(location: Location) -> None:
-    async def scenario(worker: Worker) -> None:
+async def test_deleted_webhook_has_no_replays(location: Location) -> None:
+    async with running_worker(location, dispatches=False) as worker:
         webhook = await worker.add_webhook(URL)
         await worker.create_tags("a")
         await start(worker, webhook.id)
@@ -177,41 +141,3 @@ def test_deleted_webhook_has_no_replays(location: Location) -> None:
         assert await worker.rows(Delivery) == []
         with pytest.raises(WebhookNotFound):
             await start(worker, webhook.id)
-
-    run_scenario(location, scenario)
-
-
-def test_number_of_running_replays_per_webhook_is_limited(location: Location) -> None:
-    async def scenario(worker: Worker) -> None:
-        webhook, other = await worker.add_webhook(URL), await worker.add_webhook(URL)
-        await worker.create_tags("a")
-        for _ in range(store_replays.MAX_REPLAYS):
-            await start(worker, webhook.id)
-
-        with pytest.raises(ReplayLimitReached):
-            await start(worker, webhook.id)
-
-        assert len(await worker.rows(Replay)) == store_replays.MAX_REPLAYS == 10
-        await start(worker, other.id)
-        await advance_all(worker)
-        await start(worker, webhook.id)
-
-    run_scenario(location, scenario)
-
-
-def test_new_replay_wakes_the_dispatcher(location: Location) -> None:
-    async def scenario(worker: Worker) -> None:
-        webhook = await worker.add_webhook(URL)
-        await worker.create_tags("a")
-        await worker.database.write(expand)
-        notified: list[str] = []
-        worker.database.listen(notified.extend)
-
-        await start(worker, webhook.id)
-        await worker.wait_until(lambda: notified)
-
-        assert set(notified) == {ACCOUNT_ID}
-        (queue,) = await worker.rows(DeliveryQueue, "account_id")
-        assert queue["due_at"] == worker.clock.now
-
-    run_scenario(location, scenario)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rosterd.server.features.webhooks.delivery.store_disabling import disable
 from rosterd.server.features.webhooks.delivery.store_leases import LeasedDelivery
+from rosterd.server.features.webhooks.delivery.store_results import disable
 from rosterd.server.features.webhooks.models import Webhook
 from rosterd.server.features.webhooks.rules import (
     DISABLE_AFTER,
@@ -13,7 +13,7 @@ from rosterd.server.features.webhooks.rules import (
     Health,
 )
 
-from .worker import ACCOUNT_ID, START, Location, Worker, run_scenario
+from .worker import ACCOUNT_ID, START, Location, Worker, running_worker
 
 URLS = ("http://127.0.0.1:9/a", "http://127.0.0.1:9/b")
 
@@ -25,8 +25,8 @@ async def lease_to_two_webhooks(worker: Worker) -> list[LeasedDelivery]:
     return await worker.lease()
 
 
-def test_result_of_one_endpoint_does_not_disable_another(location: Location) -> None:
-    async def scenario(worker: Worker) -> None:
+async def test_result_of_one_endpoint_does_not_disable_another(location: Location) -> None:
+    async with running_worker(location, dispatches=False) as worker:
         first, second = await lease_to_two_webhooks(worker)
         await worker.record(first.delivery, 503, url=first.webhook.url)
         worker.clock.advance(DISABLE_AFTER)
@@ -36,11 +36,9 @@ def test_result_of_one_endpoint_does_not_disable_another(location: Location) -> 
 
         assert (recorded.accepted, recorded.to_disable) == (1, {})
 
-    run_scenario(location, scenario)
 
-
-def test_success_after_the_webhook_was_disabled_resets_its_health(location: Location) -> None:
-    async def scenario(worker: Worker) -> None:
+async def test_success_after_the_webhook_was_disabled_resets_its_health(location: Location) -> None:
+    async with running_worker(location, dispatches=False) as worker:
         first, _ = await lease_to_two_webhooks(worker)
         url = first.webhook.url
         await worker.create_tags("y")
@@ -53,11 +51,11 @@ def test_success_after_the_webhook_was_disabled_resets_its_health(location: Loca
         webhook, _ = await worker.rows(Webhook)
         assert (webhook["enabled"], webhook["failing_since"]) == (False, None)
 
-    run_scenario(location, scenario)
 
-
-def test_status_410_of_the_previous_url_does_not_disable_the_webhook(location: Location) -> None:
-    async def scenario(worker: Worker) -> None:
+async def test_status_410_of_the_previous_url_does_not_disable_the_webhook(
+    location: Location,
+) -> None:
+    async with running_worker(location, dispatches=False) as worker:
         webhook = await worker.add_webhook("http://127.0.0.1:9/old")
         await worker.create_tags("a")
         (leased,) = await worker.lease()
@@ -69,8 +67,6 @@ def test_status_410_of_the_previous_url_does_not_disable_the_webhook(location: L
         (row,) = await worker.rows(Webhook)
 
         assert (recorded.to_disable, bool(row["enabled"]), row["failures"]) == ({}, True, 0)
-
-    run_scenario(location, scenario)
 
 
 def test_failures_in_flight_when_a_pause_starts_do_not_extend_it() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,20 +16,18 @@ from rosterd.server.features.tags import store as tags
 from rosterd.server.features.webhooks import store
 from rosterd.server.features.webhooks.delivery.dispatcher import Dispatcher
 from rosterd.server.features.webhooks.delivery.sender import Sender
-from rosterd.server.features.webhooks.delivery.store_leases import (
-    DueDelivery,
-    LeasedDelivery,
-    lease_due,
-)
+from rosterd.server.features.webhooks.delivery.store_leases import Lease, LeaseBatch, LeasedDelivery
 from rosterd.server.features.webhooks.delivery.store_results import (
     FinishedAttempt,
     RecordedAttempts,
     record_attempts,
+    run_cycle,
 )
 from rosterd.server.features.webhooks.egress.client import Client
 from rosterd.server.features.webhooks.endpoints.signing import Secrets, make_secret
 from rosterd.server.features.webhooks.endpoints.store_reading import WebhookRow
 from rosterd.server.features.webhooks.models import Delivery
+from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT
 from rosterd.server.features.webhooks.store import NewWebhook
 from rosterd.server.security.encryption import Encryption
 from rosterd.server.storage.citus.database import CitusDatabase
@@ -106,11 +104,11 @@ class Worker:
 
     async def lease(self) -> list[LeasedDelivery]:
         """Leases due deliveries as the dispatcher does."""
-        return (await self.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))).deliveries
+        return (await self.database.write(partial(lease_due, ACCOUNT_ID))).deliveries
 
     async def record(
         self,
-        delivery: DueDelivery,
+        delivery: Lease,
         http_status: int = 200,
         *,
         url: str | None = None,
@@ -157,6 +155,11 @@ class Worker:
             Delivery, lambda rows: [row["attempts"] for row in rows[:1]] == [1]
         )
         return row
+
+
+def lease_due(account_id: str, tx: Transaction) -> LeaseBatch:
+    """Leases due deliveries as the dispatcher does."""
+    return run_cycle(account_id, [], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1]
 
 
 def execute(text: str, tx: Transaction) -> None:
@@ -208,16 +211,3 @@ def headers_of(request: bytes) -> Mapping[str, str]:
 def body_of(request: bytes) -> bytes:
     """Returns the body of a raw request."""
     return request.partition(b"\r\n\r\n")[2]
-
-
-Scenario = Callable[[Worker], Awaitable[None]]
-
-
-def run_scenario(location: Location, scenario: Scenario) -> None:
-    """Runs a scenario with a worker that does not dispatch by itself."""
-
-    async def run() -> None:
-        async with running_worker(location, dispatches=False) as worker:
-            await scenario(worker)
-
-    asyncio.run(run())

@@ -10,7 +10,6 @@ from jsonschema import Draft202012Validator
 
 from rosterd.http_gateway.openapi.document import document, webhooks_document
 from rosterd.server.app import SERVICES
-from rosterd.server.features.events.descriptions import EVENT_DESCRIPTIONS
 from rosterd.server.features.events.rules import EventType
 from rosterd.server.serving.documentation import documentation
 
@@ -38,9 +37,8 @@ def example(event_type: str) -> dict[str, Any]:
 
 def test_document_describes_every_event_type() -> None:
     assert list(DOCUMENT["webhooks"]) == list(EventType)
-    assert list(EVENT_DESCRIPTIONS) == list(EventType)
-    for event_type, item in DOCUMENT["webhooks"].items():
-        assert item["post"]["description"] == EVENT_DESCRIPTIONS[event_type]
+    for event_type in EventType:
+        assert DOCUMENT["webhooks"][event_type]["post"]["description"] == event_type.description
 
 
 @pytest.mark.parametrize("event_type", EventType)
@@ -86,6 +84,7 @@ def test_discriminator_maps_every_event_type_to_its_resource(
     assert list(mapping) == list(EventType)
     for event_type in EventType:
         (resource,) = example(event_type)["data"]
+        assert mapping[event_type] == f"#/components/schemas/{event_type.message}Event"
         schema = schemas[mapping[event_type].rpartition("/")[2]]
         assert schema["properties"]["data"]["required"] == [resource]
         assert Draft202012Validator(whole).is_valid(example(event_type))

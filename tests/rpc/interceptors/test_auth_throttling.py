@@ -12,7 +12,7 @@ from rosterd.server.config import Rate, SettingError, Settings
 from rosterd.server.rpc.errors import TooManyFailedAttempts, Unauthorized
 from rosterd.server.rpc.interceptors.auth_throttling import AuthThrottle
 from rosterd.server.rpc.interceptors.client_address import client_address, network
-from rosterd.server.rpc.interceptors.rate_limit import NANOSECONDS
+from rosterd.server.rpc.interceptors.token_buckets import NANOSECONDS
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
 

@@ -16,9 +16,13 @@ from roster.v1 import subscribers_pb2 as pb
 from rosterd.server.rpc.deadline import set_deadline
 from rosterd.server.rpc.errors import CpuShareUsed, RateLimited
 from rosterd.server.rpc.interceptors import chain
-from rosterd.server.rpc.interceptors.base import Call, Interceptor, method_of
-from rosterd.server.rpc.interceptors.fair_share import ACTIVE_SECONDS, MAX_REST, SHARE, FairShare
-from rosterd.server.rpc.interceptors.steps import Steps
+from rosterd.server.rpc.interceptors.base import Call, Interceptor, Steps, method_of
+from rosterd.server.rpc.interceptors.fair_share import (
+    ACTIVE_SECONDS,
+    MAX_REST,
+    SHARE,
+    FairShare,
+)
 from rosterd.server.storage.executor.work_time import current
 
 from ...http_gateway.serving import run

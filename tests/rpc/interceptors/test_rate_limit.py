@@ -23,7 +23,8 @@ from rosterd.server.rpc.errors import TagNotFound
 from rosterd.server.rpc.interceptors.base import Call, Interceptor
 from rosterd.server.rpc.interceptors.chain import InterceptorChain
 from rosterd.server.rpc.interceptors.observe import REQUEST_ID, Observe
-from rosterd.server.rpc.interceptors.rate_limit import NANOSECONDS, RateLimit, TokenBuckets
+from rosterd.server.rpc.interceptors.rate_limit import RateLimit
+from rosterd.server.rpc.interceptors.token_buckets import NANOSECONDS, TokenBuckets
 
 RATES = [Rate(1, 1), Rate(3, 7), Rate(100, 1), Rate(5000, 60), Rate(7, 86_400)]
 at_every_rate = pytest.mark.parametrize(

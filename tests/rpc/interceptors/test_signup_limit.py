@@ -12,7 +12,7 @@ from rosterd.server.config import Rate
 from rosterd.server.rpc import caller
 from rosterd.server.rpc.caller import Caller
 from rosterd.server.rpc.errors import TooManySignups
-from rosterd.server.rpc.interceptors.signup_limit import KEY_LIMIT_FACTOR, SignupLimit
+from rosterd.server.rpc.interceptors.rate_limit import KEY_LIMIT_FACTOR, SignupLimit
 
 LIMIT = Rate(2, 60)
 

@@ -25,10 +25,9 @@ from ....storage.database import Database
 from ..egress.resolver import LookupNotStarted
 from ..rules import MAX_IN_FLIGHT_PER_ACCOUNT, DisabledReason
 from .sender import Sender
-from .store_disabling import disable
 from .store_leases import Lease, LeasedDelivery, find_leases, release
 from .store_queue import ids_of_any_account_with_queue, ids_of_any_account_with_work
-from .store_results import FinishedAttempt, record_attempts, run_cycle
+from .store_results import FinishedAttempt, disable, record_attempts, run_cycle
 
 log = logging.getLogger(__name__)
 
@@ -186,9 +185,8 @@ class Dispatcher:
 
     async def _postpone(self, account_id: str, leased: LeasedDelivery) -> None:
         """Makes a delivery due again that was not attempted, without counting an attempt."""
-        lease = Lease(leased.delivery.id, leased.delivery.fence)
         try:
-            await self._database.write(partial(release, account_id, [lease]))
+            await self._database.write(partial(release, account_id, [leased.delivery]))
         except _TEMPORARY_ERRORS:
             log.warning("lease not released; its delivery is due when the lease ends")
         self.notify([account_id])
@@ -223,8 +221,7 @@ class Dispatcher:
         await asyncio.gather(*unfinished, return_exceptions=True)
         leases: dict[str, list[Lease]] = {account_id: [] for account_id in self._finished}
         for account_id, leased in unfinished.values():
-            lease = Lease(leased.delivery.id, leased.delivery.fence)
-            leases.setdefault(account_id, []).append(lease)
+            leases.setdefault(account_id, []).append(leased.delivery)
         for account_id, account_leases in leases.items():
             caller.enter_account(account_id)
             try:

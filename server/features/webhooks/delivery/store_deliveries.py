@@ -1,16 +1,23 @@
-"""Reads and retries deliveries of existing webhooks, with their attempts."""
+"""Reads deliveries to existing webhooks with their attempts, and retries them.
+
+Each attempt of an account has a position, assigned under the lock of the queue. So positions
+become visible in ascending order, and a reader that continues after the last position it has
+read misses no attempt.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from peewee import ModelSelect, fn
 
 from ....rpc.errors import WebhookDeliveryNotFound
-from ....storage.statements import Statement, param, params
+from ....storage.statements import Dialect, Statement, param, params
 from ....storage.transaction import Transaction
-from ..models import SENDING, Delivery, DeliveryAttempt, Webhook
+from ...events import store_reading as events
+from ..models import SENDING, Delivery, DeliveryAttempt, DeliveryQueue, Webhook
 from ..rules import DeliveryStatus
-from . import store_queue
-from .store_conditions import OF_WEBHOOK, ONE
+from .store_queue import IN_ACCOUNT, OF_WEBHOOK, ONE, ids_of_any_account_with_queue, wake
 
 # Attempts that are returned with a delivery; each has at most 8 KiB of a response.
 MAX_ATTEMPTS = 100
@@ -45,17 +52,29 @@ class AttemptRow(NamedTuple):
     answer: str
 
 
+class TailRecord(NamedTuple):
+    """A finished attempt, and its delivery as it is now."""
+
+    delivery: DeliveryRow
+    attempt: AttemptRow
+
+
+class TailBatch(NamedTuple):
+    """Attempts in order, and the position to continue after."""
+
+    records: list[TailRecord]
+    position: int
+
+
 COLUMNS = tuple(getattr(Delivery, name) for name in DeliveryRow._fields)
-ATTEMPT_COLUMNS = tuple(getattr(DeliveryAttempt, name) for name in AttemptRow._fields)
+_ATTEMPT_COLUMNS = tuple(getattr(DeliveryAttempt, name) for name in AttemptRow._fields)
+_ATTEMPT_IN_ACCOUNT = DeliveryAttempt.account_id == param("account_id")
 
 _FIND = Statement(lambda _: Delivery.select(*COLUMNS).join(Webhook, on=OF_WEBHOOK).where(ONE))
 _ATTEMPTS = Statement(
     lambda _: (
-        DeliveryAttempt.select(*ATTEMPT_COLUMNS)
-        .where(
-            (DeliveryAttempt.account_id == param("account_id"))
-            & (DeliveryAttempt.delivery_id == param("id"))
-        )
+        DeliveryAttempt.select(*_ATTEMPT_COLUMNS)
+        .where(_ATTEMPT_IN_ACCOUNT & (DeliveryAttempt.delivery_id == param("id")))
         .order_by(
             DeliveryAttempt.account_id.desc(),
             DeliveryAttempt.delivery_id.desc(),
@@ -68,6 +87,54 @@ _RETRY = Statement(
     lambda _: Delivery.update(
         params(Delivery.status, Delivery.step, Delivery.due_at, Delivery.finished_at)
     ).where(ONE & (Delivery.status != SENDING))
+)
+_NEWEST = Statement(lambda _: Delivery.select(fn.MAX(Delivery.id)).where(IN_ACCOUNT))
+
+
+def _of_event(dialect: Dialect) -> ModelSelect[Delivery]:
+    # At most 20 webhooks: deliveries are indexed by webhook.
+    webhook_ids = Webhook.select(Webhook.id).where(Webhook.account_id == param("account_id"))
+    return (
+        Delivery.select(*COLUMNS)
+        .where(
+            IN_ACCOUNT
+            & (Delivery.sequence == param("sequence"))
+            & (Delivery.id > param("after"))
+            & dialect.within(Delivery.webhook_id, webhook_ids)
+        )
+        .order_by(Delivery.id)
+    )
+
+
+def _attempts_after() -> ModelSelect[Any]:
+    return (
+        DeliveryAttempt.select(DeliveryAttempt.place, *COLUMNS, *_ATTEMPT_COLUMNS)
+        .join(Delivery, on=IN_ACCOUNT & (Delivery.id == DeliveryAttempt.delivery_id))
+        .join(Webhook, on=OF_WEBHOOK)
+        .where(
+            _ATTEMPT_IN_ACCOUNT
+            & (DeliveryAttempt.place > param("position"))
+            & (DeliveryAttempt.place <= param("last_position"))
+        )
+        .order_by(DeliveryAttempt.account_id, DeliveryAttempt.place)
+        .limit(param("limit"))
+    )
+
+
+_OF_EVENT = Statement(_of_event)
+_REMOVE_RESPONSES = Statement(
+    lambda dialect: DeliveryAttempt.update({DeliveryAttempt.answer: param("answer")}).where(
+        _ATTEMPT_IN_ACCOUNT & dialect.any_of(DeliveryAttempt.delivery_id, "ids")
+    )
+)
+_LAST_POSITION = Statement(
+    lambda _: DeliveryQueue.select(DeliveryQueue.attempts).where(
+        DeliveryQueue.account_id == param("account_id")
+    )
+)
+_ATTEMPTS_AFTER = Statement(lambda _: _attempts_after())
+_ATTEMPTS_OF_WEBHOOK_AFTER = Statement(
+    lambda _: _attempts_after().where(DeliveryAttempt.webhook_id == param("webhook_id"))
 )
 
 
@@ -91,7 +158,7 @@ def retry(account_id: str, delivery_id: str, tx: Transaction) -> DeliveryRow:
     A delivery that is being sent is not changed. Raises WebhookDeliveryNotFound.
     """
     find(account_id, delivery_id, tx)
-    store_queue.wake(account_id, tx)
+    wake(account_id, tx)
     tx.run(
         _RETRY,
         account_id=account_id,
@@ -102,3 +169,65 @@ def retry(account_id: str, delivery_id: str, tx: Transaction) -> DeliveryRow:
         finished_at=None,
     )
     return find(account_id, delivery_id, tx)
+
+
+def deliveries_of(
+    account_id: str, sequence: int, tx: Transaction, after: str = ""
+) -> list[DeliveryRow]:
+    """Returns the deliveries of an event with a greater ID, in the order of IDs."""
+    rows = tx.all(_OF_EVENT, account_id=account_id, sequence=sequence, after=after)
+    return [DeliveryRow._make(row) for row in rows]
+
+
+def remove_responses(account_id: str, sequence: int, tx: Transaction) -> None:
+    """Removes the responses of endpoints to the deliveries of an event."""
+    ids = [row.id for row in deliveries_of(account_id, sequence, tx)]
+    if ids:
+        tx.run(_REMOVE_RESPONSES, account_id=account_id, ids=ids, answer="")
+
+
+def last_position(account_id: str, tx: Transaction) -> int:
+    """Returns the position of the last finished attempt, or 0."""
+    return tx.scalar(_LAST_POSITION, account_id=account_id) or 0
+
+
+def attempts_after(
+    account_id: str, webhook_id: str, position: int, limit: int, tx: Transaction
+) -> TailBatch:
+    """Returns the next attempts after a position, of one webhook unless `webhook_id` is empty.
+
+    One statement if there are none, otherwise two.
+    """
+    last = last_position(account_id, tx)
+    if last <= position:
+        return TailBatch([], position)
+    rows = tx.all(
+        _ATTEMPTS_OF_WEBHOOK_AFTER if webhook_id else _ATTEMPTS_AFTER,
+        account_id=account_id,
+        webhook_id=webhook_id,
+        position=position,
+        last_position=last,
+        limit=limit,
+    )
+    split = 1 + len(COLUMNS)
+    records = [
+        TailRecord(DeliveryRow._make(row[1:split]), AttemptRow._make(row[split:])) for row in rows
+    ]
+    return TailBatch(records, rows[-1][0] if len(rows) == limit else last)
+
+
+def newest_id_of_any_account(tx: Transaction) -> str | None:
+    """Returns the greatest ID of events and deliveries, or None. Runs when the service starts.
+
+    Both tables are ordered by account, so each account that has or had a webhook is read
+    separately, by an index.
+    """
+    newest = (
+        newest_id
+        for account_id in ids_of_any_account_with_queue(tx)
+        for newest_id in (
+            events.newest_id(account_id, tx),
+            tx.scalar(_NEWEST, account_id=account_id),
+        )
+    )
+    return max(filter(None, newest), default=None)

@@ -2,27 +2,37 @@
 
 Events are expanded once, in the order of their sequence. The queue stores the last expanded
 sequence in the same transaction. A unique index rejects duplicate deliveries.
+
+Events become deliveries some time after they are recorded, by the settings of the webhooks at
+that time. So before a webhook is disabled, enabled or subscribed to other event types, its
+deliveries of the pending events are created with its settings before the change, and its
+`after_sequence` moves behind them. The client waits for this, so the number of events is limited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from ....storage.statements import Statement, param
+from peewee import fn
+
+from ....storage.statements import Statement, param, params
 from ....storage.transaction import Transaction
 from ....values.ids import timestamp_of
-from ...events.models import Event
+from ...events.models import Event, EventStream
 from ...events.rules import EventType, matches_any
-from ..models import Delivery
+from ..endpoints import store_reading as webhooks
+from ..endpoints.store_reading import WebhookRow, row_of
+from ..models import Delivery, Webhook
 from ..rules import MAX_WEBHOOKS, DeliveryStatus
-from .store_endpoints import Endpoint
-from .store_queue import Queue
+from .store_queue import HAS_DUE_TIME, IN_ACCOUNT, Queue, QueueStatement, lock, wake
 
 # Deliveries that one transaction creates, approximately. Other writers wait for it.
 MAX_NEW_DELIVERIES = 1_000
 # A full expansion reads at least this many events. If fewer were read, there are no more.
 MIN_EXPANDED_EVENTS = MAX_NEW_DELIVERIES // MAX_WEBHOOKS
+# Events that are expanded before a change. Later ones use the settings after the change.
+MAX_PENDING_EVENTS = 4 * MAX_NEW_DELIVERIES
 
 # The columns of a new delivery.
 NEW_DELIVERY = (
@@ -40,7 +50,17 @@ NEW_DELIVERY = (
     Delivery.created_at,
 )
 
-_EVENTS = Statement(
+_FIRST_DUE_AT = Delivery.select(fn.MIN(Delivery.due_at)).where(
+    IN_ACCOUNT & (Delivery.webhook_id == Webhook.id) & HAS_DUE_TIME
+)
+_ENDPOINTS = QueueStatement(
+    lambda _: (
+        Webhook.select(Webhook.after_sequence, _FIRST_DUE_AT, *webhooks.COLUMNS)
+        .where(webhooks.IN_ACCOUNT)
+        .order_by(Webhook.account_id, Webhook.id)
+    )
+)
+_EVENTS = QueueStatement(
     lambda _: (
         Event.select(Event.sequence, Event.id, Event.kind)
         .where(
@@ -50,13 +70,32 @@ _EVENTS = Statement(
         )
         .order_by(Event.account_id, Event.sequence)
         .limit(param("limit"))
-    ),
-    without_account_lock=True,
+    )
 )
-_INSERT_ALL = Statement(
-    lambda dialect: dialect.insert_all(Delivery.account_id, NEW_DELIVERY, "rows"),
-    without_account_lock=True,
+_INSERT_ALL = QueueStatement(
+    lambda dialect: dialect.insert_all(Delivery.account_id, NEW_DELIVERY, "rows")
 )
+_SEQUENCES = Statement(
+    lambda _: (
+        Webhook.select(Webhook.after_sequence, EventStream.sequence)
+        .join(EventStream, on=EventStream.account_id == param("account_id"))
+        .where(webhooks.ONE)
+    )
+)
+_SET_AFTER_SEQUENCE = Statement(
+    lambda _: Webhook.update(params(Webhook.after_sequence)).where(webhooks.ONE)
+)
+
+
+class Endpoint(NamedTuple):
+    """A webhook that receives events after `after_sequence` while it is enabled.
+
+    `due_at` is the due time of its next delivery; None if it has none.
+    """
+
+    webhook: WebhookRow
+    after_sequence: int
+    due_at: int | None
 
 
 class EventRef(NamedTuple):
@@ -82,8 +121,16 @@ class Expansion(NamedTuple):
     webhook_ids: set[str]
 
 
+def endpoints_of(account_id: str, tx: Transaction) -> list[Endpoint]:
+    """Returns the endpoints of an account, oldest first."""
+    return [
+        Endpoint(row_of(webhook), after_sequence, due_at)
+        for after_sequence, due_at, *webhook in tx.all(_ENDPOINTS, account_id=account_id)
+    ]
+
+
 def expand(
-    account_id: str, queue: Queue, endpoints: Sequence[Endpoint], tx: Transaction
+    account_id: str, queue: Queue, endpoints: Iterable[Endpoint], tx: Transaction
 ) -> Expansion:
     """Creates deliveries of the next events to enabled endpoints. At most two statements.
 
@@ -107,6 +154,27 @@ def expand(
     return Expansion(queue._replace(expanded=expanded), {webhook_id for webhook_id, _ in matches})
 
 
+def expand_pending(account_id: str, webhook: WebhookRow, tx: Transaction) -> None:
+    """Creates a webhook's deliveries of at most MAX_PENDING_EVENTS pending events.
+
+    Events recorded while the webhook was disabled are skipped.
+    """
+    queue = lock(account_id, tx)
+    ((after, until),) = tx.all(_SEQUENCES, account_id=account_id, id=webhook.id)
+    after = max(after, queue.expanded)
+    if until <= after:
+        return
+    if webhook.enabled:
+        events = events_between(account_id, after, until, MAX_PENDING_EVENTS, tx)
+        if len(events) == MAX_PENDING_EVENTS:
+            until = events[-1].sequence
+        matches = [(webhook.id, event) for event in events if event.matches(webhook.event_types)]
+        if matches:
+            add_deliveries(account_id, matches, tx)
+            wake(account_id, tx)
+    tx.run(_SET_AFTER_SEQUENCE, account_id=account_id, id=webhook.id, after_sequence=until)
+
+
 def events_between(
     account_id: str, after: int, until: int, limit: int, tx: Transaction
 ) -> list[EventRef]:
@@ -119,19 +187,10 @@ def add_deliveries(
     account_id: str, matches: Sequence[tuple[str, EventRef]], tx: Transaction, replay_id: str = ""
 ) -> None:
     """Creates deliveries of events to webhooks, due now. Existing deliveries are not changed."""
+    # Attempts, step and fence are 0.
+    state = (replay_id, DeliveryStatus.PENDING, 0, 0, 0, tx.now)
     rows = [
-        (
-            delivery_id,
-            webhook_id,
-            *event,
-            replay_id,
-            DeliveryStatus.PENDING,
-            0,
-            0,
-            0,
-            tx.now,
-            timestamp_of(delivery_id),
-        )
+        (delivery_id, webhook_id, *event, *state, timestamp_of(delivery_id))
         for delivery_id, (webhook_id, event) in zip(tx.new_ids(len(matches)), matches, strict=True)
     ]
     if rows:

@@ -13,8 +13,8 @@ from ....storage.transaction import Transaction
 from ...events.models import Event
 from ..models import FAILED, SENDING, Delivery
 from ..rules import DeliveryStatus
-from .store_conditions import IN_ACCOUNT
 from .store_deliveries import COLUMNS, DeliveryRow
+from .store_queue import IN_ACCOUNT
 
 
 class Filter(NamedTuple):
@@ -71,19 +71,14 @@ def _statement_for(
 
 @cache
 def _page(status: int | None, names: tuple[str, ...]) -> Statement:
-    """Returns the statement for a page with these filters.
-
-    If an index covers the filters, a subquery finds the IDs of the page. Otherwise SQLite reads
-    deliveries to other webhooks too.
-    """
+    """Returns the statement for a page with these filters. A subquery finds the IDs of the page."""
 
     def build(dialect: Dialect) -> ModelSelect[Any]:
-        query = Delivery.select(*COLUMNS).order_by(Delivery.id.desc())
-        if not _is_covered_by_index(status, names):
-            return _limited(_matching(query, status, names, dialect))
         table = Delivery.alias()
-        ids = _limited(_ids(table, status, names).order_by(table.id.desc()))
-        return query.where(IN_ACCOUNT & dialect.within(Delivery.id, ids))
+        ids = _matching(table, status, names, dialect).order_by(table.id.desc())
+        ids = ids.limit(param("limit")).offset(param("offset"))
+        query = Delivery.select(*COLUMNS).where(IN_ACCOUNT & dialect.within(Delivery.id, ids))
+        return query.order_by(Delivery.id.desc())
 
     return Statement(build)
 
@@ -93,64 +88,45 @@ def _count(status: int | None, names: tuple[str, ...]) -> Statement:
     """Returns the statement that counts the matches of these filters."""
 
     def build(dialect: Dialect) -> ModelSelect[Any]:
-        if not _is_covered_by_index(status, names):
-            query = Delivery.select(fn.COUNT(Delivery.id))
-            return _matching(query, status, names, dialect)
         table = Delivery.alias()
-        return _ids(table, status, names).select(fn.COUNT(table.id))
+        return _matching(table, status, names, dialect).select(fn.COUNT(table.id))
 
     return Statement(build)
 
 
-def _limited(query: ModelSelect[Any]) -> ModelSelect[Any]:
-    return query.limit(param("limit")).offset(param("offset"))
-
-
-def _is_covered_by_index(status: int | None, names: tuple[str, ...]) -> bool:
-    """Whether an index contains exactly the matches of these filters."""
-    indexed = (None, DeliveryStatus.SENDING, DeliveryStatus.FAILED)
-    return status in indexed and {"event_types", "event_id"}.isdisjoint(names)
-
-
 def _matching(
-    query: ModelSelect[Any], status: int | None, names: tuple[str, ...], dialect: Dialect
+    table: Any, status: int | None, names: tuple[str, ...], dialect: Dialect
 ) -> ModelSelect[Any]:
-    """Adds the filters. A subquery finds the few deliveries of a status or an event first."""
-    table = Delivery.alias()
-    condition = _selective_condition(table, status, names)
-    if condition is None:
-        query = _bounded(_to_webhook(query, Delivery), Delivery, names)
+    """Selects the IDs of the matches from an alias of the table.
+
+    If an index contains exactly the matches, or no index contains few of the webhook's deliveries,
+    the filters are one condition. Otherwise a subquery finds the few deliveries of a status or an
+    event first: with the other filters in it, SQLite would read all deliveries of the webhook.
+    """
+    is_covered = status in (None, DeliveryStatus.SENDING, DeliveryStatus.FAILED) and (
+        {"event_types", "event_id"}.isdisjoint(names)
+    )
+    few = Delivery.alias()
+    selective = _selective_condition(table if is_covered else few, status, names)
+    if is_covered or selective is None:
+        condition = _to_webhook(table) if selective is None else _to_webhook(table) & selective
     else:
-        # With bounds in the subquery, SQLite would read all deliveries between them.
-        ids = _to_webhook(table.select(table.id), table).where(condition)
-        query = _bounded(
-            query.where(IN_ACCOUNT & dialect.within(Delivery.id, ids)), Delivery, names
-        )
-    if status is not None:
-        query = query.where(Delivery.status == SQL(str(int(status))))
+        ids = few.select(few.id).where(_to_webhook(few) & selective)
+        condition = (table.account_id == param("account_id")) & dialect.within(table.id, ids)
+    if "first_id" in names:
+        condition &= table.id >= param("first_id")
+    if "end_id" in names:
+        condition &= table.id < param("end_id")
+    if status is not None and not is_covered:
+        condition &= table.status == SQL(str(int(status)))
     if "event_types" in names:
-        query = query.where(dialect.any_of(Delivery.kind, "event_types"))
+        condition &= dialect.any_of(table.kind, "event_types")
+    query: ModelSelect[Any] = table.select(table.id).where(condition)
     return query
 
 
-def _ids(table: Any, status: int | None, names: tuple[str, ...]) -> ModelSelect[Any]:
-    """Selects the IDs of matches from an alias of the table, by an index."""
-    query = _bounded(_to_webhook(table.select(table.id), table), table, names)
-    condition = _selective_condition(table, status, names)
-    return query if condition is None else query.where(condition)
-
-
-def _to_webhook(query: ModelSelect[Any], table: Any) -> ModelSelect[Any]:
-    return query.where(
-        (table.account_id == param("account_id")) & (table.webhook_id == param("webhook_id"))
-    )
-
-
-def _bounded(query: ModelSelect[Any], table: Any, names: tuple[str, ...]) -> ModelSelect[Any]:
-    """Adds the bounds of the IDs."""
-    if "first_id" in names:
-        query = query.where(table.id >= param("first_id"))
-    return query.where(table.id < param("end_id")) if "end_id" in names else query
+def _to_webhook(table: Any) -> Any:
+    return (table.account_id == param("account_id")) & (table.webhook_id == param("webhook_id"))
 
 
 def _selective_condition(table: Any, status: int | None, names: tuple[str, ...]) -> Any:

@@ -7,15 +7,36 @@ transaction that needs both locks takes the account lock first.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import NamedTuple
 
-from peewee import SQL, fn
+from peewee import JOIN, SQL, Node, fn
 
-from ....storage.statements import Statement, param, params
+from ....storage.statements import Dialect, Statement, param, params
 from ....storage.transaction import Transaction
 from ...events.models import EventStream
-from ..models import DeliveryQueue
+from ..models import SENDING, Delivery, DeliveryQueue, Webhook
+
+# Conditions on deliveries.
+IN_ACCOUNT = Delivery.account_id == param("account_id")
+ONE = IN_ACCOUNT & (Delivery.id == param("id"))
+TO_WEBHOOK = IN_ACCOUNT & (Delivery.webhook_id == param("webhook_id"))
+# Joins deliveries to their webhooks.
+OF_WEBHOOK = (Webhook.account_id == param("account_id")) & (Webhook.id == Delivery.webhook_id)
+# The index `delivery_by_due` holds only rows with a due time; SQLite uses it only if the
+# query says so.
+HAS_DUE_TIME = Delivery.due_at.is_null(False)
+DUE = HAS_DUE_TIME & (Delivery.due_at <= param("now"))
+# A delivery that is still leased with a fence.
+LEASED = ONE & (Delivery.fence == param("fence")) & (Delivery.status == SENDING)
+
+
+class QueueStatement(Statement):
+    """A statement of a transaction that locks the queue, and does not take the account lock."""
+
+    def __init__(self, build: Callable[[Dialect], Node]) -> None:
+        super().__init__(build, without_account_lock=True)
 
 
 class Queue(NamedTuple):
@@ -31,6 +52,13 @@ class Queue(NamedTuple):
     last_sequence: int
 
 
+class Backlog(NamedTuple):
+    """The number of due deliveries, and how many milliseconds ago the oldest became due."""
+
+    deliveries: int = 0
+    oldest: int = 0
+
+
 _COLUMNS = (DeliveryQueue.expanded, DeliveryQueue.due_at, DeliveryQueue.attempts)
 _OF_ACCOUNT = DeliveryQueue.account_id == param("account_id")
 # A subquery, because a separate statement would be one more in each dispatch cycle.
@@ -42,13 +70,9 @@ _INSERT = Statement(
     lambda _: DeliveryQueue.insert(params(DeliveryQueue.account_id, *_COLUMNS)).on_conflict_ignore()
 )
 _LOCK = Statement(lambda dialect: dialect.locking(_QUEUE))
-_LOCK_QUEUE_ONLY = Statement(lambda dialect: dialect.locking(_QUEUE), without_account_lock=True)
-_LOCK_IF_FREE = Statement(
-    lambda dialect: dialect.locking(_QUEUE, skips=True), without_account_lock=True
-)
-_UPDATE = Statement(
-    lambda _: DeliveryQueue.update(params(*_COLUMNS)).where(_OF_ACCOUNT), without_account_lock=True
-)
+_LOCK_QUEUE_ONLY = QueueStatement(lambda dialect: dialect.locking(_QUEUE))
+_LOCK_IF_FREE = QueueStatement(lambda dialect: dialect.locking(_QUEUE, skips=True))
+_UPDATE = QueueStatement(lambda _: DeliveryQueue.update(params(*_COLUMNS)).where(_OF_ACCOUNT))
 _WAITING_SINCE = fn.COALESCE(DeliveryQueue.due_at, SQL("0"))
 # The only search across accounts. It reads the accounts that have or had a webhook.
 _WITH_WORK = Statement(
@@ -63,6 +87,18 @@ _WITH_WORK = Statement(
     )
 )
 _ALL = Statement(lambda _: DeliveryQueue.select(DeliveryQueue.account_id))
+_DUE_AT_WEBHOOK = (
+    (Delivery.account_id == Webhook.account_id) & (Delivery.webhook_id == Webhook.id) & DUE
+)
+# The outer join makes SQLite start with the enabled webhooks, so deliveries to disabled or
+# deleted webhooks are not read.
+_BACKLOG = Statement(
+    lambda _: (
+        Webhook.select(fn.COUNT(Delivery.id), fn.MIN(Delivery.due_at))
+        .join(Delivery, JOIN.LEFT_OUTER, on=_DUE_AT_WEBHOOK)
+        .where(Webhook.enabled == param("enabled"))
+    )
+)
 
 
 def ensure(account_id: str, sequence: int, tx: Transaction, *, is_first: bool) -> None:
@@ -76,21 +112,17 @@ def ensure(account_id: str, sequence: int, tx: Transaction, *, is_first: bool) -
         put(account_id, queue._replace(expanded=max(sequence, queue.expanded)), tx)
 
 
-def lock(account_id: str, tx: Transaction) -> Queue:
+def lock(account_id: str, tx: Transaction, statement: Statement = _LOCK) -> Queue:
     """Waits for the lock of an existing queue and returns the queue."""
-    return _locked(account_id, _LOCK, tx)
-
-
-def lock_queue_only(account_id: str, tx: Transaction) -> Queue:
-    """Locks like `lock`, for a transaction that does not take the account lock."""
-    return _locked(account_id, _LOCK_QUEUE_ONLY, tx)
-
-
-def _locked(account_id: str, statement: Statement, tx: Transaction) -> Queue:
     row = tx.one(statement, account_id=account_id)
     if row is None:
         raise LookupError(f"account {account_id} has no delivery queue")
     return Queue._make(row)
+
+
+def lock_queue_only(account_id: str, tx: Transaction) -> Queue:
+    """Locks like `lock`, for a transaction that does not take the account lock."""
+    return lock(account_id, tx, _LOCK_QUEUE_ONLY)
 
 
 def lock_if_free(account_id: str, tx: Transaction) -> Queue | None:
@@ -120,3 +152,20 @@ def ids_of_any_account_with_work(limit: int, tx: Transaction) -> list[str]:
     """Returns accounts with due deliveries or new events, those that wait longest first."""
     rows = tx.all(_WITH_WORK, now=tx.now, limit=limit)
     return [account_id for account_id, _ in sorted(rows, key=itemgetter(1))]
+
+
+def backlog_of_any_account(tx: Transaction) -> Backlog:
+    """Returns the backlog of the enabled webhooks of all accounts.
+
+    A failed delivery counts again when its retry is due.
+    """
+    rows = tx.all(_BACKLOG, now=tx.now, enabled=True)
+    return total(Backlog(count, tx.now - oldest) for count, oldest in rows if count)
+
+
+def total(backlogs: Iterable[Backlog]) -> Backlog:
+    """Returns the sum of backlogs, such as those of several nodes."""
+    parts = list(backlogs)
+    return Backlog(
+        sum(part.deliveries for part in parts), max((part.oldest for part in parts), default=0)
+    )

@@ -14,12 +14,12 @@ from peewee import SQL, fn
 from ....rpc.errors import ReplayLimitReached
 from ....storage.statements import Statement, param, params
 from ....storage.transaction import Transaction
-from ...events.store_ranges import sequence_range
+from ...events.store_reading import sequence_range
 from ..endpoints.store_reading import dump_event_types, find, load_event_types
 from ..models import FAILED, Delivery, Replay, Webhook
-from . import store_conditions as deliveries
+from . import store_queue as deliveries
 from .store_expansion import EventRef, add_deliveries, events_between
-from .store_queue import wake
+from .store_queue import QueueStatement, wake
 
 # Events that one transaction reads.
 MAX_REPLAYED_EVENTS = 500
@@ -79,7 +79,7 @@ _MORE_DUE_THAN_MAX = (
     .limit(SQL("1"))
     .offset(param("max_due"))
 )
-_NEXT = Statement(
+_NEXT = QueueStatement(
     lambda _: (
         Replay.select(*_COLUMNS)
         .join(
@@ -89,10 +89,9 @@ _NEXT = Statement(
         .where(_IN_ACCOUNT & ~fn.EXISTS(_MORE_DUE_THAN_MAX))
         .order_by(Replay.account_id, Replay.id)
         .limit(SQL("1"))
-    ),
-    without_account_lock=True,
+    )
 )
-_FAILED = Statement(
+_FAILED = QueueStatement(
     lambda _: (
         Delivery.select(Delivery.sequence)
         .where(
@@ -103,13 +102,10 @@ _FAILED = Statement(
         .group_by(Delivery.sequence)
         # FAILED is the greatest status, so the least one is FAILED only if all are.
         .having(fn.MIN(Delivery.status) == FAILED)
-    ),
-    without_account_lock=True,
+    )
 )
-_ADVANCE = Statement(
-    lambda _: Replay.update(params(Replay.after_sequence)).where(_ONE), without_account_lock=True
-)
-_DELETE = Statement(lambda _: Replay.delete().where(_ONE), without_account_lock=True)
+_ADVANCE = QueueStatement(lambda _: Replay.update(params(Replay.after_sequence)).where(_ONE))
+_DELETE = QueueStatement(lambda _: Replay.delete().where(_ONE))
 
 
 def create(

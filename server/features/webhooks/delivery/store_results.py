@@ -1,26 +1,35 @@
 """Stores the results of attempts, the next attempts, and the health of the endpoints.
 
 A result is accepted only with the current fence: it is rejected if the delivery was leased
-again or retried by a client in the meantime.
+again or retried by a client in the meantime. Endpoints that keep failing are disabled.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ....storage.statements import Statement, params
 from ....storage.transaction import Transaction
-from ..endpoints.store_reading import ONE, WebhookRow
+from ...events.rules import Change, EventType
+from ...events.store import record
+from ..endpoints.store_reading import ONE, WebhookRow, find_or_none
 from ..models import Delivery, DeliveryAttempt, Webhook
 from ..rules import GONE, DeliveryStatus, DisabledReason, Health, retry_delay
-from .store_conditions import LEASED
-from .store_endpoints import Endpoint, endpoints_of
-from .store_leases import DueDelivery, LeaseBatch, lease_due, lease_locked
-from .store_queue import Queue, lock_queue_only, put
+from .store_expansion import Endpoint, endpoints_of
+from .store_leases import Lease, LeaseBatch, lease_due
+from .store_queue import (
+    LEASED,
+    Queue,
+    QueueStatement,
+    lock,
+    lock_if_free,
+    lock_queue_only,
+    put,
+)
 
-_FINISH_DELIVERY = Statement(
+_FINISH_DELIVERY = QueueStatement(
     lambda _: Delivery.update(
         params(
             Delivery.status,
@@ -29,10 +38,9 @@ _FINISH_DELIVERY = Statement(
             Delivery.due_at,
             Delivery.finished_at,
         )
-    ).where(LEASED),
-    without_account_lock=True,
+    ).where(LEASED)
 )
-_INSERT_ATTEMPTS = Statement(
+_INSERT_ATTEMPTS = QueueStatement(
     lambda dialect: dialect.insert_all(
         DeliveryAttempt.account_id,
         (
@@ -47,14 +55,17 @@ _INSERT_ATTEMPTS = Statement(
             DeliveryAttempt.answer,
         ),
         "rows",
-    ),
-    without_account_lock=True,
+    )
 )
-_SET_HEALTH = Statement(
+_SET_HEALTH = QueueStatement(
     lambda _: Webhook.update(
         params(Webhook.failures, Webhook.failing_since, Webhook.paused_until)
-    ).where(ONE),
-    without_account_lock=True,
+    ).where(ONE)
+)
+_DISABLE = Statement(
+    lambda _: Webhook.update(
+        params(Webhook.enabled, Webhook.disabled_reason, Webhook.updated_at)
+    ).where(ONE)
 )
 
 
@@ -65,7 +76,7 @@ class FinishedAttempt(NamedTuple):
     the endpoint whose health the result changes; None for a test delivery.
     """
 
-    delivery: DueDelivery
+    delivery: Lease
     started_at: int
     milliseconds: int
     http_status: int | None
@@ -92,35 +103,36 @@ def run_cycle(
 ) -> tuple[RecordedAttempts, LeaseBatch]:
     """Stores results and leases due deliveries within the capacity.
 
-    Leases nothing while there are webhooks to disable.
+    Leases nothing while there are webhooks to disable. Without results, does nothing if another
+    process has locked the queue.
     """
-    if not finished:
-        return RecordedAttempts(0, {}), lease_due(account_id, tx, capacity)
-    queue, accepted = record_locked(account_id, finished, lock_queue_only(account_id, tx), tx)
-    to_disable, endpoints = _update_health(account_id, accepted, tx)
+    before = lock_queue_only(account_id, tx) if finished else lock_if_free(account_id, tx)
+    if before is None:
+        return RecordedAttempts(0, {}), LeaseBatch([], more=False)
+    queue, recorded, endpoints = _record(account_id, finished, before, tx)
     batch = LeaseBatch([], more=True)
-    if not to_disable:
-        queue, batch = lease_locked(account_id, queue, endpoints, capacity, tx)
-    put(account_id, queue, tx)
-    return RecordedAttempts(len(accepted), to_disable), batch
+    if not recorded.to_disable:
+        queue, batch = lease_due(account_id, queue, endpoints, capacity, tx)
+    if queue != before:
+        put(account_id, queue, tx)
+    return recorded, batch
 
 
 def record_attempts(
     account_id: str, finished: Sequence[FinishedAttempt], tx: Transaction
 ) -> RecordedAttempts:
     """Stores results and the health of their endpoints."""
-    queue, accepted = record_locked(account_id, finished, lock_queue_only(account_id, tx), tx)
+    queue, recorded, _ = _record(account_id, finished, lock_queue_only(account_id, tx), tx)
     put(account_id, queue, tx)
-    to_disable, _ = _update_health(account_id, accepted, tx)
-    return RecordedAttempts(len(accepted), to_disable)
+    return recorded
 
 
-def record_locked(
+def _record(
     account_id: str, finished: Sequence[FinishedAttempt], queue: Queue, tx: Transaction
-) -> tuple[Queue, list[FinishedAttempt]]:
-    """Stores results under the lock of the queue; returns the queue to store and what was accepted.
+) -> tuple[Queue, RecordedAttempts, list[Endpoint]]:
+    """Stores results under the lock of the queue. Returns the queue to store, and all endpoints.
 
-    The queue is due now, so the next dispatch cycle reads it.
+    After a result the queue is due now, so the next dispatch cycle reads it.
     """
     accepted = [attempt for attempt in finished if _finish_delivery(account_id, attempt, tx)]
     rows = [
@@ -139,7 +151,10 @@ def record_locked(
     ]
     if rows:
         tx.run(_INSERT_ATTEMPTS, account_id=account_id, rows=rows)
-    return queue._replace(due_at=tx.now, attempts=queue.attempts + len(accepted)), accepted
+    if finished:
+        queue = queue._replace(due_at=tx.now, attempts=queue.attempts + len(accepted))
+    to_disable, endpoints = _update_health(account_id, accepted, tx)
+    return queue, RecordedAttempts(len(accepted), to_disable), endpoints
 
 
 def _finish_delivery(account_id: str, attempt: FinishedAttempt, tx: Transaction) -> bool:
@@ -200,3 +215,23 @@ def _health_after(
             health = Health() if attempt.succeeded else health.after_failure(now)
             is_gone = is_gone or attempt.http_status == GONE
     return health, is_gone
+
+
+def disable(account_id: str, webhook_id: str, reason: DisabledReason, tx: Transaction) -> None:
+    """Disables a failing webhook, and records the event. Its pending deliveries stay pending.
+
+    Does nothing if the webhook was disabled or deleted, or if a change of its URL or enabling it
+    has reset its failures.
+    """
+    lock(account_id, tx)
+    before = find_or_none(account_id, webhook_id, tx)
+    if before is None or not before.enabled or not before.failures:
+        return
+    changes: dict[str, Any] = {
+        "enabled": False,
+        "disabled_reason": int(reason),
+        "updated_at": tx.now,
+    }
+    tx.run(_DISABLE, account_id=account_id, id=webhook_id, **changes)
+    change = Change(EventType.WEBHOOK_DISABLED, before, before._replace(**changes))
+    record(account_id, [change], tx)

@@ -18,12 +18,11 @@ from ..endpoints.store_reading import find
 from ..models import SENDING, Delivery
 from ..rules import LEASE_DURATION, MAX_IN_FLIGHT_PER_ENDPOINT, RETRY_DELAYS, DeliveryStatus
 from . import store_deliveries as deliveries
-from . import store_queue
-from .store_conditions import IN_ACCOUNT, TO_WEBHOOK
 from .store_deliveries import AttemptRow, DeliveryRow
 from .store_expansion import NEW_DELIVERY
-from .store_leases import DueDelivery, LeasedDelivery
-from .store_results import FinishedAttempt, record_locked
+from .store_leases import Lease, LeasedDelivery
+from .store_queue import IN_ACCOUNT, TO_WEBHOOK, wake
+from .store_results import FinishedAttempt, record_attempts
 
 # Seconds after which a running test has usually finished.
 RETRY_AFTER_SECONDS = 15
@@ -38,7 +37,7 @@ _COUNT_RUNNING = Statement(
             Delivery.id,
             Delivery.select(Delivery.id).where(TO_WEBHOOK & (Delivery.status == SENDING)),
         )
-        & (Delivery.kind == param("event_type"))
+        & (Delivery.kind == param("kind"))
         & (Delivery.due_at > param("now"))
     )
 )
@@ -51,34 +50,29 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> LeasedDelivery:
     WebhookNotFound, or TooManyTestDeliveries if MAX_IN_FLIGHT_PER_ENDPOINT tests are running.
     """
     find(account_id, webhook_id, tx)
-    store_queue.wake(account_id, tx)
+    wake(account_id, tx)
     webhook = find(account_id, webhook_id, tx)
+    kind = EventType.WEBHOOK_TEST
     running = tx.scalar(
-        _COUNT_RUNNING,
-        account_id=account_id,
-        webhook_id=webhook_id,
-        event_type=EventType.WEBHOOK_TEST,
-        now=tx.now,
+        _COUNT_RUNNING, account_id=account_id, webhook_id=webhook_id, kind=kind, now=tx.now
     )
     if running >= MAX_IN_FLIGHT_PER_ENDPOINT:
         raise TooManyTestDeliveries(RETRY_AFTER_SECONDS)
-    record(account_id, [created(EventType.WEBHOOK_TEST, webhook)], tx)
+    record(account_id, [created(kind, webhook)], tx)
     event = events.last(account_id, tx)
-    delivery = DueDelivery(
-        tx.new_id(), webhook_id, event.id, attempts=0, step=len(RETRY_DELAYS), fence=1
-    )
+    lease = Lease(tx.new_id(), webhook_id, event.id, attempts=0, step=len(RETRY_DELAYS), fence=1)
     tx.run(
         _INSERT,
         account_id=account_id,
-        **delivery._asdict(),
+        **lease._asdict(),
         sequence=event.sequence,
-        kind=EventType.WEBHOOK_TEST,
+        kind=kind,
         replay_id="",
         status=DeliveryStatus.SENDING,
         due_at=tx.now + LEASE_DURATION,
-        created_at=timestamp_of(delivery.id),
+        created_at=timestamp_of(lease.id),
     )
-    return LeasedDelivery(delivery, webhook, event.envelope)
+    return LeasedDelivery(lease, webhook, event.envelope, is_test=True)
 
 
 def conclude(
@@ -89,8 +83,6 @@ def conclude(
     Raises WebhookNotFound if the webhook was deleted in the meantime.
     """
     find(account_id, finished.delivery.webhook_id, tx)
-    locked = store_queue.lock_queue_only(account_id, tx)
-    queue, _ = record_locked(account_id, [finished], locked, tx)
-    store_queue.put(account_id, queue, tx)
+    record_attempts(account_id, [finished], tx)
     attempt, *_ = deliveries.attempts_of(account_id, finished.delivery.id, tx)
     return deliveries.find(account_id, finished.delivery.id, tx), attempt

@@ -18,8 +18,10 @@ from ....storage.database import Database
 from ....storage.transaction import Transaction
 from ...accounts.store import has_key
 from ..endpoints.store_reading import find
-from .store_tail import MAX_BATCH, TailBatch, TailRecord, attempts_after, last_position
+from .store_deliveries import TailBatch, TailRecord, attempts_after, last_position
 
+# Attempts that are read at a time.
+MAX_BATCH = 100
 # Seconds between polls. Doubled after each poll without a new attempt, up to the maximum.
 MIN_PAUSE, MAX_PAUSE = 0.05, 1.0
 

@@ -1,0 +1,46 @@
+"""Counts and values by key that do not grow: keys without use are removed."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class RunningCounts(Counter[Key]):
+    """The number of running things by key, without the keys of none."""
+
+    def end(self, key: Key) -> None:
+        """Ends one of a key."""
+        self[key] -= 1
+        if not self[key]:
+            del self[key]
+
+    @contextmanager
+    def one(self, key: Key) -> Iterator[None]:
+        """Counts one of a key during the block."""
+        self[key] += 1
+        try:
+            yield
+        finally:
+            self.end(key)
+
+
+class RecentlyUsed(OrderedDict[Key, Value]):
+    """Values by key, the one used longest ago first.
+
+    Each use can remove one value that is not needed any more, so the number of values follows that
+    of keys in use, and no use takes long.
+    """
+
+    def use(self, key: Key, value: Value, is_over: Callable[[Value], bool]) -> None:
+        """Stores the value of a key, and removes that used longest ago if it is over."""
+        self[key] = value
+        self.move_to_end(key)
+        first = next(iter(self))
+        if is_over(self[first]):
+            del self[first]

@@ -1,0 +1,23 @@
+"""Runs tests that are coroutines. Packages that have some import the hook in their conftest.py."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+
+import pytest
+import uvloop
+
+# Seconds after which a test fails.
+TIMEOUT = 60
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs a coroutine on uvloop, as Roster does, with a timeout."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    values = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
+    uvloop.run(asyncio.wait_for(test(**values), TIMEOUT))
+    return True
