@@ -19,8 +19,8 @@ from ...rpc.paging import Page
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
 from ...values.texts import caseless_key
-from ..subscribers.filters.references import Uses, uses_of, with_renamed_tag
-from ..subscribers.filters.syntax import parse
+from ..subscribers.query.references import Uses, uses_of, with_renamed_tag
+from ..subscribers.query.syntax import parse
 from .models import Segment
 
 MAX_SEGMENTS = 500
