@@ -60,7 +60,7 @@ from .features.segments.store import SegmentFilters
 from .features.signups.service import SignupService
 from .features.signups.store import SignupStore
 from .features.subscribers import store_reading as subscribers
-from .features.subscribers.filters.reading import FilterExpressions
+from .features.subscribers.query.request import FilterExpressions
 from .features.subscribers.service import SubscriberService
 from .features.subscribers.service_statistics import StatisticService
 from .features.subscribers.store import SubscriberStore

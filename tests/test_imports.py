@@ -40,7 +40,7 @@ GATEWAY_LAYERS = (
 MESSAGE_MODULES = {
     "server.features.links.service_pages",
     "server.features.imports.pipeline",
-    "server.features.subscribers.list_query",
+    "server.features.subscribers.query.request",
     "server.features.subscribers.service_history",
     "server.features.subscribers.service_statistics",
     "server.features.suppressions.imports",
@@ -324,7 +324,7 @@ def test_features_import_only_stores_models_and_rules_of_others() -> None:
             is_store(module)
             or last_name(module)
             in {"models", "rules", "fields", "linked", "history", "idempotent_database"}
-            or is_in(module, ["server.features.subscribers.filters"])
+            or is_in(module, ["server.features.subscribers.query"])
             # Imports and exports are methods of the service of subscribers.
             or (room(name) in {"imports", "exports"} and room(module) == "subscribers")
             # The pages of links and forms have one design.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rosterd.server.features.segments import store
-from rosterd.server.features.subscribers.filters.syntax import parse
+from rosterd.server.features.subscribers.query.syntax import parse
 
 from ..cases import each
 from ..conftest import Account

@@ -20,11 +20,11 @@ from rich.console import Console
 from rich.table import Table
 
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.pages import read_page
+from rosterd.server.features.subscribers.query.request import ListQuery
+from rosterd.server.features.subscribers.query.store_plan import PagePosition, plan_of
+from rosterd.server.features.subscribers.query.tree import EVERYONE
 from rosterd.server.features.subscribers.rules import NewSubscriber
 from rosterd.server.features.subscribers.store import SubscriberStore
-from rosterd.server.features.subscribers.store_filter import Filter
-from rosterd.server.features.subscribers.store_paging import PagePosition
 from rosterd.server.features.suppressions.store import Suppressions
 from rosterd.server.security.encryption import Encryption
 from rosterd.server.storage.database import Database
@@ -67,7 +67,7 @@ def _new() -> NewSubscriber:
 
 
 def _page(database: Database, offset: int) -> Awaitable[Any]:
-    return read_page(database, ACCOUNT, Filter(), PagePosition(LIMIT, offset))
+    return ListQuery(plan_of(EVERYONE), PagePosition(LIMIT, offset), 1, "").read(database, ACCOUNT)
 
 
 def _create(database: Database, _: int) -> Awaitable[Any]:

@@ -19,17 +19,15 @@ from rich.table import Table
 
 from rosterd.server.features.custom_fields.store import types
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.filters.expression import filter_expression
-from rosterd.server.features.subscribers.filters.syntax import parse
-from rosterd.server.features.subscribers.pages import read_page
-from rosterd.server.features.subscribers.store_filter import Filter, with_expression
-from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.features.subscribers.query.request import ListQuery
+from rosterd.server.features.subscribers.query.store_plan import PagePosition, plan_of
 from rosterd.server.storage.database import Database
 from rosterd.server.storage.databases import database_at
 from rosterd.server.values.database_url import parse_database_url
 
 from .. import reaper
 from ..postgres import running
+from ..storage.helpers import tree_of
 from .scale_fill import ACCOUNT
 from .scale_filters_fill import fill_for_filters
 
@@ -42,10 +40,9 @@ SECONDS, REPETITIONS = 1.0, 5
 
 
 class Case(NamedTuple):
-    """The filters of a list: fields of `Filter`, a search, a filter expression, and a page."""
+    """The parameters of a list, a filter expression, and a page."""
 
-    fields: Mapping[str, Any] = {}
-    q: str = ""
+    parameters: Mapping[str, Any] = {}
     filter: str = ""
     offset: int = 0
     limit: int = LIMIT
@@ -55,13 +52,13 @@ CASES: dict[str, Case] = {
     "no filter": Case(),
     "page 10,000 of 100": Case(offset=999_900, limit=100),
     "status (75 %)": Case({"status": Status.CONFIRMED}),
-    "tag (100 %)": Case({"tag_key": "all"}),
-    "tag (0.1 %)": Case({"tag_key": "k7"}),
-    "q (16 matches)": Case(q="a1b2"),
-    "q (6 %)": Case(q="b"),
-    "q (100 %)": Case(q="ada"),
-    "status and tag (10 %)": Case({"status": Status.UNSUBSCRIBED, "tag_key": "all"}),
-    "status and tag (75 %)": Case({"status": Status.CONFIRMED, "tag_key": "all"}),
+    "tag (100 %)": Case({"tag": "all"}),
+    "tag (0.1 %)": Case({"tag": "k7"}),
+    "q (16 matches)": Case({"q": "a1b2"}),
+    "q (6 %)": Case({"q": "b"}),
+    "q (100 %)": Case({"q": "ada"}),
+    "status and tag (10 %)": Case({"status": Status.UNSUBSCRIBED, "tag": "all"}),
+    "status and tag (75 %)": Case({"status": Status.CONFIRMED, "tag": "all"}),
 } | {
     text: Case(filter=text)
     for text in (
@@ -124,16 +121,6 @@ CASES: dict[str, Case] = {
 }
 
 
-def _filter(case: Case, field_types: Mapping[str, int]) -> Filter:
-    filters = Filter(**case.fields)
-    if case.q:
-        filters = filters._replace(prefix=case.q, folded_prefix=case.q)
-    if case.filter:
-        expression = filter_expression(parse(case.filter), field_types)
-        filters = with_expression(filters, expression)
-    return filters
-
-
 async def _medians(url: str, names: Sequence[str]) -> dict[str, tuple[float, int]]:
     database = database_at(parse_database_url(url), CONNECTIONS)
     await database.open()
@@ -152,8 +139,8 @@ async def _median(
     # The first run reads the pages of the file, and does not count.
     while len(times) <= REPETITIONS or sum(times) < SECONDS:
         started = time.perf_counter()
-        filters = _filter(case, field_types)
-        total = (await read_page(database, ACCOUNT, filters, position)).total
+        tree = tree_of(case.filter, field_types, **case.parameters)
+        total = (await ListQuery(plan_of(tree), position, 1, "").read(database, ACCOUNT)).total
         times.append(time.perf_counter() - started)
         if len(times) > 10 * REPETITIONS:
             break

@@ -8,10 +8,10 @@ import pytest
 
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.filters.evaluation import matches
-from rosterd.server.features.subscribers.filters.expression import filter_expression
-from rosterd.server.features.subscribers.filters.syntax import MAX_DEPTH, MAX_TERMS, parse
-from rosterd.server.features.subscribers.filters.tree import And, Comparison, Not, Or
+from rosterd.server.features.subscribers.query.conditions import conditions_of
+from rosterd.server.features.subscribers.query.evaluation import matches
+from rosterd.server.features.subscribers.query.syntax import MAX_DEPTH, MAX_TERMS, Comparison, parse
+from rosterd.server.features.subscribers.query.tree import And, Not, Or
 from rosterd.server.features.subscribers.rules import NewSubscriber
 from rosterd.server.rpc.errors import ValidationError
 from rosterd.server.values.emails import Email
@@ -87,7 +87,7 @@ def test_conditions_joined_by_and_do_not_equal_those_joined_by_or() -> None:
 def error_of(text: str) -> tuple[str, str]:
     """Returns the code and the message of the error for a filter."""
     with pytest.raises(ValidationError) as caught:
-        filter_expression(parse(text), TYPES)
+        conditions_of(parse(text), TYPES)
     (detail,) = caught.value.details
     assert detail.field == "filter"
     return detail.code, detail.message
@@ -155,7 +155,7 @@ def test_invalid_filter_is_rejected_with_its_column(text: str, code: str, messag
     ),
 )
 def test_literal_of_the_type_of_the_field_is_accepted(text: str) -> None:
-    assert filter_expression(parse(text), TYPES)
+    assert conditions_of(parse(text), TYPES)
 
 
 def test_filter_has_at_most_fifty_comparisons() -> None:
@@ -201,4 +201,4 @@ def test_a_row_of_an_import_is_compared_as_a_subscriber(text: str, expected: boo
     )
     new = NewSubscriber(email, names, Status.CONFIRMED, {}, values)
 
-    assert matches(filter_expression(parse(text), TYPES), new, 0) is expected
+    assert matches(conditions_of(parse(text), TYPES), new, 0) is expected

@@ -11,7 +11,7 @@ import pytest
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.http_pb2 import CsvLine
 from rosterd.server.app import Subscribers
-from rosterd.server.features.subscribers.filters.reading import FilterExpressions
+from rosterd.server.features.subscribers.query.request import FilterExpressions
 from rosterd.server.rpc import caller
 from rosterd.server.rpc.caller import Caller
 from rosterd.server.rpc.errors import ValidationError

@@ -9,18 +9,25 @@ from typing import Any
 
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
-from rosterd.server.features.subscribers.filters.tree import And, Comparison, Not, Or
 from rosterd.server.features.subscribers.history import Actor, Source
+from rosterd.server.features.subscribers.query.store_plan import PagePosition
+from rosterd.server.features.subscribers.query.syntax import Comparison
+from rosterd.server.features.subscribers.query.tree import And, Not, Or
 from rosterd.server.features.subscribers.rules import ConsentRecord, NewSubscriber
-from rosterd.server.features.subscribers.store_filter import Filter
-from rosterd.server.features.subscribers.store_paging import PagePosition
 from rosterd.server.features.tags.rules import distinct
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.emails import Email, parse_email
 from rosterd.server.values.texts import caseless_key
 from rosterd.server.values.timestamps import parse_timestamp
 
-from .helpers import OURS, SUBSCRIBERS, field, list_subscribers, profile
+from .helpers import (
+    EVERYONE,
+    OURS,
+    SUBSCRIBERS,
+    field,
+    list_subscribers,
+    profile,
+)
 
 NAMES = ["", "Ada", "ada", "Adam", "Ádám", "李", "A%b_", "O'Neil", 'Q"x', "a*b", "b\\s", "Zoë 🎈"]
 LOCALS = ["ada", "Ada.L", "bob", "zoë", "x_y", "x%y"]
@@ -64,7 +71,7 @@ def store_people(people: list[NewSubscriber], tx: Transaction) -> list[Subscribe
     for key, (data_type, _) in FIELDS.items():
         field(OURS, tx, key, data_type=data_type)
     SUBSCRIBERS.create_many(OURS, dict(enumerate(people)), tx, Actor(Source.IMPORT, "key"))
-    return list_subscribers(OURS, tx, Filter(), PagePosition(len(people))).rows
+    return list_subscribers(OURS, tx, EVERYONE, PagePosition(len(people))).rows
 
 
 def random_people(count: int, rng: Random) -> list[NewSubscriber]:

@@ -14,27 +14,46 @@ from rosterd import server
 from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.fields import PROFILE, Status
-from rosterd.server.features.subscribers.rules import NewSubscriber
-from rosterd.server.features.subscribers.store import SubscriberStore
-from rosterd.server.features.subscribers.store_filter import Filter
-from rosterd.server.features.subscribers.store_paging import (
-    PagePosition,
+from rosterd.server.features.subscribers.query.conditions import conditions_of
+from rosterd.server.features.subscribers.query.request import search
+from rosterd.server.features.subscribers.query.store_pages import (
     SubscriberPage,
     count_part,
     page_and_parts,
 )
+from rosterd.server.features.subscribers.query.store_plan import PagePosition, plan_of
+from rosterd.server.features.subscribers.query.syntax import parse
+from rosterd.server.features.subscribers.query.tree import EVERYONE, Condition, Kind, all_of
+from rosterd.server.features.subscribers.rules import NewSubscriber, search_text
+from rosterd.server.features.subscribers.store import SubscriberStore
 from rosterd.server.features.suppressions.store import Suppressions
 from rosterd.server.features.tags.rules import distinct
 from rosterd.server.security.encryption import Encryption
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
-from rosterd.server.values.emails import Email
+from rosterd.server.values.emails import Email, key_prefix
 
 OURS, THEIRS = "0" * 26, "1" * 26
 ENCRYPTION = Encryption(bytes(range(32)))
 SUPPRESSIONS = Suppressions(ENCRYPTION)
 SUBSCRIBERS = SubscriberStore(SUPPRESSIONS)
-EVERYONE = Filter()
+# The conditions of request parameters, by a name for tests.
+_PARAMETERS: dict[str, Callable[[Any], Condition]] = {
+    "status": lambda status: Condition(Kind.COLUMN, "=", (int(status),), "status"),
+    "tag": lambda key: Condition(Kind.TAG, "=", (key,)),
+    "email": lambda key: Condition(Kind.EMAIL, "=", (key,)),
+    "q": lambda text: search(key_prefix(text), search_text(text)),
+    "first_id": lambda bound: Condition(Kind.COLUMN, ">=", (bound,), "id"),
+    "end_id": lambda bound: Condition(Kind.COLUMN, "<", (bound,), "id"),
+    "updated_after": lambda revision: Condition(Kind.COLUMN, ">=", (revision + 1,), "revision"),
+    "updated_before": lambda revision: Condition(Kind.COLUMN, "<", (revision,), "revision"),
+}
+
+
+def tree_of(text: str = "", types: Mapping[str, int] | None = None, **parameters: Any) -> Any:
+    """Returns the conditions of a filter expression and of parameters."""
+    filters = conditions_of(parse(text), types or {}) if text else EVERYONE
+    return all_of(*(_PARAMETERS[name](value) for name, value in parameters.items()), filters)
 
 
 def email(name: str) -> Email:
@@ -69,17 +88,17 @@ def field(
     return custom_fields.create(account, key, label or key, data_type, "", tx).id
 
 
-def page(account: str, filters: Filter, position: PagePosition, tx: Transaction) -> SubscriberPage:
+def page(account: str, tree: Any, position: PagePosition, tx: Transaction) -> SubscriberPage:
     """Returns a page with its total, also if that is counted in parts."""
-    found, parts = page_and_parts(account, filters, position, tx)
+    found, parts = page_and_parts(account, plan_of(tree), position, tx)
     return found._replace(total=found.total + sum(count_part(account, each, tx) for each in parts))
 
 
 def list_subscribers(
-    account: str, tx: Transaction, filters: Filter = EVERYONE, position: PagePosition | None = None
+    account: str, tx: Transaction, tree: Any = EVERYONE, position: PagePosition | None = None
 ) -> SubscriberPage:
     """Returns a page of subscribers, by default the first 100."""
-    return page(account, filters, position or PagePosition(100), tx)
+    return page(account, tree, position or PagePosition(100), tx)
 
 
 def select(sql: str, tx: Transaction) -> list[tuple[Any, ...]]:

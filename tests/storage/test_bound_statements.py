@@ -21,15 +21,8 @@ from playhouse.postgres_ext import Psycopg3Database
 
 from rosterd import server
 from rosterd.server.features.custom_fields.rules import DataType
-from rosterd.server.features.subscribers.filters.expression import filter_expression
-from rosterd.server.features.subscribers.filters.syntax import parse as parse_filter
-from rosterd.server.features.subscribers.store_filter import Filter, with_expression
-from rosterd.server.features.subscribers.store_page_statements import Order
-from rosterd.server.features.subscribers.store_paging import (
-    PagePosition,
-    ids_after,
-    page_without_total,
-)
+from rosterd.server.features.subscribers.query.store_pages import ids_after, page_without_total
+from rosterd.server.features.subscribers.query.store_plan import Order, PagePosition, plan_of
 from rosterd.server.features.webhooks.delivery import store_pages as deliveries
 from rosterd.server.features.webhooks.rules import DeliveryStatus
 from rosterd.server.storage.citus.distribution import REFERENCE_TABLES
@@ -38,7 +31,12 @@ from rosterd.server.storage.resource import LargeDeletion, Resource
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
 
-from .helpers import OURS, THEIRS, page
+from .helpers import (
+    OURS,
+    THEIRS,
+    page,
+    tree_of,
+)
 from .test_migrate import models
 
 ROOT = Path(server.__file__).parent
@@ -69,13 +67,13 @@ UNBOUND_OF_RESOURCES = ("_newest", "_accounts")
 # Functions that build statements. All of them are called below.
 MAKERS = {
     "features.subscribers.store_changes._update",
-    "features.subscribers.store_page_statements.select_page",
-    "features.subscribers.store_page_statements.select_among",
-    "features.subscribers.store_page_statements.select_count",
-    "features.subscribers.store_page_statements.select_ids",
-    "features.subscribers.store_search._counting",
-    "features.subscribers.store_search._scanning",
-    "features.subscribers.store_search._sorting",
+    "features.subscribers.query.store_pages._select_page",
+    "features.subscribers.query.store_pages._select_among",
+    "features.subscribers.query.store_pages._select_count",
+    "features.subscribers.query.store_pages._select_ids",
+    "features.subscribers.query.store_search._counting",
+    "features.subscribers.query.store_search._scanning",
+    "features.subscribers.query.store_search._sorting",
     "features.webhooks.delivery.store_pages._page",
     "features.webhooks.delivery.store_pages._count",
     "storage.resource.__init__",
@@ -137,25 +135,23 @@ def subscriber_page_statements() -> dict[str, Statement]:
     """Returns the subscriber page statements of up to three filters and of all, in all orders."""
     every = {
         "status": 2,
-        "tag_key": "t",
-        "email_key": "e",
+        "tag": "t",
+        "email": "e",
+        "q": "a",
         "first_id": OURS,
         "end_id": OURS,
         "updated_after": 1,
         "updated_before": 2,
     }
-    names = (*every, "prefix")
     found = {}
-    for chosen in chain.from_iterable(combinations(names, n) for n in (0, 1, 2, 3, len(names))):
-        values = {name: every[name] for name in chosen if name in every}
-        texts = {"prefix": "a", "folded_prefix": "a"} if "prefix" in chosen else {}
+    for chosen in chain.from_iterable(combinations(every, n) for n in (0, 1, 2, 3, len(every))):
         for descending, order_by in product((False, True), Order):
             recorder = Recorder()
             tx = cast(Transaction, recorder)
-            filters = Filter(**cast(dict[str, Any], values | texts))
+            filters = tree_of(**cast(dict[str, Any], {name: every[name] for name in chosen}))
             position = PagePosition(2, descending=descending, order_by=order_by)
             page(OURS, filters, position, tx)
-            page_without_total(OURS, filters, position._replace(after=OURS), tx)
+            page_without_total(OURS, plan_of(filters), position._replace(after=OURS), tx)
             order = f"{order_by.value} {'descending' if descending else 'ascending'}"
             for number, statement in enumerate(recorder.statements):
                 found[f"{'+'.join(chosen) or 'everyone'}, {order}, {number}"] = statement
@@ -168,13 +164,9 @@ def expression_statements() -> dict[str, Statement]:
     for text in EXPRESSIONS:
         recorder = Recorder()
         tx = cast(Transaction, recorder)
-        tree = filter_expression(parse_filter(text), FIELDS)
-        for filters in (
-            with_expression(Filter(), tree),
-            with_expression(Filter(end_id=OURS), tree),
-        ):
-            page(OURS, filters, PagePosition(2), tx)
-            ids_after(OURS, filters, OURS, 2, tx)
+        for conditions in (tree_of(text, FIELDS), tree_of(text, FIELDS, end_id=OURS)):
+            page(OURS, conditions, PagePosition(2), tx)
+            ids_after(OURS, plan_of(conditions), OURS, 2, tx)
         for number, statement in enumerate(recorder.statements):
             found[f"{text}, {number}"] = statement
     return found

@@ -8,11 +8,11 @@ import pytest
 from rosterd.server.features.subscribers import store_history
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.history import Actor, Source
+from rosterd.server.features.subscribers.query.store_plan import PagePosition
 from rosterd.server.features.subscribers.rules import ConsentRecord
 from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.subscribers.store_history import HistoryPosition
-from rosterd.server.features.subscribers.store_paging import PagePosition
 from rosterd.server.features.subscribers.store_reading import find
 from rosterd.server.features.subscribers.store_suppressed import SuppressedSubscriberStore
 from rosterd.server.storage.transaction import Transaction

@@ -15,15 +15,21 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
-from rosterd.server.features.subscribers.store_filter import Filter
-from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.features.subscribers.query.store_plan import PagePosition
 from rosterd.server.storage.postgres.database import PostgresDatabase
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.clock import system_clock
 from rosterd.server.values.ids import Ids
 
 from ..postgres import Postgres
-from .helpers import OURS, SUBSCRIBERS, new, page, select
+from .helpers import (
+    EVERYONE,
+    OURS,
+    SUBSCRIBERS,
+    new,
+    page,
+    select,
+)
 
 
 class ScriptedIds(Ids):
@@ -123,7 +129,7 @@ class CountersAgainstModel(RuleBasedStateMachine):
         expected = self.model[:: -1 if descending else 1]
         for offset in range(0, len(expected) + 2 * limit, limit):
             found = page(
-                OURS, Filter(), PagePosition(limit, offset, descending=descending), self.tx
+                OURS, EVERYONE, PagePosition(limit, offset, descending=descending), self.tx
             )
             assert [row.id for row in found.rows] == expected[offset : offset + limit]
             assert (found.total, found.more) == (len(expected), offset + limit < len(expected))
@@ -212,7 +218,7 @@ def test_every_page_is_exact_after_concurrent_writes_with_different_clocks(
         ]
         assert len(all_ids) == 40 * 4
         for offset in range(5, len(all_ids) + 5, 5):
-            found = page(OURS, Filter(), PagePosition(5, offset), tx)
+            found = page(OURS, EVERYONE, PagePosition(5, offset), tx)
             assert [row.id for row in found.rows] == all_ids[offset : offset + 5]
             assert found.total == len(all_ids)
 

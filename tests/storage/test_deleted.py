@@ -6,10 +6,7 @@ import pytest
 
 from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.filters.expression import filter_expression
-from rosterd.server.features.subscribers.filters.syntax import parse
 from rosterd.server.features.subscribers.store_changes import change_status
-from rosterd.server.features.subscribers.store_filter import Filter, with_expression
 from rosterd.server.features.tags import store as tags
 from rosterd.server.maintenance.deleted import remove_deleted
 from rosterd.server.rpc.errors import CustomFieldBeingDeleted
@@ -19,7 +16,16 @@ from rosterd.server.storage.database import Database
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.transaction import Transaction
 
-from .helpers import OURS, SUBSCRIBERS, email, field, list_subscribers, new, select
+from .helpers import (
+    OURS,
+    SUBSCRIBERS,
+    email,
+    field,
+    list_subscribers,
+    new,
+    select,
+    tree_of,
+)
 from .opened import run
 from .statistics import counted, stored
 
@@ -50,7 +56,7 @@ def rows(tx: Transaction) -> tuple[int, int]:
 
 
 def with_any_tag(tx: Transaction) -> int:
-    filters = with_expression(Filter(), filter_expression(parse("tags:*"), {}))
+    filters = tree_of("tags:*")
     return list_subscribers(OURS, tx, filters).total
 
 
@@ -71,7 +77,7 @@ def test_deleted_tag_is_not_read_while_transactions_of_limited_size_remove_it(
     last = f"s{MANY - 1}"
     change_status(OURS, email(last), Status.UNSUBSCRIBED, tx, by_admin=True)
     SUBSCRIBERS.delete(OURS, email(f"s{MANY - 2}"), tx)
-    assert list_subscribers(OURS, tx, Filter(tag_key="vip")).total == 1
+    assert list_subscribers(OURS, tx, tree_of(tag="vip")).total == 1
     batches = []
     while removed := tags.remove_deleted(OURS, tx):
         batches.append(removed)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from random import Random, randrange
+from typing import Any
 
 import pytest
 
 from rosterd.server.features.custom_fields.store import types
-from rosterd.server.features.subscribers import store_paging
-from rosterd.server.features.subscribers.filters import evaluation, store_candidates
-from rosterd.server.features.subscribers.filters.expression import filter_expression
-from rosterd.server.features.subscribers.filters.syntax import parse
-from rosterd.server.features.subscribers.store_filter import Filter, with_expression
-from rosterd.server.features.subscribers.store_page_statements import Order
-from rosterd.server.features.subscribers.store_paging import PagePosition, find_matches, ids_after
+from rosterd.server.features.subscribers.query import evaluation, store_pages, store_plan
+from rosterd.server.features.subscribers.query.conditions import conditions_of
+from rosterd.server.features.subscribers.query.store_pages import find_matches, ids_after
+from rosterd.server.features.subscribers.query.store_plan import Order, PagePosition, plan_of
+from rosterd.server.features.subscribers.query.syntax import parse
 from rosterd.server.storage.transaction import Transaction
 
 from .filters import create_people, matches, random_filter, random_people, store_people
-from .helpers import OURS, list_subscribers
+from .helpers import (
+    OURS,
+    list_subscribers,
+    tree_of,
+)
 
 PEOPLE, FILTERS = 100, 50
 
@@ -26,9 +29,9 @@ PEOPLE, FILTERS = 100, 50
 def test_filters_select_the_same_subscribers_as_the_evaluator(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(store_paging, "MAX_LOOKED_UP", most)
-    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", most)
-    monkeypatch.setattr(store_paging, "MIN_HALF", PEOPLE // 2)
+    monkeypatch.setattr(store_plan, "MAX_LOOKED_UP", most)
+    monkeypatch.setattr(store_plan, "MAX_CANDIDATES", most)
+    monkeypatch.setattr(store_pages, "MIN_HALF", PEOPLE // 2)
     seed = randrange(1 << 32)
     rng = Random(seed)
     people = create_people(PEOPLE, rng, tx)
@@ -37,22 +40,22 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(
     for _ in range(FILTERS):
         text = random_filter(rng)
         tree = parse(text)
-        expression = filter_expression(tree, field_types)
+        conditions = conditions_of(tree, field_types)
         expected = [row.email for row in people if matches(tree, row)]
-        # As one condition in SQL, and with the indexes of the other filters.
-        for filters in (Filter(expression=expression), with_expression(Filter(), expression)):
-            found = list_subscribers(OURS, tx, filters, PagePosition(PEOPLE))
+        for order_by in Order:
+            position = PagePosition(PEOPLE, order_by=order_by)
+            found = list_subscribers(OURS, tx, conditions, position)
             assert [row.email for row in found.rows] == expected, (seed, text)
             assert found.total == len(expected)
             # Counted, because it is not the last page.
-            first = list_subscribers(OURS, tx, filters, PagePosition(1))
+            first = list_subscribers(OURS, tx, conditions, position._replace(limit=1))
             assert first.total == len(expected), (seed, text)
         ids = [row.id for row in people]
-        matching = find_matches(OURS, ids[: PEOPLE // 2], expression, tx)
+        matching = find_matches(OURS, ids[: PEOPLE // 2], conditions, tx)
         assert [row.email for row in matching] == [
             row.email for row in people[: PEOPLE // 2] if row.email in expected
         ], (seed, text)
-        following = ids_after(OURS, with_expression(Filter(), expression), ids[9], PEOPLE, tx)
+        following = ids_after(OURS, plan_of(conditions), ids[9], PEOPLE, tx)
         assert following == [row.id for row in people[10:] if row.email in expected]
 
 
@@ -67,32 +70,33 @@ def test_rows_of_an_import_match_the_filters_that_select_them_when_stored(tx: Tr
         text = random_filter(rng)
         if "updatedAt" in text:
             continue
-        expression = filter_expression(parse(text), field_types)
-        found = list_subscribers(OURS, tx, Filter(expression=expression), PagePosition(PEOPLE))
+        conditions = conditions_of(parse(text), field_types)
+        found = list_subscribers(OURS, tx, conditions, PagePosition(PEOPLE))
         expected = {row.email for row in found.rows}
         matching = {
-            new.email.address for new in people if evaluation.matches(expression, new, tx.now)
+            new.email.address for new in people if evaluation.matches(conditions, new, tx.now)
         }
         assert matching == expected, (seed, text)
 
 
 def test_filters_are_combined_with_other_filters_orders_and_pages(tx: Transaction) -> None:
     people = create_people(PEOPLE, Random(1), tx)
-    tree = parse('NOT tags:"vip"')
-    expression = filter_expression(tree, {})
-    for filters in (Filter(), Filter(status=2), Filter(tag_key="news"), Filter(updated_after=0)):
+    text = 'NOT tags:"vip"'
+    tree = parse(text)
+    given: dict[str, Any]
+    for given in ({}, {"status": 2}, {"tag": "news"}, {"updated_after": 0}):
         expected = [
             row.id
             for row in people
             if matches(tree, row)
-            and filters.status in (None, row.status)
-            and (filters.tag_key is None or filters.tag_key in row.tags)
+            and given.get("status", row.status) == row.status
+            and ("tag" not in given or given["tag"] in row.tags)
         ]
         for order_by in Order:
             position = PagePosition(7, order_by=order_by)
             found: list[str] = []
             while True:
-                page = list_subscribers(OURS, tx, with_expression(filters, expression), position)
+                page = list_subscribers(OURS, tx, tree_of(text, **given), position)
                 assert page.total == len(expected)
                 found += [row.id for row in page.rows]
                 if not page.more:
@@ -105,13 +109,13 @@ def test_filters_are_combined_with_other_filters_orders_and_pages(tx: Transactio
 @pytest.mark.parametrize("text", ["confirmedAt:*", "NOT firstName:*", "tags:*", 'tags:"vip"'])
 def test_a_filter_applies_to_the_matches_of_a_search(tx: Transaction, text: str) -> None:
     people = create_people(PEOPLE, Random(3), tx)
-    search = Filter(prefix="a", folded_prefix="a")
+    search = tree_of(q="a")
     tree, everyone = parse(text), PagePosition(PEOPLE)
     in_search = {row.id for row in list_subscribers(OURS, tx, search, everyone).rows}
     expected = [row.id for row in people if row.id in in_search and matches(tree, row)]
     assert 0 < len(expected) < len(in_search)
 
-    filters = with_expression(search, filter_expression(tree, {}))
+    filters = tree_of(text, q="a")
     page = list_subscribers(OURS, tx, filters, everyone)
 
     assert [row.id for row in page.rows] == expected
@@ -127,7 +131,7 @@ def test_bounds_of_a_filter_at_1970_are_bounds(tx: Transaction) -> None:
         ("updatedAt < 1970-01-01 AND updatedAt < 2100-01-01", 0),
         ("updatedAt > 1960-01-01 AND updatedAt > 2100-01-01", 0),
     ):
-        filters = with_expression(Filter(), filter_expression(parse(text), {}))
+        filters = tree_of(text)
         assert list_subscribers(OURS, tx, filters).total == total, text
 
 
@@ -136,7 +140,7 @@ def test_bounds_of_a_filter_at_1970_are_bounds(tx: Transaction) -> None:
 def test_pages_by_number_of_an_address_prefix(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch, most: int, descending: bool
 ) -> None:
-    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", most)
+    monkeypatch.setattr(store_plan, "MAX_CANDIDATES", most)
     people = create_people(PEOPLE, Random(4), tx)
     if descending:
         people.reverse()
@@ -145,7 +149,7 @@ def test_pages_by_number_of_an_address_prefix(
     for text in ('email="a*"', f'email="a*" OR email="{in_unicode[:-4]}*"'):
         tree = parse(text)
         expected = [row.id for row in people if matches(tree, row)]
-        filters = Filter(expression=filter_expression(tree, {}))
+        filters = conditions_of(tree, {})
 
         page = list_subscribers(OURS, tx, filters, position)
 
@@ -153,5 +157,5 @@ def test_pages_by_number_of_an_address_prefix(
         assert page.total == len(expected)
 
     tree = parse(f'email="{in_unicode[:-4]}*"')
-    page = list_subscribers(OURS, tx, Filter(expression=filter_expression(tree, {})))
+    page = list_subscribers(OURS, tx, conditions_of(tree, {}))
     assert in_unicode in [row.email for row in page.rows]

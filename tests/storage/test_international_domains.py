@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from playhouse.migrations import Runner
 
-from rosterd.server.features.subscribers.store_filter import Filter
-from rosterd.server.features.subscribers.store_paging import PagePosition, page_without_total
+from rosterd.server.features.subscribers.query.store_pages import page_without_total
+from rosterd.server.features.subscribers.query.store_plan import PagePosition, plan_of
 from rosterd.server.storage import migrate as migrations
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.postgres import connection
 from rosterd.server.storage.sqlite.file import connect, prepare
-from rosterd.server.values.emails import key_prefix
+
+from .helpers import tree_of
 
 BEFORE = "0004_unique_account_emails"
 ADDRESSES = ["user@example.com", "user@xn--bcher-kva.de", "xn--user@example.com"]
@@ -51,9 +52,7 @@ def test_search_finds_domains_stored_before_the_migration(url: str, account: str
         found = {
             q: [
                 row.email
-                for row in page_without_total(
-                    account, Filter(prefix=key_prefix(q), folded_prefix=q), PagePosition(10), tx
-                )
+                for row in page_without_total(account, plan_of(tree_of(q=q)), PagePosition(10), tx)
             ]
             for q in ("user@", "user@bü", "user@xn", "xn--user@e", "user@ü")
         }

@@ -16,8 +16,7 @@ from rosterd.server.features.operations.service import OperationService
 from rosterd.server.features.operations.store_filters import OperationFilters
 from rosterd.server.features.operations.store_steps import select_next
 from rosterd.server.features.segments.store import SegmentFilters
-from rosterd.server.features.subscribers.filters.expression import FilterExpression
-from rosterd.server.features.subscribers.filters.reading import FilterExpressions
+from rosterd.server.features.subscribers.query.request import FilterExpressions
 from rosterd.server.rpc import caller
 from rosterd.server.rpc.caller import Caller
 from rosterd.server.storage.sqlite.database import SqliteDatabase
@@ -129,13 +128,13 @@ def test_operation_ends_if_names_change_between_its_count_and_its_creation(
         database = SqliteDatabase(tmp_path / "roster.db")
         await database.open()
         filters = FilterExpressions(database, SegmentFilters())
-        read = filters.expression
+        read = filters.conditions
 
-        async def expression(texts: Sequence[str], segment: str) -> FilterExpression:
+        async def conditions(texts: Sequence[str], segment: str) -> Any:
             await database.write(lambda tx: CHANGES[change](tx))
             return await read(texts, segment)
 
-        monkeypatch.setattr(filters, "expression", expression)
+        monkeypatch.setattr(filters, "conditions", conditions)
         service: Any = OperationService(database, filters, lambda _: None)
         caller.enter(Caller(OURS, "a key", "admin", email_verified=True))
         action = pb.BatchAction(delete=True)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from rosterd.server.features.subscribers import store_search
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
+from rosterd.server.features.subscribers.query import store_search
+from rosterd.server.features.subscribers.query.store_pages import page_without_total
+from rosterd.server.features.subscribers.query.store_plan import PagePosition, plan_of
 from rosterd.server.features.subscribers.rules import NewSubscriber, search_text
-from rosterd.server.features.subscribers.store_filter import Filter
-from rosterd.server.features.subscribers.store_paging import PagePosition, page_without_total
 from rosterd.server.features.tags.rules import distinct
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.emails import Email
@@ -21,7 +21,17 @@ from rosterd.server.values.texts import caseless_key
 
 from ..cases import each
 from .conftest import STORES, fresh
-from .helpers import OURS, SUBSCRIBERS, THEIRS, field, list_subscribers, page, profile
+from .helpers import (
+    EVERYONE,
+    OURS,
+    SUBSCRIBERS,
+    THEIRS,
+    field,
+    list_subscribers,
+    page,
+    profile,
+    tree_of,
+)
 
 ROWS = 40
 NAMES = [
@@ -82,8 +92,8 @@ def test_search_has_the_same_pages_in_both_ways(
     monkeypatch.setattr(store_search, "SCAN_FACTOR", factor)
     monkeypatch.setattr(store_search, "SCAN_COST", cost)
     for text in ("ad", "love", "a@x", "ada1@"):
-        filters = Filter(**prefix_filter(text))
-        expected = matching(rows, filters)[:: -1 if descending else 1]
+        filters = tree_of(q=text)
+        expected = matching(rows, {"q": text})[:: -1 if descending else 1]
         found: list[str] = []
         position = PagePosition(3, descending=descending)
         while True:
@@ -101,52 +111,54 @@ def test_search_has_the_same_pages_in_both_ways(
 @pytest.fixture(scope="module")
 def rows(tx: Transaction) -> list[SubscriberRow]:
     """All subscribers of the account, oldest first."""
-    return page(OURS, Filter(), PagePosition(ROWS + 1), tx).rows
-
-
-def prefix_filter(text: str) -> dict[str, Any]:
-    """Returns the filter for a prefix of an address or name."""
-    return {"prefix": text.lower(), "folded_prefix": search_text(text)}
+    return page(OURS, EVERYONE, PagePosition(ROWS + 1), tx).rows
 
 
 # The arguments of each filter, computed from all subscribers of the account.
 FILTERS: dict[str, Callable[[list[SubscriberRow]], dict[str, Any]]] = {
     "status": lambda rows: {"status": Status.BOUNCED},
-    "tag": lambda rows: {"tag_key": caseless_key("VIP")},
-    "prefix": lambda rows: prefix_filter("AD"),
+    "tag": lambda rows: {"tag": caseless_key("VIP")},
+    "search": lambda rows: {"q": "AD"},
     "first id": lambda rows: {"first_id": rows[10].id},
     "end id": lambda rows: {"end_id": rows[-10].id},
     # The address of a subscriber that matches all other filters.
-    "email": lambda rows: {"email_key": matching(rows, filter_of(OTHERS, rows))[0].email_key},
+    "email": lambda rows: {"email": matching(rows, given(OTHERS, rows))[0].email_key},
 }
 OTHERS: tuple[str, ...] = tuple(name for name in FILTERS if name != "email")
 PAIRS = [(), *combinations(FILTERS, 1), *combinations(FILTERS, 2), tuple(FILTERS)]
 
 
-def filter_of(names: tuple[str, ...], rows: list[SubscriberRow]) -> Filter:
-    """Returns the combination of the named filters."""
-    return Filter(**{key: value for name in names for key, value in FILTERS[name](rows).items()})
+def given(names: tuple[str, ...], rows: list[SubscriberRow]) -> dict[str, Any]:
+    """Returns the parameters of the named filters."""
+    return {key: value for name in names for key, value in FILTERS[name](rows).items()}
 
 
-def matching(rows: list[SubscriberRow], filters: Filter) -> list[SubscriberRow]:
+def matching(rows: list[SubscriberRow], parameters: dict[str, Any]) -> list[SubscriberRow]:
     """Returns the matching subscribers, oldest first."""
-    return [row for row in rows if matches(row, filters)]
+    return [row for row in rows if matches(row, **parameters)]
 
 
-def matches(row: SubscriberRow, filters: Filter) -> bool:
-    """Returns whether a subscriber matches the filter, computed in Python."""
+def matches(
+    row: SubscriberRow,
+    *,
+    status: int | None = None,
+    tag: str | None = None,
+    email: str | None = None,
+    q: str = "",
+    first_id: str = "",
+    end_id: str = "~",
+) -> bool:
+    """Returns whether a subscriber matches the parameters, computed in Python."""
     first, last = search_text(row.first_name), search_text(row.last_name)
     names = [" ".join(filter(None, [first, last])), last]
     return all(
         [
-            filters.status in (None, row.status),
-            filters.tag_key is None or filters.tag_key in map(caseless_key, row.tags),
-            filters.email_key in (None, row.email_key),
-            filters.prefix is None
-            or row.email_key.startswith(filters.prefix)
-            or any(name and name.startswith(str(filters.folded_prefix)) for name in names),
-            filters.first_id is None or row.id >= filters.first_id,
-            filters.end_id is None or row.id < filters.end_id,
+            status in (None, row.status),
+            tag is None or tag in map(caseless_key, row.tags),
+            email in (None, row.email_key),
+            row.email_key.startswith(q.lower())
+            or any(name and name.startswith(search_text(q)) for name in names),
+            first_id <= row.id < end_id,
         ]
     )
 
@@ -156,8 +168,8 @@ def matches(row: SubscriberRow, filters: Filter) -> bool:
 def test_pages_contain_the_matches_in_order_by_offset_and_by_cursor(
     tx: Transaction, rows: list[SubscriberRow], names: tuple[str, ...], descending: bool
 ) -> None:
-    filters = filter_of(names, rows)
-    expected = matching(rows, filters)[:: -1 if descending else 1]
+    filters = tree_of(**given(names, rows))
+    expected = matching(rows, given(names, rows))[:: -1 if descending else 1]
     assert expected
 
     for limit in (2, 7, ROWS):
@@ -167,7 +179,7 @@ def test_pages_contain_the_matches_in_order_by_offset_and_by_cursor(
             by_offset += found.rows
             position = PagePosition(limit, after=after, descending=descending)
             cursor_rows = page(OURS, filters, position, tx)
-            assert page_without_total(OURS, filters, position, tx) == cursor_rows.rows
+            assert page_without_total(OURS, plan_of(filters), position, tx) == cursor_rows.rows
             by_id += cursor_rows.rows
             after = cursor_rows.rows[-1].id if cursor_rows.rows else None
             assert found == cursor_rows
@@ -179,7 +191,7 @@ def test_pages_contain_the_matches_in_order_by_offset_and_by_cursor(
 def test_cursor_outside_the_bounds_starts_at_the_bound(
     tx: Transaction, rows: list[SubscriberRow], descending: bool
 ) -> None:
-    filters = Filter(first_id=rows[10].id, end_id=rows[20].id)
+    filters = tree_of(first_id=rows[10].id, end_id=rows[20].id)
     before, behind = (rows[-1].id, rows[0].id) if descending else (rows[0].id, rows[-1].id)
     expected = rows[19:9:-1] if descending else rows[10:20]
 
@@ -210,11 +222,9 @@ def test_cursor_outside_the_bounds_starts_at_the_bound(
 def test_prefix_of_address_or_name_is_found_without_wildcards(
     tx: Transaction, rows: list[SubscriberRow], text: str
 ) -> None:
-    filters = Filter(**prefix_filter(text))
+    found = list_subscribers(OURS, tx, tree_of(q=text), PagePosition(ROWS))
 
-    found = list_subscribers(OURS, tx, filters, PagePosition(ROWS))
-
-    assert found.rows == matching(rows, filters)
+    assert found.rows == matching(rows, {"q": text})
     assert found.total == len(found.rows)
 
 
@@ -222,11 +232,9 @@ def test_prefix_of_address_or_name_is_found_without_wildcards(
 def test_tag_filter_matches_the_whole_name(
     tx: Transaction, rows: list[SubscriberRow], tag: str
 ) -> None:
-    filters = Filter(tag_key=caseless_key(tag))
+    found = list_subscribers(OURS, tx, tree_of(tag=caseless_key(tag)), PagePosition(ROWS))
 
-    found = list_subscribers(OURS, tx, filters, PagePosition(ROWS))
-
-    assert found.rows == matching(rows, filters)
+    assert found.rows == matching(rows, {"tag": caseless_key(tag)})
     assert bool(found.rows) == (tag in TAGS)
 
 
@@ -234,4 +242,4 @@ def test_account_without_subscribers_has_no_matches(
     tx: Transaction, rows: list[SubscriberRow]
 ) -> None:
     for names in PAIRS:
-        assert list_subscribers("2" * 26, tx, filter_of(names, rows)) == ([], 0, False)
+        assert list_subscribers("2" * 26, tx, tree_of(**given(names, rows))) == ([], 0, False)

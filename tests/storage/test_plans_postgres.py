@@ -15,12 +15,8 @@ from playhouse.postgres_ext import Psycopg3Database
 
 from rosterd.server.features.signups import store as signups
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.filters import store_candidates
-from rosterd.server.features.subscribers.filters.expression import filter_expression
-from rosterd.server.features.subscribers.filters.syntax import parse
-from rosterd.server.features.subscribers.store_filter import Filter, with_expression
-from rosterd.server.features.subscribers.store_page_statements import Order
-from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.features.subscribers.query import store_plan
+from rosterd.server.features.subscribers.query.store_plan import Order, PagePosition
 from rosterd.server.storage.databases import bring_up_to_date, unit_of_work
 from rosterd.server.storage.postgres.connection import connect
 from rosterd.server.storage.postgres.transaction import DIALECT, begin_reading, undo
@@ -32,7 +28,14 @@ from rosterd.server.values.ids import Ids
 
 from ..cases import each
 from ..postgres import Postgres
-from .helpers import OURS, SUBSCRIBERS, field, page
+from .helpers import (
+    EVERYONE,
+    OURS,
+    SUBSCRIBERS,
+    field,
+    page,
+    tree_of,
+)
 from .test_bound_statements import STATEMENTS, numbered
 from .test_plans import (
     BY_REVISION,
@@ -133,7 +136,7 @@ def ids(database: Psycopg3Database) -> list[str]:
     return [row[0] for row in database.execute_sql(query, (OURS,)).fetchall()]
 
 
-def steps(tx: RecordingTransaction, filters: Filter, position: PagePosition) -> list[Step]:
+def steps(tx: RecordingTransaction, filters: Any, position: PagePosition) -> list[Step]:
     """Returns the statements of a page. The first one reads it, unless it is found by counters.
 
     It also counts the matches, unless the page begins after an ID that is among the filters.
@@ -171,7 +174,7 @@ def test_every_large_table_is_searched_by_account_and_filter(
 
 
 def test_tags_and_values_of_a_row_are_found_by_its_subscriber(tx: RecordingTransaction) -> None:
-    (step,) = steps(tx, Filter(), PagePosition(LIMIT))
+    (step,) = steps(tx, EVERYONE, PagePosition(LIMIT))
 
     of_one = [condition for condition in conditions(step) if "subscriber_id = t1.id" in condition]
     assert len(of_one) == 2, conditions(step)
@@ -221,9 +224,9 @@ def test_blocks_read_for_a_page_by_cursor_are_independent_of_its_position(
 def test_page_in_order_of_changes_reads_few_blocks_at_every_position(
     tx: RecordingTransaction, bounds: dict[str, int], descending: bool
 ) -> None:
-    filters = Filter(**bounds)
+    filters = tree_of(**bounds)
     first = PagePosition(ROWS, descending=descending, order_by=Order.UPDATED)
-    rows = page(OURS, Filter(), first, tx).rows
+    rows = page(OURS, EVERYONE, first, tx).rows
 
     pages = [
         steps(tx, filters, first._replace(limit=LIMIT, after=row.id, after_revision=row.revision))
@@ -243,7 +246,7 @@ def test_unfiltered_page_by_offset_reads_few_blocks_at_every_offset(
     tx: RecordingTransaction, descending: bool
 ) -> None:
     def cost(offset: int) -> int:
-        found = steps(tx, Filter(), PagePosition(LIMIT, offset, descending=descending))
+        found = steps(tx, EVERYONE, PagePosition(LIMIT, offset, descending=descending))
         return sum(step.blocks for step in found)
 
     costs = [cost(offset) for offset in range(0, ROWS, 7 * LIMIT)]
@@ -256,7 +259,7 @@ def test_unfiltered_page_by_offset_reads_few_blocks_at_every_offset(
 def test_page_of_a_rare_status_reads_few_blocks(
     tx: RecordingTransaction, ids: list[str], descending: bool
 ) -> None:
-    filters = Filter(status=Status.COMPLAINED)
+    filters = tree_of(status=Status.COMPLAINED)
 
     (step,) = steps(tx, filters, PagePosition(LIMIT, descending=descending))
 
@@ -265,7 +268,7 @@ def test_page_of_a_rare_status_reads_few_blocks(
 
 
 def test_lookup_by_address_reads_few_blocks(tx: RecordingTransaction) -> None:
-    for step in steps(tx, Filter(**FILTERS["email"]), PagePosition(LIMIT)):
+    for step in steps(tx, tree_of(**FILTERS["email"]), PagePosition(LIMIT)):
         assert step.blocks < 30, step
 
 
@@ -280,7 +283,7 @@ def test_lookup_by_address_reads_few_blocks(tx: RecordingTransaction) -> None:
 def test_few_addresses_with_a_domain_are_found_by_their_index(
     tx: RecordingTransaction, text: str, index: str
 ) -> None:
-    filters = with_expression(Filter(), filter_expression(parse(text), {}))
+    filters = tree_of(text)
     tx.recorded.clear()
     page(OURS, filters, PagePosition(LIMIT), tx)
 
@@ -294,7 +297,7 @@ def test_few_addresses_with_a_domain_are_found_by_their_index(
 def test_page_and_total_of_a_common_domain_read_the_index_of_domains(
     postgres: Postgres, descending: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 20)
+    monkeypatch.setattr(store_plan, "MAX_CANDIDATES", 20)
     url, common = postgres.new_roster(), range(0, ROWS, 10)
     people = many_subscribers()
     for number in common:
@@ -307,7 +310,7 @@ def test_page_and_total_of_a_common_domain_read_the_index_of_domains(
         opened.execute_sql("VACUUM ANALYZE")
         begin_reading(opened)
         tx = RecordingTransaction(opened)
-        filters = with_expression(Filter(), filter_expression(parse("email.domain=y.de"), {}))
+        filters = tree_of("email.domain=y.de")
         found = page(OURS, filters, PagePosition(LIMIT, descending=descending), tx)
         undo(opened)
 

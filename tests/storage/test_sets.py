@@ -10,18 +10,19 @@ from random import Random
 import pytest
 
 from rosterd.server.features.custom_fields.store import types
-from rosterd.server.features.subscribers import store_paging
-from rosterd.server.features.subscribers.filters import store_candidates
-from rosterd.server.features.subscribers.filters.expression import filter_expression
-from rosterd.server.features.subscribers.filters.syntax import parse
-from rosterd.server.features.subscribers.store_filter import Filter, with_expression
-from rosterd.server.features.subscribers.store_paging import PagePosition
+from rosterd.server.features.subscribers.query import store_pages, store_plan
+from rosterd.server.features.subscribers.query.store_plan import PagePosition
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.transaction import Transaction
 
 from ..cases import each
 from .filters import create_people
-from .helpers import OURS, page, statements_of
+from .helpers import (
+    OURS,
+    page,
+    statements_of,
+    tree_of,
+)
 from .recording import RecordingTransaction, Step
 
 MERGED = (
@@ -59,11 +60,11 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingTra
 @pytest.fixture(autouse=True)
 def _no_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few subscribers are enough for these tests."""
-    monkeypatch.setattr(store_paging, "MAX_LOOKED_UP", 0)
+    monkeypatch.setattr(store_plan, "MAX_LOOKED_UP", 0)
 
 
 def steps(recording: RecordingTransaction, text: str, position: PagePosition) -> list[Step]:
-    filters = with_expression(Filter(), filter_expression(parse(text), types(OURS, recording)))
+    filters = tree_of(text, types(OURS, recording))
     recording.recorded.clear()
     page(OURS, filters, position, recording)
     # The number of all subscribers decides whether the matches are counted in halves.
@@ -104,7 +105,7 @@ def test_page_of_an_expression_takes_five_statements_and_one_for_each_name(
     create_people(50, Random(3), tx)
 
     for text in (*MERGED, *COUNTED):
-        filters = with_expression(Filter(), filter_expression(parse(text), types(OURS, tx)))
+        filters = tree_of(text, types(OURS, tx))
         for position in (PagePosition(5), PagePosition(5, after=OURS)):
             count = statements_of(tx, partial(page, OURS, filters, position, tx))
             assert count <= 5 + text.count("Name"), text
@@ -132,7 +133,7 @@ def test_last_page_of_an_expression_is_read_without_counting_matches(
 def test_status_is_checked_by_a_scan_for_other_conditions(
     recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 0)
+    monkeypatch.setattr(store_plan, "MAX_CANDIDATES", 0)
     *_, rows, total = steps(recording, text, PagePosition(1))
 
     for step in (rows, total):
@@ -176,7 +177,7 @@ def test_few_addresses_with_a_domain_are_found_by_their_index(
 def test_page_of_a_common_domain_reads_the_index_of_domains_in_order(
     recording: RecordingTransaction, descending: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 0)
+    monkeypatch.setattr(store_plan, "MAX_CANDIDATES", 0)
     position = PagePosition(1, descending=descending)
     *_, ids, _ = steps(recording, "email.domain=example.com", position)
 
@@ -198,7 +199,7 @@ def test_page_of_a_common_domain_reads_the_index_of_domains_in_order(
 def test_total_of_a_common_domain_does_not_read_the_row_of_each_subscriber(
     recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 0)
+    monkeypatch.setattr(store_plan, "MAX_CANDIDATES", 0)
     *_, total = steps(recording, text, PagePosition(1))
 
     # SQLite reads the row for each entry of an index of an expression, even if it contains all.
@@ -209,7 +210,7 @@ def test_total_of_a_common_domain_does_not_read_the_row_of_each_subscriber(
 def test_few_addresses_with_a_domain_are_not_counted_in_halves(
     recording: RecordingTransaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_paging, "MIN_HALF", 1)
+    monkeypatch.setattr(store_pages, "MIN_HALF", 1)
     position = PagePosition(1, after="0" * 26)
     found = steps(recording, "email.domain=example.com AND tags:vip", position)
 
@@ -220,7 +221,7 @@ def test_few_addresses_with_a_domain_are_not_counted_in_halves(
 def test_many_addresses_with_a_prefix_of_domains_are_scanned_in_order(
     recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 0)
+    monkeypatch.setattr(store_plan, "MAX_CANDIDATES", 0)
     *_, ids, _ = steps(recording, text, PagePosition(1))
 
     assert any("COVERING INDEX subscriber_by_id" in line for line in ids.plan), ids
@@ -239,7 +240,7 @@ def test_required_name_is_counted_before_domains_that_are_not_required(
 def test_many_addresses_with_a_prefix_are_scanned_in_order(
     recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_candidates, "MAX_CANDIDATES", 0)
+    monkeypatch.setattr(store_plan, "MAX_CANDIDATES", 0)
     *_, rows, total = steps(recording, text, PagePosition(1))
 
     for step in (rows, total):
@@ -261,7 +262,7 @@ def test_conditions_are_looked_up_for_few_subscribers_of_a_tag(
 ) -> None:
     text = "tags:vip AND customFields.plan=pro AND NOT customFields.score > 1"
     *_, merged = steps(recording, text, PagePosition(1))
-    monkeypatch.setattr(store_paging, "MAX_LOOKED_UP", 1_000)
+    monkeypatch.setattr(store_plan, "MAX_LOOKED_UP", 1_000)
     size, looked_up = steps(recording, text, PagePosition(5))
 
     assert any("MERGE" in line for line in merged.plan)

@@ -13,31 +13,38 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 from rosterd.server.features.statistics.rules import day_of
 from rosterd.server.features.statistics.store import flows, totals
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.filters.expression import filter_expression
-from rosterd.server.features.subscribers.filters.syntax import parse
 from rosterd.server.features.subscribers.history import API
 from rosterd.server.features.subscribers.row_writer import OnConflict, RowWriter
 from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import add_tags, change_status, remove_tags
-from rosterd.server.features.subscribers.store_filter import Filter, with_expression
 from rosterd.server.features.tags import store as tags
 from rosterd.server.features.tags.rules import distinct
 from rosterd.server.rpc.errors import RosterError
 from rosterd.server.storage.transaction import Transaction
 
-from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, list_subscribers, new, select
+from .helpers import (
+    OURS,
+    SUBSCRIBERS,
+    SUPPRESSIONS,
+    THEIRS,
+    email,
+    list_subscribers,
+    new,
+    select,
+    tree_of,
+)
 from .statistics import counted, stored
 
 NAMES = st.sampled_from(["ada", "bob", "eve", "zoe"])
 TAGS = st.lists(st.sampled_from(["vip", "VIP", "news", "old"]), max_size=3)
 STATUSES = st.sampled_from(list(Status))
 LISTS = (
-    Filter(status=2),
-    Filter(tag_key="vip"),
-    Filter(tag_key="no such tag"),
-    Filter(status=2, tag_key="vip"),
+    tree_of(status=2),
+    tree_of(tag="vip"),
+    tree_of(tag="no such tag"),
+    tree_of(status=2, tag="vip"),
     *[
-        with_expression(Filter(), filter_expression(parse(text), {}))
+        tree_of(text)
         for text in (
             "NOT tags:vip",
             "tags:vip OR status=BOUNCED",

@@ -9,10 +9,10 @@ import pytest
 from rosterd.server.features.accounts import store as accounts
 from rosterd.server.features.subscribers import store_reading
 from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.query.store_plan import PagePosition
 from rosterd.server.features.subscribers.rules import Failure
 from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import add_tags, change_status, remove_tags
-from rosterd.server.features.subscribers.store_paging import PagePosition
 from rosterd.server.features.tags import store as tags
 from rosterd.server.rpc.errors import SubscriberAlreadyExists
 from rosterd.server.rpc.paging import Page

@@ -20,11 +20,11 @@ from ..custom_fields.store import column_fields
 from ..subscribers import linked
 from ..subscribers.csv_format import header_cells, row_cells
 from ..subscribers.fields import SubscriberRow
-from ..subscribers.filters.reading import FilterExpressions
 from ..subscribers.linked import SubscriberUrls
-from ..subscribers.list_query import export_filter
 from ..subscribers.messages import fill_all, fill_urls
-from ..subscribers.store_paging import PagePosition, page_without_total
+from ..subscribers.query.request import FilterExpressions
+from ..subscribers.query.store_pages import page_without_total
+from ..subscribers.query.store_plan import PagePosition, plan_of
 
 # The maximum number of subscribers in one read. Bounds the memory of an export.
 BATCH = 500
@@ -41,8 +41,7 @@ class ExportMethods:
     async def ExportSubscribers(
         self, request: pb.ExportSubscribersRequest, context: Context
     ) -> AsyncIterator[pb.ExportSubscribersResponse]:
-        expression = await self._filters.read(request.filter, request.segment)
-        account, filters = account_id(), export_filter(request, expression)
+        account, plan = account_id(), plan_of(await self._filters.tree_of(request))
         is_csv = request.format == pb.ExportSubscribersRequest.CSV
         check_bom(has_bom=request.bom, is_csv=is_csv)
         after = request.after_id or None
@@ -66,9 +65,7 @@ class ExportMethods:
         limit = BATCH
         while True:
             position, now = PagePosition(limit, after=after), self._clock()
-            rows = await self._database.read(
-                partial(page_without_total, account, filters, position)
-            )
+            rows = await self._database.read(partial(page_without_total, account, plan, position))
             if not rows:
                 return
             urls = self._urls(account, rows, now) if with_links else None

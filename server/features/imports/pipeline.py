@@ -20,8 +20,9 @@ from ...storage.transaction import Transaction
 from ...values.clock import system_clock
 from ...values.unrecognized import UnrecognizedCells
 from ..custom_fields.store import column_fields
-from ..subscribers.filters.reading import FilterExpressions
 from ..subscribers.history import Actor, Source
+from ..subscribers.query.request import FilterExpressions
+from ..subscribers.query.tree import EVERYONE
 from ..subscribers.row_writer import Result, RowWriter
 from ..subscribers.rules import Validated
 from ..subscribers.store import SubscriberStore
@@ -84,8 +85,8 @@ class ImportPipeline:
             is_first = self._writer is None
             if is_first:
                 self._start(Options(request))
-                expression = await self._filters.read(request.filter, request.segment)
-                self._filter = None if expression is None else RowFilter(expression)
+                tree = await self._filters.read(request.filter, request.segment)
+                self._filter = None if tree == EVERYONE else RowFilter(tree)
             lines = await self._without_header(request)
             # In another thread, so that the event loop and the writer thread do not wait.
             batch = await asyncio.to_thread(self._validated, request, lines)

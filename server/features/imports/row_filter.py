@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from ..subscribers.filters.evaluation import matches
-from ..subscribers.filters.expression import FilterExpression
+from ..subscribers.query.evaluation import matches
 from ..subscribers.rules import Failure, NewSubscriber, RowError, Validated, is_stricter
 from .store_seen import SeenRows
 
@@ -19,8 +19,8 @@ class RowFilter:
     the row that states it. Rows must be given in their order.
     """
 
-    def __init__(self, expression: FilterExpression) -> None:
-        self._expression = expression
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
         # By address: rows that match, and the strictest opt-outs of rows that were skipped.
         self._matches, self._opt_outs = SeenRows(), SeenRows()
 
@@ -37,7 +37,7 @@ class RowFilter:
         strictest = row
         if earlier is not None and is_stricter(earlier.status, row.status):
             strictest = _with_opt_out(row, earlier)
-        if matches(self._expression, row, now):
+        if matches(self._tree, row, now):
             self._matches.add([_without_fields(strictest)])
             return strictest
         if not row.is_opt_out:

@@ -10,7 +10,7 @@ from roster.v1 import subscribers_pb2 as pb
 from ...rpc.messages import Context, split_message
 from ...rpc.streams import accept_with_first, prefetch
 from ...storage.database import Database
-from ..subscribers.filters.reading import FilterExpressions
+from ..subscribers.query.request import FilterExpressions
 from ..subscribers.store import SubscriberStore
 from .pipeline import ImportPipeline
 

@@ -24,9 +24,9 @@ from ...values.ids import checked_id
 from ..custom_fields.rules import check_size, check_values
 from ..custom_fields.store import types as custom_field_types
 from ..subscribers.fields import Status
-from ..subscribers.filters.reading import FilterExpressions
-from ..subscribers.store_filter import Filter, with_expression
-from ..subscribers.store_paging import count_matches
+from ..subscribers.query.request import FilterExpressions
+from ..subscribers.query.store_pages import count_matches
+from ..subscribers.query.store_plan import plan_of
 from . import store
 from .rules import ActionKind, BatchRequest, State
 from .store_filters import name_revision
@@ -72,9 +72,8 @@ class OperationService(OperationServiceServicer):
             ids = sorted(set(request.ids))
             total = len(ids)
         else:
-            expression = await self._filters.expression(texts, request.segment)
-            filters = with_expression(Filter(), expression)
-            total = await self._database.read(partial(count_matches, account, filters))
+            plan = plan_of(await self._filters.conditions(texts, request.segment))
+            total = await self._database.read(partial(count_matches, account, plan))
         rest = pb.BatchChangeSubscribersRequest()
         rest.CopyFrom(request)
         for name in ("action", "ids"):

@@ -18,9 +18,9 @@ from peewee import EXCLUDED
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
 from ...values.texts import caseless_key
-from ..subscribers.filters.references import Uses, names_tag, uses_of, with_renamed_tag
-from ..subscribers.filters.syntax import parse
-from ..subscribers.filters.tree import comparisons
+from ..subscribers.query.references import Uses, names_tag, uses_of, with_renamed_tag
+from ..subscribers.query.syntax import parse
+from ..subscribers.query.tree import comparisons
 from . import store
 from .models import NameRevision, Operation
 from .rules import ActionKind, BatchRequest, State

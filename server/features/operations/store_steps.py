@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from peewee import SQL
@@ -21,11 +21,13 @@ from ...storage.transaction import Transaction
 from ..custom_fields.rules import check_values
 from ..custom_fields.store import types as custom_field_types
 from ..subscribers.fields import Status, SubscriberRow
-from ..subscribers.filters.expression import FilterExpression, filter_expression
-from ..subscribers.filters.syntax import parse
-from ..subscribers.filters.tree import And, joined
 from ..subscribers.history import Actor, Source
 from ..subscribers.models import Subscriber
+from ..subscribers.query.conditions import conditions_of
+from ..subscribers.query.store_pages import find_matches, ids_after
+from ..subscribers.query.store_plan import plan_of
+from ..subscribers.query.syntax import parse
+from ..subscribers.query.tree import And, Condition, Kind, all_of, joined
 from ..subscribers.store import SubscriberStore
 from ..subscribers.store_changes import (
     add_tags_to_each,
@@ -33,8 +35,6 @@ from ..subscribers.store_changes import (
     remove_tags_from_each,
     set_values_of_each,
 )
-from ..subscribers.store_filter import Filter, with_expression
-from ..subscribers.store_paging import find_matches, ids_after
 from ..subscribers.store_reading import IN_ACCOUNT, find_each
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct
@@ -96,19 +96,19 @@ def select_next(
     if ids is not None:
         return Selection(row.id, [each for each in ids if each > row.after_id], is_last=True)
     try:
-        expression = _expression(account_id, row, tx)
+        tree = _tree(account_id, row, tx)
     except ValidationError:
         # The step fails for the same reason.
         return Selection(row.id, [], is_last=True)
     # Some of these were inserted later, with a time of creation in the past. The step skips them.
     end_id, up_to, after = _end_id(row), "", row.after_id or None
     if span is not None:
-        among = ids_after(account_id, Filter(end_id=end_id), after, span, tx)
+        among = ids_after(account_id, plan_of(_before(end_id)), after, span, tx)
         if len(among) == span:
             up_to = among[-1]
             end_id = f"{up_to}0"
-    filters = with_expression(Filter(end_id=end_id), expression)
-    found = ids_after(account_id, filters, after, limit, tx)
+    plan = plan_of(all_of(_before(end_id), tree))
+    found = ids_after(account_id, plan, after, limit, tx)
     if len(found) == limit:
         return Selection(row.id, found, is_last=False)
     return Selection(row.id, found, is_last=not up_to, up_to=up_to)
@@ -131,7 +131,7 @@ class Steps:
         if _is_taken(row, runner, tx):
             return StepResult.TAKEN
         try:
-            expression = _expression(account_id, row, tx) if row.batch.texts else None
+            tree = _tree(account_id, row, tx) if row.batch.texts else None
         except ValidationError as error:
             _fail(account_id, row, error.reason, tx)
             return StepResult.ENDED
@@ -139,9 +139,9 @@ class Steps:
         failures = Counter(row.failures)
         processed = row.processed
         if ids:
-            rows = self._matching(account_id, _at_start(account_id, row, ids, tx), expression, tx)
+            rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)
             processed += len(rows)
-            if expression is None:
+            if tree is None:
                 processed = row.processed + len(ids)
                 failures[SubscriberNotFound.reason] += len(ids) - len(rows)
             if rows:
@@ -166,15 +166,11 @@ class Steps:
                 _fail(account_id, row, DeadlineExceeded.reason, tx)
 
     def _matching(
-        self,
-        account_id: str,
-        ids: Sequence[str],
-        expression: FilterExpression | None,
-        tx: Transaction,
+        self, account_id: str, ids: Sequence[str], tree: Any, tx: Transaction
     ) -> list[SubscriberRow]:
-        if expression is None:
+        if tree is None:
             return list(find_each(account_id, ids, tx).values())
-        return find_matches(account_id, ids, expression, tx)
+        return find_matches(account_id, ids, tree, tx)
 
     def _change(
         self, account_id: str, batch: BatchRequest, rows: list[SubscriberRow], tx: Transaction
@@ -225,13 +221,17 @@ def _at_start(account_id: str, row: OperationRow, ids: Sequence[str], tx: Transa
     return [id_ for (id_,) in tx.all(_STORED_AT_START, account_id=account_id, **values)]
 
 
-def _expression(account_id: str, row: OperationRow, tx: Transaction) -> FilterExpression:
-    """Returns the filter of an operation.
+def _before(end_id: str) -> Condition:
+    return Condition(Kind.COLUMN, "<", (end_id,), "id")
+
+
+def _tree(account_id: str, row: OperationRow, tx: Transaction) -> Any:
+    """Returns the conditions of an operation.
 
     Raises ValidationError if a custom field in it does not exist or has another type.
     """
     tree = joined(And, [parse(text) for text in row.batch.texts])
-    return filter_expression(tree, custom_field_types(account_id, tx))
+    return conditions_of(tree, custom_field_types(account_id, tx))
 
 
 def _is_taken(row: OperationRow, runner: str, tx: Transaction) -> bool:

@@ -15,8 +15,8 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
 from ..custom_fields.store import types as custom_field_types
-from ..subscribers.filters.expression import filter_expression
-from ..subscribers.filters.syntax import parse
+from ..subscribers.query.conditions import conditions_of
+from ..subscribers.query.syntax import parse
 from . import store
 
 
@@ -101,7 +101,7 @@ class SegmentService(SegmentServiceServicer):
 
 def _check(account_id: str, tree: Any, tx: Transaction) -> None:
     """Raises ValidationError for a filter that does not fit the custom fields of the account."""
-    filter_expression(tree, custom_field_types(account_id, tx))
+    conditions_of(tree, custom_field_types(account_id, tx))
 
 
 def _segment(row: store.SegmentRow) -> pb.Segment:

@@ -18,8 +18,8 @@ from ...storage.resource import Resource
 from ...storage.statements import Statement
 from ...storage.transaction import Transaction
 from ...values.texts import caseless_key
-from ..subscribers.filters.references import Uses, uses_of, with_renamed_tag
-from ..subscribers.filters.syntax import parse
+from ..subscribers.query.references import Uses, uses_of, with_renamed_tag
+from ..subscribers.query.syntax import parse
 from .models import Segment
 
 MAX_SEGMENTS = 500

@@ -30,9 +30,7 @@ from ..suppressions.store import Suppressions
 from ..tags.rules import distinct
 from . import rules, store_changes
 from .fields import PROFILE, Status, SubscriberRow
-from .filters.reading import FilterExpressions
 from .history import Actor, Source
-from .list_query import list_query, next_page_token
 from .messages import (
     SubscriberResponse,
     SubscribersResponse,
@@ -41,7 +39,7 @@ from .messages import (
     fill_all,
     selected_fields,
 )
-from .pages import read_page
+from .query.request import FilterExpressions
 from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalData
 from .store import Changes, SubscriberStore
@@ -157,16 +155,15 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         self, request: pb.ListSubscribersRequest, _context: Context
     ) -> SubscribersResponse:
         selected = selected_fields(request)
-        expression = await self._filters.read(request.filter, request.segment)
-        account, query = account_id(), list_query(request, expression)
-        result = await read_page(self._database, account, query.filter, query.position)
+        query = await self._filters.list_query(request)
+        result = await query.read(self._database, account_id())
         return SubscribersResponse(
             result.rows,
             selected,
             total=result.total,
             number=query.page,
             limit=query.position.limit,
-            next_page_token=next_page_token(query, result.rows[-1]) if result.more else "",
+            next_page_token=query.next_page_token(result.rows[-1]) if result.more else "",
         )
 
     async def UpdateSubscriber(

@@ -20,9 +20,9 @@ from ..statistics import store
 from ..statistics.rules import STATUS, Flow, day_of
 from ..tags.store import names_of
 from .fields import Status
-from .filters.reading import FilterExpressions
-from .store_filter import Filter, with_expression
-from .store_paging import count_matches
+from .query.request import FilterExpressions
+from .query.store_pages import count_matches
+from .query.store_plan import plan_of
 
 _EPOCH = date(1970, 1, 1)
 _FIRST_DAY = (date.min - _EPOCH).days
@@ -52,9 +52,8 @@ class StatisticService(StatisticServiceServicer):
     ) -> pb.GetStatisticsResponse:
         account, segments = account_id(), []
         for segment in request.segments:
-            expression = await self._filters.read("", segment)
-            filters = with_expression(Filter(), expression) if expression else Filter()
-            total = await self._database.read(partial(count_matches, account, filters))
+            plan = plan_of(await self._filters.read("", segment))
+            total = await self._database.read(partial(count_matches, account, plan))
             segments.append(pb.SegmentTotal(id=segment, total=total))
         totals = await self._database.read(partial(_read, account, with_tags=request.tags))
         by_status = {

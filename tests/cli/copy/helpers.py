@@ -17,7 +17,7 @@ from rosterd.server.features.operations.rules import BatchRequest
 from rosterd.server.features.operations.store_filters import OperationFilters
 from rosterd.server.features.segments import store as segments
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.filters.syntax import parse
+from rosterd.server.features.subscribers.query.syntax import parse
 from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.suppressions.rules import NewSuppression, Reason
 from rosterd.server.features.tags import store as tags

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.subscribers.query.store_plan import PagePosition
 from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import add_tags
-from rosterd.server.features.subscribers.store_paging import PagePosition
 from rosterd.server.features.tags import store as tags
 from rosterd.server.features.tags.rules import distinct
 from rosterd.server.rpc.paging import Page

@@ -19,10 +19,10 @@ comparison or parenthesis above a limit.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
-from ....rpc.errors import ValidationError
-from .tree import And, Comparison, Not, Or, fault, joined
+from ....rpc.errors import ValidationError, invalid
+from .tree import And, Not, Or, joined
 
 MAX_TERMS = 50
 MAX_DEPTH = 32
@@ -40,6 +40,28 @@ _WORD = re.compile(r"\w{1,40}|.", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 # An asterisk that is not escaped.
 _WILDCARD = re.compile(r"(?<!\\)(?:\\\\)*+\*")
+
+
+class Comparison(NamedTuple):
+    """A comparison of a field with a value. Columns are characters from 1.
+
+    `is_prefix` is whether the value ends with an asterisk, which it then does not contain.
+    `value_length` is the length of the value in the text, with quotes if `is_quoted`.
+    """
+
+    field: str
+    operator: str
+    value: str
+    is_prefix: bool
+    column: int
+    value_column: int
+    value_length: int
+    is_quoted: bool
+
+
+def fault(code: str, message: str, column: int) -> ValidationError:
+    """Returns the error for a filter, with the column of the fault."""
+    return invalid("filter", code, f"{message} (column {column})")
 
 
 def parse(text: str) -> Comparison | Not | And | Or:

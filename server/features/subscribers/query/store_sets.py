@@ -14,41 +14,24 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
-from peewee import SQL, CompoundSelectQuery, Expression, Field, Node, Select, fn
+from peewee import SQL, CompoundSelectQuery, Expression, Node, Select, fn
 
 from ....storage.statements import Dialect, Fragment, param
-from .expression import Condition, Kind
 from .store_conditions import (
     ONE,
     SUBSCRIBERS,
     SUBSCRIBERS_WITHOUT_INDEX,
+    IdRange,
     condition_of,
+    finds_few,
     is_address,
     is_address_prefix,
     is_domain,
-    is_status,
     select_with_domain,
     selected_ids,
-    selects_few,
     with_domain,
 )
-from .tree import And, Not, Or, comparisons
-
-
-class Bounds(NamedTuple):
-    """The bounds of IDs that a query has: `id >= first_id` and `id < end_id`."""
-
-    has_first: bool
-    has_end: bool
-
-    def add_to(self, query: Any, id_: Field) -> Any:
-        """Adds the bounds to a query, given the column of IDs."""
-        if self.has_first:
-            query = query.where(id_ >= param("first_id"))
-        if self.has_end:
-            query = query.where(id_ < param("end_id"))
-        return query
-
+from .tree import And, Condition, Kind, Not, Or, comparisons, is_status, required
 
 # All except `a OR b` are all except `a`, except `b`. All except `a AND NOT b` are these or `b`.
 _OF_OTHERS = {"UNION": "EXCEPT", "EXCEPT": "UNION"}
@@ -83,27 +66,25 @@ class _IdSet(NamedTuple):
         return self._replace(is_complement=not self.is_complement)
 
 
-def select_matching(
-    tree: Any, bounds: Bounds, dialect: Dialect, *, descending: bool = False
-) -> Any:
+def select_matching(tree: Any, ids: IdRange, dialect: Dialect, *, descending: bool = False) -> Any:
     """Selects the IDs of the subscribers within bounds that match a tree, in order."""
     if is_domain(tree):
         # Its index is in order. To count many, a scan takes less time on SQLite.
         id_, query = select_with_domain(tree, dialect)
-        return bounds.add_to(query, id_).order_by(id_.desc() if descending else id_)
-    found = _converted(tree, bounds, dialect)
-    query = _others(found.query, bounds) if found.is_complement else _built(found.query)
+        return ids.add_to(query, id_).order_by(id_.desc() if descending else id_)
+    found = _converted(tree, ids, dialect)
+    query = _others(found.query, ids) if found.is_complement else _built(found.query)
     return query.order_by(SQL("1 DESC" if descending else "1"))
 
 
-def _others(query: Any, bounds: Bounds) -> Any:
+def _others(query: Any, ids: IdRange) -> Any:
     """Selects all other IDs. The first operands stay the first ones, see `_SetOperation`."""
     if isinstance(query, _SetOperation) and query.op in _OF_OTHERS:
-        return _SetOperation(_others(query.lhs, bounds), _OF_OTHERS[query.op], query.rhs)
-    return _SetOperation(_select_all(bounds), "EXCEPT", query)
+        return _SetOperation(_others(query.lhs, ids), _OF_OTHERS[query.op], query.rhs)
+    return _SetOperation(_select_all(ids), "EXCEPT", query)
 
 
-def count_matching(tree: Any, bounds: Bounds, dialect: Dialect, total: Node | None) -> Node:
+def count_matching(tree: Any, ids: IdRange, dialect: Dialect, total: Node | None) -> Node:
     """Selects the number of subscribers within bounds that match a tree.
 
     `total` selects the number of all subscribers within the bounds, if it is stored.
@@ -113,26 +94,24 @@ def count_matching(tree: Any, bounds: Bounds, dialect: Dialect, total: Node | No
         tree = tree._replace(kind=Kind.ADDRESS)
     if is_domain(tree):
         matching = (ONE.account_id == param("account_id")) & with_domain(tree, ONE, dialect)
-        return _count(bounds.add_to(ONE.select(ONE.id).where(matching), ONE.id))
-    found = _converted(tree, bounds, dialect)
+        return _count(ids.add_to(ONE.select(ONE.id).where(matching), ONE.id))
+    found = _converted(tree, ids, dialect)
     query = _built(found.query)
     count = _count(query if found.is_simple else query.order_by(SQL("1")))
     if not found.is_complement:
         return count
-    total = _count(_select_all(bounds)) if total is None else total
+    total = _count(_select_all(ids)) if total is None else total
     difference: Node = Select(columns=[Expression(total, "-", count)])
     return difference
 
 
-def _converted(tree: Any, bounds: Bounds, dialect: Dialect, *, is_negated: bool = False) -> _IdSet:
+def _converted(tree: Any, ids: IdRange, dialect: Dialect, *, is_negated: bool = False) -> _IdSet:
     if isinstance(tree, Not):
-        return _converted(tree.condition, bounds, dialect, is_negated=not is_negated)
+        return _converted(tree.condition, ids, dialect, is_negated=not is_negated)
     if _is_one_query(tree):
-        found = _IdSet(_query(tree, bounds, dialect))
+        found = _IdSet(_query(tree, ids, dialect))
         return found.complement() if is_negated else found
-    parts = [
-        _converted(part, bounds, dialect, is_negated=is_negated) for part in _with_one_scan(tree)
-    ]
+    parts = [_converted(part, ids, dialect, is_negated=is_negated) for part in _with_one_scan(tree)]
     # The complement of a conjunction is the disjunction of the complements.
     if isinstance(tree, And) is not is_negated:
         return _conjunction(parts)
@@ -153,19 +132,19 @@ def _combined(operator: str, queries: Sequence[Any]) -> Any:
     return reduce(lambda first, second: _SetOperation(first, operator, second), queries)
 
 
-def _query(tree: Any, bounds: Bounds, dialect: Dialect) -> Any:
+def _query(tree: Any, ids: IdRange, dialect: Dialect) -> Any:
     if isinstance(tree, Condition) and tree.kind not in {*_OF_COLUMNS, Kind.NAME, Kind.RARE_DOMAIN}:
 
         def build(names: Sequence[str]) -> Any:
-            column, query = selected_ids(tree._replace(parameters=tuple(names)), dialect)
-            return bounds.add_to(query, column)
+            column, query = selected_ids(tree._replace(values=tuple(names)), dialect)
+            return ids.add_to(query, column)
 
-        return Fragment((_query, tree._replace(parameters=()), bounds), tree.parameters, build)
+        return Fragment((_query, tree._replace(values=()), ids), tree.values, build)
     condition = condition_of(tree, SUBSCRIBERS, dialect, is_required=_has_index(tree))
     # The index of addresses selects fewer subscribers than that of IDs, which is in order.
-    id_ = (SUBSCRIBERS_WITHOUT_INDEX if any(map(is_address, _required(tree))) else SUBSCRIBERS).id
+    id_ = (SUBSCRIBERS_WITHOUT_INDEX if any(map(is_address, required(tree))) else SUBSCRIBERS).id
     query = ONE.select(id_).where((ONE.account_id == param("account_id")) & condition)
-    return bounds.add_to(query, ONE.id)
+    return ids.add_to(query, ONE.id)
 
 
 def _built(query: Any) -> Any:
@@ -177,16 +156,6 @@ def _has_index(tree: Any) -> bool:
     if isinstance(tree, Condition):
         return not is_address_prefix(tree)
     return finds_few(tree)
-
-
-def finds_few(tree: Any) -> bool:
-    """Whether one of the conditions that every match fulfills selects few subscribers."""
-    return any(map(selects_few, _required(tree)))
-
-
-def _required(tree: Any) -> Sequence[Any]:
-    """Returns conditions of a tree that every match fulfills."""
-    return tree.conditions if isinstance(tree, And) else [tree]
 
 
 def _with_one_scan(tree: And | Or) -> Sequence[Any]:
@@ -217,8 +186,8 @@ def _is_of_columns(tree: Any) -> bool:
     return all(condition.kind in _OF_COLUMNS for condition in comparisons(tree))
 
 
-def _select_all(bounds: Bounds) -> Any:
-    return bounds.add_to(ONE.select(ONE.id).where(ONE.account_id == param("account_id")), ONE.id)
+def _select_all(ids: IdRange) -> Any:
+    return ids.add_to(ONE.select(ONE.id).where(ONE.account_id == param("account_id")), ONE.id)
 
 
 def _count(query: Any) -> Select:

@@ -10,8 +10,7 @@ from ....values.emails import unicode_key
 from ....values.ids import first_id_at
 from ..rules import NewSubscriber
 from ..value_keys import text_keys
-from .expression import Condition, FilterExpression, Kind
-from .tree import is_true
+from .tree import Condition, Kind, is_true
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -22,17 +21,17 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def matches(expression: FilterExpression, new: NewSubscriber, now: int) -> bool:
-    """Whether a row of an import matches a filter, as the subscriber that it would create now.
+def matches(tree: Any, new: NewSubscriber, now: int) -> bool:
+    """Whether a row of an import matches a tree, as the subscriber that it would create now.
 
     Comparisons of the last update with a time are false, because that time is not known.
     Values of the wrong type for their custom field are false too.
     """
-    return is_true(expression.tree, lambda each: _is_met(each, expression.values, new, now))
+    return is_true(tree, lambda each: _is_met(each, new, now))
 
 
-def _is_met(condition: Condition, values: Mapping[str, Any], new: NewSubscriber, now: int) -> bool:
-    parameters = [values[name] for name in condition.parameters]
+def _is_met(condition: Condition, new: NewSubscriber, now: int) -> bool:
+    values: Sequence[Any] = condition.values
     stored: Sequence[Any]
     match condition.kind:
         case Kind.EMAIL:
@@ -48,13 +47,13 @@ def _is_met(condition: Condition, values: Mapping[str, Any], new: NewSubscriber,
         case Kind.TAG:
             stored = list(new.tags)
         case kind:
-            key, *parameters = parameters
+            key, *values = values
             value = _TYPED[kind](new.values.get(key))
             if condition.operator == "present":
                 return value is not None
             stored = [value]
     return any(
-        _compared(value, condition.operator, parameters) for value in stored if value is not None
+        _compared(value, condition.operator, values) for value in stored if value is not None
     )
 
 
@@ -71,14 +70,14 @@ def _column(name: str, new: NewSubscriber, now: int) -> Any:
     return new.profile[name] if name in new.profile else getattr(record, name)
 
 
-def _compared(value: Any, name: str, parameters: Sequence[Any]) -> bool:
+def _compared(value: Any, name: str, values: Sequence[Any]) -> bool:
     """Compares a value. A text is present if it is not empty."""
     if name == "present":
         return bool(value != "")
     if name == "prefix":
-        start, end = parameters
+        start, end = values
         return bool(start <= value < end)
-    return _COMPARISONS[name](value, parameters[0])
+    return _COMPARISONS[name](value, values[0])
 
 
 def _number(value: Any) -> Any:

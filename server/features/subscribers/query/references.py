@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ....values.texts import caseless_key
-from .expression import custom_key
-from .syntax import parse
-from .tree import Comparison, comparisons
+from .conditions import custom_key
+from .syntax import Comparison, parse
+from .tree import comparisons
 
 
 class Uses(NamedTuple):

@@ -1,4 +1,4 @@
-"""Translates the conditions of a filter to SQL."""
+"""Translates conditions to SQL."""
 
 from __future__ import annotations
 
@@ -7,14 +7,35 @@ from functools import reduce
 from operator import add, and_, or_
 from typing import Any, NamedTuple
 
-from peewee import OP, SQL, Expression, Field, ModelSelect, fn
+from peewee import OP, SQL, Expression, Field, ModelSelect, Tuple, fn
 
 from ....storage.statements import Dialect, Fragment, Within, param
 from ...custom_fields.models import CustomValue
 from ...tags.models import SubscriberTag, Tag
 from ..models import Subscriber
-from .expression import Condition, Kind
-from .tree import And, Not, Or
+from .tree import And, Condition, Kind, Not, Or, is_status, required
+
+
+class IdRange(NamedTuple):
+    """The bounds of IDs, or the names of their parameters. `end_id` is exclusive."""
+
+    first_id: str | None = None
+    end_id: str | None = None
+
+    def within(self, first_id: str | None = None, end_id: str | None = None) -> IdRange:
+        """Returns the range between the closest bounds of both."""
+        return IdRange(
+            max(filter(None, (first_id, self.first_id)), default=None),
+            min(filter(None, (end_id, self.end_id)), default=None),
+        )
+
+    def add_to(self, query: Any, id_: Any) -> Any:
+        """Adds the bounds to a query, given the column of IDs."""
+        if self.first_id is not None:
+            query = query.where(id_ >= param(self.first_id))
+        if self.end_id is not None:
+            query = query.where(id_ < param(self.end_id))
+        return query
 
 
 class SubscriberColumns(NamedTuple):
@@ -60,7 +81,7 @@ def condition_of(
         )
     if isinstance(tree, (And, Or)):
         is_required = is_required and isinstance(tree, And)
-        has_few = is_required and any(map(selects_few, tree.conditions))
+        has_few = is_required and finds_few(tree)
 
         def part_of(part: Any) -> Any:
             # More subscribers have a status than fulfill another condition with an index.
@@ -75,16 +96,16 @@ def condition_of(
 
         parts = [part_of(part) for part in tree.conditions]
         return reduce(and_ if isinstance(tree, And) else or_, parts)
-    shape = tree._replace(parameters=())
+    shape = tree._replace(values=())
     key = (_comparison, rows.key, shape, is_required, is_looked_up)
 
     def build(names: Sequence[str]) -> Any:
-        condition = tree._replace(parameters=tuple(names))
+        condition = tree._replace(values=tuple(names))
         return _comparison(
             condition, rows, dialect, is_required=is_required, is_looked_up=is_looked_up
         )
 
-    return Fragment(key, tree.parameters, build) if rows.key else build(tree.parameters)
+    return Fragment(key, tree.values, build) if rows.key else build(tree.values)
 
 
 def _comparison(
@@ -97,6 +118,12 @@ def _comparison(
 ) -> Any:
     _, one, id_ = rows
     match condition.kind:
+        case Kind.SEARCH:
+            return Within(id_, _select_search(condition))
+        case Kind.POSITION:
+            revision_and_id = [param(name) for name in condition.values]
+            key = Tuple(one.revision, id_)
+            return Expression(key, condition.operator, Tuple(*revision_and_id))
         case Kind.EMAIL:
             return _email(condition, one, id_, is_required=is_required)
         case Kind.RARE_DOMAIN if is_required:
@@ -108,7 +135,7 @@ def _comparison(
         case Kind.NAME:
             return _named(condition, one, id_, is_required=is_required)
         case Kind.TAG:
-            # The first required tag selects the candidates, see `with_expression`.
+            # Another table than that of subscribers selects the required tag, see `select_checked`.
             is_required = is_required and condition.operator != "="
     column, query = selected_ids(condition, dialect)
     if is_required:
@@ -142,8 +169,9 @@ def is_domain(tree: Any) -> bool:
     return isinstance(tree, Condition) and (tree.kind, tree.operator) == (Kind.DOMAIN, "=")
 
 
-def is_status(tree: Any) -> bool:
-    return isinstance(tree, Condition) and tree.column == "status"
+def finds_few(tree: Any) -> bool:
+    """Whether one of the conditions that every match fulfills selects few subscribers."""
+    return any(map(selects_few, required(tree)))
 
 
 def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
@@ -155,13 +183,8 @@ def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
         in_unicode &= _compared(one.email_unicode_key, condition)
         return _compared(one.email_key, condition) | in_unicode
     # Joined by OR, no index of the two columns would be used.
-    keys, unicode_keys = [
-        _OTHER.select(_OTHER.id).where(
-            (_OTHER.account_id == param("account_id")) & _compared(key, condition)
-        )
-        for key in (_OTHER.email_key, _OTHER.email_unicode_key)
-    ]
-    return Within(id_, keys + unicode_keys)
+    keys = (_OTHER.email_key, _OTHER.email_unicode_key)
+    return Within(id_, reduce(add, [_select_others(_compared(key, condition)) for key in keys]))
 
 
 def with_domain(condition: Condition, one: Any, dialect: Dialect) -> Any:
@@ -175,12 +198,10 @@ def select_with_domain(condition: Condition, dialect: Dialect) -> tuple[Field, M
     A prefix in Unicode is compared with all addresses that have an international domain.
     """
     key = getattr(_OTHER, condition.column)
-    return _OTHER.id, _OTHER.select(_OTHER.id).where(
-        (_OTHER.account_id == param("account_id"))
-        # Lets SQLite use the index of addresses with an international domain.
-        & key.is_null(False)
-        & _compared(dialect.domain_of(key), condition)
-    )
+    # Lets SQLite use the index of addresses with an international domain.
+    is_set = key.is_null(False)
+    compared = _compared(dialect.domain_of(key), condition)
+    return _OTHER.id, _select_others(is_set & compared)
 
 
 def _column(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
@@ -205,10 +226,8 @@ def _in_scan(compared: Any) -> Expression:
 
 
 def _named(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
-    key, key_end, *parameters = condition.parameters
-    compared = _compared(
-        getattr(one, condition.column), condition._replace(parameters=tuple(parameters))
-    )
+    key, key_end, *values = condition.values
+    compared = _compared(getattr(one, condition.column), condition._replace(values=tuple(values)))
     if not is_required:
         return compared
     return Within(id_, select_candidates(condition.column, key, key_end)) & compared
@@ -222,57 +241,70 @@ def select_candidates(column: str, key: str, key_end: str) -> Any:
         # Without a first name, the key of the last name is that of the whole name.
         "last_name": [_OTHER.last_name_key, _OTHER.name_key],
     }[column]
-    queries = [
-        _OTHER.select(_OTHER.id).where(
-            (_OTHER.account_id == param("account_id"))
-            & (each >= param(key))
-            & (each < param(key_end))
-        )
-        for each in keys
+    return reduce(add, [_select_others(in_range(each, key, key_end)) for each in keys])
+
+
+def _select_search(condition: Condition) -> Any:
+    return reduce(add, map(_select_others, search_ranges(_OTHER, condition)))
+
+
+def search_ranges(one: Any, condition: Condition, *, has_domain: bool = True) -> list[Expression]:
+    """Returns the conditions of a search on the key of each index.
+
+    `has_domain` is whether the prefix contains a part of the domain, which can be in Unicode.
+    """
+    start, end, folded_start, folded_end = condition.values
+    unicode = [in_range(one.email_unicode_key, start, end)] if has_domain else []
+    return [
+        in_range(one.email_key, start, end),
+        *unicode,
+        in_range(one.name_key, folded_start, folded_end),
+        in_range(one.last_name_key, folded_start, folded_end),
     ]
-    return reduce(add, queries)
+
+
+def _select_others(condition: Any) -> Any:
+    return _OTHER.select(_OTHER.id).where((_OTHER.account_id == param("account_id")) & condition)
 
 
 def selected_ids(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
     """Returns the query that selects the IDs for a condition on a tag or value, and its column."""
-    if condition.kind is Kind.TAG:
-        return _tagged(condition, dialect)
-    return _with_value(condition.kind, condition, dialect)
+    return (select_tagged if condition.kind is Kind.TAG else _with_value)(condition, dialect)
 
 
-def _tagged(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
+def select_tagged(
+    condition: Condition, dialect: Dialect, link: Any = _LINK
+) -> tuple[Field, ModelSelect[Any]]:
     """Returns the column of IDs, and the query that selects it."""
-    column = _LINK.subscriber_id
-    tagged = _LINK.select(column).where(_LINK.account_id == param("account_id"))
+    column = link.subscriber_id
+    tagged = link.select(column).where(link.account_id == param("account_id"))
     if condition.operator == "present":
         deleted = _TAG.select(_TAG.id).where(
             (_TAG.account_id == param("account_id")) & (_TAG.name_key < SQL("' '"))
         )
-        return column, tagged.where(~dialect.within(_LINK.tag_id, deleted)).distinct()
+        return column, tagged.where(~dialect.within(link.tag_id, deleted)).distinct()
     tags = _TAG.select(_TAG.id).where(
         (_TAG.account_id == param("account_id")) & _compared(_TAG.name_key, condition)
     )
     if condition.operator == "=":
-        return column, tagged.where(Expression(_LINK.tag_id, "=", tags))
-    return column, tagged.where(Within(_LINK.tag_id, tags)).distinct()
+        return column, tagged.where(Expression(link.tag_id, "=", tags))
+    return column, tagged.where(Within(link.tag_id, tags)).distinct()
 
 
-def _with_value(
-    kind: Kind, condition: Condition, dialect: Dialect
-) -> tuple[Field, ModelSelect[Any]]:
+def _with_value(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
     """Returns the column of IDs, and the query that selects it."""
-    key, *parameters = condition.parameters
+    key, *values = condition.values
     query = _VALUE.select(_VALUE.subscriber_id).where(
         (_VALUE.account_id == param("account_id")) & (_VALUE.key == param(key))
     )
     if condition.operator == "present":
         return _VALUE.subscriber_id, query
     compared: Any = _VALUE.number_key
-    if kind is Kind.TEXT_VALUE:
+    if condition.kind is Kind.TEXT_VALUE:
         compared = _VALUE.text_key
-    elif kind is Kind.LONG_TEXT_VALUE:
+    elif condition.kind is Kind.LONG_TEXT_VALUE:
         compared = dialect.text_of(_VALUE.value)
-    condition = condition._replace(parameters=tuple(parameters))
+    condition = condition._replace(values=tuple(values))
     return _VALUE.subscriber_id, query.where(_compared(compared, condition))
 
 
@@ -280,8 +312,10 @@ def _compared(value: Any, condition: Condition) -> Any:
     """Compares a value that is not null. A text is present if it is not empty."""
     if condition.operator == "present":
         return Expression(value, "<>", SQL("''"))
-    parameters = [param(name) for name in condition.parameters]
     if condition.operator == "prefix":
-        start, end = parameters
-        return Expression(value, ">=", start) & Expression(value, "<", end)
-    return Expression(value, condition.operator, parameters[0])
+        return in_range(value, *condition.values)
+    return Expression(value, condition.operator, param(condition.values[0]))
+
+
+def in_range(value: Any, start: str, end: str) -> Any:
+    return Expression(value, ">=", param(start)) & Expression(value, "<", param(end))

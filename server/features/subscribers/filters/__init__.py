@@ -1,1 +1,0 @@
-"""Filter expressions for subscribers, as defined by AIP-160."""

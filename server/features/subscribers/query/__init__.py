@@ -1,0 +1,1 @@
+"""Selects subscribers: from a request to one tree of conditions, a plan, and a page."""

@@ -1,0 +1,139 @@
+"""Searches subscribers by the prefix of an address, a name or a last name.
+
+Each key has an index. The ranges of the prefix in these indexes overlap, so the total is the sum
+of the subscribers of each range that are in none of the ranges before it. The indexes of names
+contain the keys that this takes.
+
+A page is read in one of two ways. If many subscribers match, it is found by a scan of the
+subscribers in the order of the list, which ends after a multiple of the expected number. Otherwise,
+or if the matches are unevenly distributed, all matches are sorted.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, reduce
+from operator import or_
+from typing import Any, NamedTuple
+
+from peewee import OP, SQL, Expression, Node, Select, fn
+
+from ....storage.statements import Dialect, Statement, param
+from ....storage.transaction import Transaction
+from ..counters.store_pages import select_total
+from ..models import Subscriber
+from ..store_reading import SelectedRow, select_rows
+from .store_conditions import IdRange, search_ranges
+from .store_plan import PagePosition, Plan
+
+# The scanned subscribers in relation to the expected number, and the relation of the costs of
+# sorting a match and scanning a subscriber (`q (16 matches)`, `q (6 %)` and `q (100 %)` in
+# `make bench-scale`).
+SCAN_FACTOR = 4
+SCAN_COST = 10
+
+
+class Counts(NamedTuple):
+    """The number of matches, and of all subscribers of the account."""
+
+    matches: int
+    subscribers: int
+
+
+def count_search(account_id: str, plan: Plan, tx: Transaction) -> Counts:
+    """Counts the matches. One statement."""
+    shape, values = plan.parametrized()
+    row = tx.one(_counting(shape, _has_domain(plan)), account_id=account_id, **values)
+    return Counts(0, 0) if row is None else Counts(row[0], row[1] or 0)
+
+
+def search_rows(
+    account_id: str, plan: Plan, counts: Counts, position: PagePosition, tx: Transaction
+) -> list[SelectedRow]:
+    """Returns rows of `select_rows`. At most two statements.
+
+    The bounds of `plan` can contain the position, which the counts do not depend on.
+    """
+    shape, values = plan.parametrized()
+    variant = (shape, _has_domain(plan), position.descending)
+    limit, offset = position.limit, position.offset
+    parameters = {"account_id": account_id, "limit": limit, "offset": offset, **values}
+    end = offset + limit
+    scanned = SCAN_FACTOR * end * counts.subscribers // counts.matches + end
+    if scanned * SCAN_COST < counts.matches:
+        rows = tx.all(_scanning(*variant), scanned=scanned, **parameters)
+        if len(rows) == limit:
+            return rows
+    return tx.all(_sorting(*variant), end=end, **parameters)
+
+
+def _has_domain(plan: Plan) -> bool:
+    return "@" in plan.tree.values[0]
+
+
+def _select(one: Any, ids: IdRange) -> Any:
+    return ids.add_to(one.select(one.id).where(one.account_id == param("account_id")), one.id)
+
+
+@lru_cache(20)
+def _counting(plan: Plan, has_domain: bool) -> Statement:
+    def build(_: Dialect) -> Node:
+        counts: list[Node] = []
+        for number in range(len(search_ranges(Subscriber, plan.tree, has_domain=has_domain))):
+            one = Subscriber.alias()
+            *others, range_ = search_ranges(one, plan.tree, has_domain=has_domain)[: number + 1]
+            query = _select(one, plan.ids).select(fn.COUNT(SQL("*"))).where(range_)
+            for other in others:
+                # A key can be null.
+                query = query.where(Expression(other, "IS NOT", SQL("TRUE")))
+            counts.append(query)
+        return Select(columns=[reduce(_sum, counts), select_total()])
+
+    return Statement(build)
+
+
+@lru_cache(20)
+def _scanning(plan: Plan, has_domain: bool, descending: bool) -> Statement:
+    def build(dialect: Dialect) -> Any:
+        one = Subscriber.alias()
+        keys = (one.email_key, one.email_unicode_key, one.name_key, one.last_name_key)
+        candidates = _in_order(_select(one, plan.ids).select(one.id, *keys), one.id, descending)
+        candidates = candidates.limit(param("scanned")).alias("candidate")
+        columns = candidates.c
+        condition = reduce(or_, search_ranges(columns, plan.tree, has_domain=has_domain))
+        ids = Select([candidates], [columns.id]).where(condition)
+        ids = _in_order(ids, columns.id, descending).limit(param("limit")).offset(param("offset"))
+        return _rows(ids, dialect, descending)
+
+    return Statement(build)
+
+
+@lru_cache(20)
+def _sorting(plan: Plan, has_domain: bool, descending: bool) -> Statement:
+    def build(dialect: Dialect) -> Any:
+        first = []
+        for number in range(len(search_ranges(Subscriber, plan.tree, has_domain=has_domain))):
+            one = Subscriber.alias()
+            range_ = search_ranges(one, plan.tree, has_domain=has_domain)[number]
+            # An expression, so that PostgreSQL does not scan the subscribers in order instead.
+            by_id = Expression(one.id, OP.CONCAT, SQL("''"))
+            query = _in_order(_select(one, plan.ids).where(range_), by_id, descending)
+            first.append(Select([query.limit(param("end")).alias("first")], [SQL("id")]))
+        ids = reduce(or_, first)
+        ids = ids.order_by(SQL("1 DESC" if descending else "1"))
+        ids = ids.limit(param("limit")).offset(param("offset"))
+        return _rows(ids, dialect, descending)
+
+    return Statement(build)
+
+
+def _sum(first: Node, second: Node) -> Node:
+    return Expression(first, OP.ADD, second)
+
+
+def _rows(ids: Node, dialect: Dialect, descending: bool) -> Any:
+    query = select_rows(dialect).where(dialect.within(Subscriber.id, ids))
+    return _in_order(query, Subscriber.id, descending)
+
+
+def _in_order(query: Any, id_: Any, descending: bool) -> Any:
+    return query.order_by(id_.desc() if descending else id_)

@@ -1,0 +1,156 @@
+"""The tree of conditions that a list, an export or an operation selects subscribers with.
+
+Every part of a request is a condition in one tree: the comparisons of a filter expression, and the
+parameters such as `status`, `tag`, `q` and `createdAfter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+
+class Kind(Enum):
+    """The column or table that a condition reads, and how it is compared."""
+
+    EMAIL = "email"
+    # A prefix that few addresses have, see `store_plan`.
+    ADDRESS = "address"
+    DOMAIN = "domain"
+    # A domain, or a prefix of domains, that few addresses have.
+    RARE_DOMAIN = "rare domain"
+    COLUMN = "column"
+    # The first two values are a range of search keys.
+    NAME = "name"
+    TAG = "tag"
+    # The first value is the key of the field.
+    TEXT_VALUE = "text value"
+    LONG_TEXT_VALUE = "long text value"
+    NUMBER_VALUE = "number value"
+    BOOLEAN_VALUE = "boolean value"
+    DATE_VALUE = "date value"
+    # The start and the end of a range of addresses, and of a range of search keys of names.
+    SEARCH = "search"
+    # After a revision and an ID in the order of both.
+    POSITION = "position"
+
+
+class Condition(NamedTuple):
+    """A condition on a subscriber.
+
+    `operator` is a comparison of SQL, "prefix", or "present". The values of a prefix are the start
+    and the end of a range. `column` is set for the kinds COLUMN, NAME, ADDRESS, DOMAIN and
+    RARE_DOMAIN.
+    """
+
+    kind: Kind
+    operator: str
+    values: tuple[Any, ...] = ()
+    column: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """A negated condition. Unlike tuples, conditions of different classes are not equal."""
+
+    condition: Any
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Conditions of which all must be true."""
+
+    conditions: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Conditions of which one must be true."""
+
+    conditions: tuple[Any, ...]
+
+
+# Matches all subscribers.
+EVERYONE = And(())
+# Which of several bounds of a column is the closest one, by operator.
+_CLOSEST: dict[str, Callable[..., Any]] = {">=": max, "<": min}
+
+
+def joined(kind: type[And | Or], conditions: Iterable[Any]) -> Any:
+    """Returns one condition, or all of them without nesting."""
+    flat: list[Any] = []
+    for condition in conditions:
+        flat.extend(condition.conditions if isinstance(condition, kind) else [condition])
+    return flat[0] if len(flat) == 1 else kind(tuple(flat))
+
+
+def all_of(*trees: Any) -> Any:
+    """Returns a tree that matches if all of these do.
+
+    Of several bounds of IDs or revisions, only the closest one is kept. With both, an index would
+    be entered at one and scanned up to the other.
+    """
+    parts: dict[Any, Any] = {}
+    for part in required(joined(And, trees)):
+        key = (part.column, part.operator) if is_bound(part) else part
+        if key in parts and key is not part:
+            (value,), (other,) = part.values, parts[key].values
+            part = part._replace(values=(_CLOSEST[part.operator](value, other),))
+        parts[key] = part
+    return joined(And, parts.values())
+
+
+def required(tree: Any) -> tuple[Any, ...]:
+    """Returns conditions of a tree that every match fulfills."""
+    return tree.conditions if isinstance(tree, And) else (tree,)
+
+
+def comparisons(tree: Any) -> Iterator[Any]:
+    """Yields the comparisons of a parsed filter, or the conditions of a tree, in their order."""
+    if isinstance(tree, Not):
+        yield from comparisons(tree.condition)
+    elif isinstance(tree, (And, Or)):
+        for condition in tree.conditions:
+            yield from comparisons(condition)
+    else:
+        yield tree
+
+
+def mapped(tree: Any, convert: Callable[[Any], Any]) -> Any:
+    """Returns the tree with each comparison replaced by what `convert` returns for it."""
+    if isinstance(tree, Not):
+        return Not(mapped(tree.condition, convert))
+    if isinstance(tree, (And, Or)):
+        return type(tree)(tuple(mapped(condition, convert) for condition in tree.conditions))
+    return convert(tree)
+
+
+def is_true(tree: Any, is_met: Callable[[Any], bool]) -> bool:
+    """Evaluates a tree, given a function that evaluates a comparison."""
+    if isinstance(tree, Not):
+        return not is_true(tree.condition, is_met)
+    if isinstance(tree, And):
+        return all(is_true(condition, is_met) for condition in tree.conditions)
+    if isinstance(tree, Or):
+        return any(is_true(condition, is_met) for condition in tree.conditions)
+    return is_met(tree)
+
+
+def is_bound(tree: Any) -> bool:
+    """Whether a condition bounds the IDs or the revisions, which are in the order of an index."""
+    return isinstance(tree, Condition) and tree.column in ("id", "revision") and bool(tree.values)
+
+
+def is_status(tree: Any) -> bool:
+    return isinstance(tree, Condition) and tree.column == "status"
+
+
+def is_tag(tree: Any) -> bool:
+    """Whether a condition names one tag."""
+    return isinstance(tree, Condition) and (tree.kind, tree.operator) == (Kind.TAG, "=")
+
+
+def is_search(tree: Any) -> bool:
+    return isinstance(tree, Condition) and tree.kind is Kind.SEARCH
