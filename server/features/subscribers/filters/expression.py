@@ -17,7 +17,8 @@ from ....values.ids import first_id_at
 from ....values.texts import caseless_key, json_name
 from ....values.timestamps import parse_timestamp
 from ...custom_fields.rules import DataType
-from ..fields import PROFILE, Status
+from .. import fields
+from ..fields import PROFILE, Status, profile_fields
 from ..value_keys import TEXT_KEY_LENGTH
 from .tree import And, Comparison, Not, comparisons, fault
 
@@ -82,7 +83,10 @@ _VALUE_KINDS = {
 _TO_TEXT = "must change the dataType to TEXT, or"
 _MAX_NAME = 40
 _BOOLEANS = {"true": 1, "false": 0}
-_TIMES = ("created_at", "updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at")
+_TIMES = (
+    *("created_at", "updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at"),
+    *profile_fields(fields.Kind.TIME),
+)
 _TIMES_BY_NAME = {alias: name for name in _TIMES for alias in (name, json_name(name))}
 _PROFILE_BY_NAME = {alias: name for name in PROFILE for alias in (name, json_name(name))}
 _ANY_ORDER = frozenset({"=", "!=", "<", "<=", ">", ">=", ":"})
@@ -136,7 +140,7 @@ class _Conditions:
         if name == "status":
             return self._status(comparison)
         if name in _PROFILE_BY_NAME:
-            return self._text(comparison, Kind.COLUMN, _PROFILE_BY_NAME[name])
+            return self._profile(comparison, PROFILE[_PROFILE_BY_NAME[name]])
         if name == "email.domain":
             return self._text(comparison, Kind.DOMAIN, "email_key")
         if name in ("email", "tags"):
@@ -212,6 +216,18 @@ class _Conditions:
         value = _EXACT.get(kind, str)(comparison.value)
         return Condition(kind, _sql(comparison.operator), self._parameters(value), column)
 
+    def _profile(self, comparison: Comparison, field: fields.Field) -> Any:
+        if field.kind is fields.Kind.TEXT:
+            return self._text(comparison, Kind.COLUMN, field.name)
+        is_flag = field.kind is fields.Kind.FLAG
+        _check_operator(comparison, _EQUALITY if is_flag else _ANY_ORDER)
+        if _is_present(comparison):
+            return Condition(Kind.COLUMN, "present", column=field.name)
+        _check_not_prefix(comparison)
+        value = _boolean(comparison) if is_flag else _number(comparison)
+        operator = _sql(comparison.operator)
+        return Condition(Kind.COLUMN, operator, self._parameters(value), field.name)
+
     def _custom(self, comparison: Comparison, key: str, data_type: DataType) -> Any:
         kind = _VALUE_KINDS[data_type]
         _check_operator(comparison, _OPERATORS.get(kind, _ANY_ORDER))
@@ -229,12 +245,9 @@ class _Conditions:
         if kind is Kind.DATE_VALUE:
             value = _milliseconds(comparison)
         elif kind is Kind.NUMBER_VALUE:
-            value = _number(comparison)
+            value = _number(comparison, _TO_TEXT)
         else:
-            value = _BOOLEANS.get(comparison.value.lower())
-            if value is None:
-                message = f"{_TO_TEXT} compare {_name(comparison)} with true or false"
-                raise fault("INVALID_TYPE", message, comparison.value_column)
+            value = _boolean(comparison, _TO_TEXT)
         parameters = key_parameter + self._parameters(value)
         return Condition(kind, _sql(comparison.operator), parameters)
 
@@ -299,11 +312,19 @@ def _milliseconds(comparison: Comparison) -> int:
     return time
 
 
-def _number(comparison: Comparison) -> float:
+def _boolean(comparison: Comparison, must: str = "must") -> int:
+    value = _BOOLEANS.get(comparison.value.lower())
+    if value is None:
+        message = f"{must} compare {_name(comparison)} with true or false"
+        raise fault("INVALID_TYPE", message, comparison.value_column)
+    return value
+
+
+def _number(comparison: Comparison, must: str = "must") -> float:
     is_number = not comparison.is_prefix and _NUMBER.fullmatch(comparison.value)
     number = float(comparison.value) if is_number else float("nan")
     if not isfinite(number):
-        message = f"{_TO_TEXT} compare {_name(comparison)} with a number"
+        message = f"{must} compare {_name(comparison)} with a number"
         raise fault("INVALID_TYPE", message, comparison.value_column)
     return number
 
