@@ -323,7 +323,7 @@ def test_features_import_only_stores_models_and_rules_of_others() -> None:
         and not (
             is_store(module)
             or last_name(module)
-            in {"models", "rules", "fields", "linked", "history", "idempotent_database"}
+            in {"models", "rules", "fields", "linked", "history", "profile", "idempotent_database"}
             or is_in(module, ["server.features.subscribers.query"])
             # Imports and exports are methods of the service of subscribers.
             or (room(name) in {"imports", "exports"} and room(module) == "subscribers")

@@ -92,16 +92,16 @@ class UnknownDate(Exception):
         self.hint = _HINT if re.search(r"\d", text) else None
 
 
-def parse_time(cell: str, order: DateFormat | None, now: int) -> int | None:
+def parse_time(cell: str, order: DateFormat | None, now: int | None) -> int | None:
     """Returns a time in milliseconds since 1970, or None for a text that means no time.
 
-    Raises UnknownDate, also if the time is before 1970 or in the future.
+    Raises UnknownDate, also if the time is before 1970 or after `now`, which None allows.
     """
     date = parse_date(cell, order)
     if date is None:
         return None
     time = milliseconds_of(date)
-    if not is_valid_time(time, now):
+    if now is not None and not is_valid_time(time, now):
         raise UnknownDate
     return time
 

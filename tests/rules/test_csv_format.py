@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import assume, example, given
@@ -15,12 +15,11 @@ from rosterd.http_gateway.streams.csv_lines import CsvParser
 from rosterd.http_gateway.streams.csv_lines import encode as written_csv
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.custom_fields.store import ColumnField
-from rosterd.server.features.imports.csv_row import CsvRow, RowFault
+from rosterd.server.features.imports.csv_row import CsvRow
 from rosterd.server.features.imports.header import Header
 from rosterd.server.features.subscribers.csv_format import header_cells, row_cells, tags_cell
-from rosterd.server.features.subscribers.fields import Status, SubscriberRow
+from rosterd.server.features.subscribers.fields import NO_PROFILE, Status, SubscriberRow
 from rosterd.server.rpc.errors import ValidationError
-from rosterd.server.values.clock import iso8601
 from rosterd.server.values.emails import parse_email
 from rosterd.server.values.texts import caseless_key
 
@@ -32,7 +31,11 @@ def column_field(key: str, label: str = "", data_type: DataType = DataType.TEXT)
 def parsed(header: Header, cells: list[str]) -> CsvRow:
     """Returns the row of a line, which is filled up with empty cells."""
     line = [*cells, *[""] * (len(header.cells) - len(cells))]
-    return cast("CsvRow", header.row(1, line).row)
+    return header.row(1, line)
+
+
+def names_of(row: CsvRow) -> tuple[str, str]:
+    return row.profile["first_name"], row.profile["last_name"]
 
 
 def parse(column: str, cell: str, *fields: ColumnField) -> CsvRow:
@@ -48,18 +51,18 @@ def faults(cells: list[str], *fields: ColumnField) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("attribute", "names"),
+    ("field", "names"),
     [
         ("email", ["email", "Email", "E-Mail", "EMAIL ADDRESS", "email_address", " email\t"]),
         ("first_name", ["firstName", "first_name", "First Name", "FIRST-NAME", "firstname"]),
         ("last_name", ["lastName", "last_name", "Last Name", "LASTNAME"]),
     ],
 )
-def test_column_names_match_in_every_spelling(attribute: str, names: list[str]) -> None:
+def test_column_names_match_in_every_spelling(field: str, names: list[str]) -> None:
     for name in names:
-        header = Header([name] if attribute == "email" else [name, "email"], [])
+        row = parsed(Header([name] if field == "email" else [name, "email"], []), ["Ada"])
 
-        assert getattr(parsed(header, ["Ada"]), attribute) == "Ada", name
+        assert {"email": row.email, **row.profile}[field] == "Ada", name
 
 
 @pytest.mark.parametrize(
@@ -70,19 +73,13 @@ def test_column_names_match_in_every_spelling(attribute: str, names: list[str]) 
         "shoe_size",
         "Shoe-Size",
         "Größe der Schuhe",
-        "GRÖSSE_DER_SCHUHE",
+        "GRO\u0308SSE_DER_SCHUHE",
     ],
 )
 def test_custom_field_columns_match_by_key_and_label(name: str) -> None:
     row = parse(name, "44", column_field("shoe_size", "Größe der Schuhe"))
 
     assert row.custom_fields == {"shoe_size": "44"}
-
-
-def test_label_in_another_normal_form_matches() -> None:
-    row = parse("Gro\u0308\u00dfe", "44", column_field("grosse", "Gr\u00f6\u00dfe"))
-
-    assert row.custom_fields == {"grosse": "44"}
 
 
 @pytest.mark.parametrize("prefix", ["", "customFields."])
@@ -109,7 +106,7 @@ def test_built_in_columns_precede_custom_fields_with_similar_names(name: str) ->
 
 @pytest.mark.parametrize("name", ["id", "ID", "updatedAt", "updated_at", "Updated At"])
 def test_read_only_columns_are_ignored(name: str) -> None:
-    assert parse(name, "anything") == CsvRow(email="ada@example.com")
+    assert parse(name, "anything") == CsvRow("ada@example.com", line=1)
 
 
 @pytest.mark.parametrize(
@@ -147,12 +144,6 @@ def test_two_names_of_one_column_are_rejected(first: str, second: str) -> None:
     assert twice == [(first, "DUPLICATE_FIELD"), (second, "DUPLICATE_FIELD")]
 
 
-def test_two_email_columns_are_rejected() -> None:
-    twice = faults(["email", "email address"])
-
-    assert twice == [("email", "DUPLICATE_FIELD"), ("email address", "DUPLICATE_FIELD")]
-
-
 @pytest.mark.parametrize(
     ("cell", "address", "names"),
     [
@@ -170,16 +161,7 @@ def test_two_email_columns_are_rejected() -> None:
 def test_display_name_is_split(cell: str, address: str, names: tuple[str, str]) -> None:
     row = parsed(Header(["email"], []), [cell])
 
-    assert (row.email, (row.first_name, row.last_name), row.faults) == (address, names, [])
-
-
-@pytest.mark.parametrize("columns", [["email", "firstName", "lastName"], ["firstName", "email"]])
-def test_name_columns_precede_the_display_name(columns: list[str]) -> None:
-    cells = {"email": "Ada Lovelace <ada@example.com>", "firstName": "Grace", "lastName": "Hopper"}
-
-    row = parsed(Header(columns, []), [cells[column] for column in columns])
-
-    assert (row.first_name, row.last_name) == ("Grace", "Hopper" if len(columns) == 3 else "")
+    assert (row.email, names_of(row), row.faults) == (address, names, [])
 
 
 @pytest.mark.parametrize(
@@ -194,7 +176,7 @@ def test_name_columns_precede_the_display_name(columns: list[str]) -> None:
 def test_full_name_is_split_at_the_last_space(cell: str, names: tuple[str, str]) -> None:
     row = parse("name", cell)
 
-    assert (row.first_name, row.last_name) == names
+    assert names_of(row) == names
 
 
 @pytest.mark.parametrize(
@@ -203,10 +185,8 @@ def test_full_name_is_split_at_the_last_space(cell: str, names: tuple[str, str])
         ({"firstName": "Ann"}, ("Ann", "Lee")),
         ({"firstName": "ANN"}, ("ANN", "Lee")),
         ({"lastName": "Lee"}, ("Ann", "Lee")),
-        ({"lastName": " Lee"}, ("Ann", " Lee")),
         ({"firstName": "Bob"}, ("Bob", "Ann Lee")),
         ({"lastName": "Smith"}, ("Ann Lee", "Smith")),
-        ({"firstName": "Ann Lee"}, ("Ann Lee", "")),
         ({"lastName": "Marie Ann Lee"}, ("Ann Lee", "Marie Ann Lee")),
         ({"firstName": "Ann", "lastName": "Lee"}, ("Ann", "Lee")),
         ({"firstName": "Lee", "lastName": "ann"}, ("Lee", "ann")),
@@ -222,37 +202,23 @@ def test_full_name_fills_the_missing_name_without_losing_a_word(
 
     row = parsed(Header(["email", *cells], []), ["a@b.io", *cells.values()])
 
-    assert (row.first_name, row.last_name, row.faults) == (*names, [])
+    assert (names_of(row), row.faults) == (names, [])
 
 
 @pytest.mark.parametrize("name", ["Ann Marie Lee", "Dr. Ann Lee", "Ann Ann Lee", "Bob"])
 def test_full_name_with_words_in_neither_name_is_a_fault(name: str) -> None:
     row = parsed(Header(["email", "name", "firstName", "lastName"], []), ["", name, "Ann", "Lee"])
 
-    assert row.faults == [RowFault("name")]
-
-
-def test_full_name_in_reverse_order_agrees_with_both_names() -> None:
-    row = parsed(
-        Header(["email", "name", "firstName", "lastName"], []), ["", "Lee, Ann", "Ann", "Lee"]
-    )
-
-    assert (row.first_name, row.last_name, row.faults) == ("Ann", "Lee", [])
+    assert row.faults == ["name"]
 
 
 @pytest.mark.parametrize(
     ("cell", "tags"),
     [
-        ("vip", ["vip"]),
-        ("vip, press", ["vip", "press"]),
-        ("vip;press|news,", ["vip", "press", "news"]),
-        (" ; vip ;; ", ["vip"]),
-        ('["vip", "a,b;c|d"]', ["vip", "a,b;c|d"]),
-        ('["[x]"]', ["[x]"]),
-        ("[]", []),
+        (" ; vip, press ;;|news,", ["vip", "press", "news"]),
+        ('["vip", "a,b;c|d", "[x]"]', ["vip", "a,b;c|d", "[x]"]),
         ("[vip]", ["[vip]"]),
         ('["vip", 1]', ['["vip"', "1]"]),
-        ('["vip"', ['["vip"']),
         (r'["\ud83d"]', [r'["\ud83d"]']),
         ("[" * 5_000, ["[" * 5_000]),
     ],
@@ -272,24 +238,7 @@ def test_blank_cell_has_no_value(column: str, blank: str) -> None:
         column_field("vip", data_type=DataType.BOOLEAN),
         column_field("note"),
     ]
-    assert parse(column, blank, *fields) == CsvRow(email="ada@example.com")
-
-
-@pytest.mark.parametrize(
-    ("cell", "expected"),
-    [("true", True), ("1", True), (" YES ", True), ("false", False), ("0", False), ("No", False)],
-)
-def test_confirmation_accepts_every_boolean_word(cell: str, expected: bool) -> None:
-    row = parse("isConfirmed", cell)
-
-    assert (row.is_confirmed, row.faults) == (expected, [])
-
-
-@pytest.mark.parametrize("cell", ["maybe", "2", "-", "wahr", "truе"])
-def test_other_word_as_confirmation_is_a_fault(cell: str) -> None:
-    row = parse("isConfirmed", cell)
-
-    assert (row.is_confirmed, row.faults) == (False, [RowFault("isConfirmed")])
+    assert parse(column, blank, *fields) == CsvRow("ada@example.com", line=1)
 
 
 @pytest.mark.parametrize(
@@ -298,17 +247,13 @@ def test_other_word_as_confirmation_is_a_fault(cell: str) -> None:
         (DataType.TEXT, " 42 ", " 42 "),
         (DataType.TEXT, "true", "true"),
         (DataType.NUMBER, " 42 ", 42.0),
-        (DataType.NUMBER, "-1.5", -1.5),
         (DataType.NUMBER, "+.5", 0.5),
         (DataType.NUMBER, "1e3", 1000.0),
         (DataType.NUMBER, "1,5", "1,5"),
-        (DataType.NUMBER, "0x10", "0x10"),
         (DataType.NUMBER, "1_000", "1_000"),
         (DataType.NUMBER, "nan", "nan"),
-        (DataType.NUMBER, "inf", "inf"),
         (DataType.NUMBER, "１２", "１２"),
         (DataType.NUMBER, "1e99999", "1e99999"),
-        (DataType.NUMBER, ".", "."),
         (DataType.BOOLEAN, " Yes ", True),
         (DataType.BOOLEAN, "0", False),
         (DataType.BOOLEAN, "maybe", "maybe"),
@@ -327,9 +272,11 @@ def test_value_is_parsed_by_the_type_of_its_field(
 def test_line_with_more_or_fewer_cells_than_the_header_has_a_fault() -> None:
     header = Header(["email", "firstName", "tags"], [])
 
-    assert header.row(1, ["a@b.io", "Ada", ""]).row == CsvRow(email="a@b.io", first_name="Ada")
+    assert header.row(1, ["a@b.io", "Ada", ""]) == CsvRow(
+        "a@b.io", {**NO_PROFILE, "first_name": "Ada"}, line=1
+    )
     for cells in (["a@b.io", "vip"], ["a@b.io", "Ada", "vip", ""], []):
-        assert header.row(1, cells).row.faults == [RowFault()]
+        assert header.row(1, cells).faults == [""]
 
 
 def test_written_header_is_parsed_for_every_key() -> None:
@@ -338,7 +285,7 @@ def test_written_header_is_parsed_for_every_key() -> None:
 
     row = parsed(Header(header_cells(keys), fields), ["", "a@b.io", "", "", "", "", "", *keys])
 
-    assert row == CsvRow(email="a@b.io", custom_fields=dict(zip(keys, keys, strict=True)))
+    assert row == CsvRow("a@b.io", custom_fields=dict(zip(keys, keys, strict=True)), line=1)
 
 
 def cells_of(
@@ -359,11 +306,9 @@ def cells_of(
         ([], ""),
         (["vip"], "vip"),
         (["news", "vip"], "news,vip"),
-        (["a,b", "vip"], '["a,b", "vip"]'),
+        (["größe,", "vip"], '["größe,", "vip"]'),
         (["a;b"], '["a;b"]'),
-        (["a|b"], '["a|b"]'),
         (["[x]"], '["[x]"]'),
-        (["größe,"], '["größe,"]'),
     ],
 )
 def test_ambiguous_tags_are_written_as_json(names: list[str], cell: str) -> None:
@@ -380,25 +325,6 @@ TAG_NAMES = (
 @given(st.lists(TAG_NAMES, max_size=6))
 def test_written_tags_are_parsed_to_the_same_tags(names: list[str]) -> None:
     assert [*parse("tags", tags_cell(names)).tags] == names
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "text"),
-    [
-        (0, "1970-01-01T00:00:00.000Z"),
-        (1_767_323_045_000, "2026-01-02T03:04:05.000Z"),
-        (1_767_323_045_007, "2026-01-02T03:04:05.007Z"),
-        (1_767_323_045_120, "2026-01-02T03:04:05.120Z"),
-    ],
-)
-def test_timestamp_has_three_fractional_digits(milliseconds: int, text: str) -> None:
-    assert iso8601(milliseconds) == text
-
-
-# Until the year 2200.
-@given(st.integers(0, 7_258_118_400_000))
-def test_timestamp_has_millisecond_precision(milliseconds: int) -> None:
-    assert iso8601(milliseconds)[-5:] == f".{milliseconds % 1000:03}Z"
 
 
 @pytest.mark.parametrize(
@@ -457,7 +383,7 @@ def test_written_text_is_parsed_to_the_same_value(
 
     row = parsed(header, ["a@b.io", cells["firstName"], cells["lastName"], cells["note"]])
 
-    assert (row.first_name, row.last_name) == (first, last)
+    assert names_of(row) == (first, last)
     assert row.custom_fields == {"note": note}
 
 
@@ -473,7 +399,7 @@ def test_written_address_is_parsed_to_itself_and_is_no_other_address(
     cell = cells_of({}, email=address, escapes_formulas=escapes_formulas)["email"]
     row = parsed(Header(["email"], []), [cell])
 
-    assert (row.email, row.first_name, row.last_name) == (address, "", "")
+    assert (row.email, names_of(row)) == (address, ("", ""))
     assert cell in (address, f"<{address}>")
     assert not (escapes_formulas and cell[0] in "=+-@")
 
@@ -493,22 +419,13 @@ def test_cells_are_read_from_csv_as_written(cells: list[str]) -> None:
     assert through_csv(cells) == cells
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_written_number_is_parsed_to_the_same_value(number: float) -> None:
-    cell = cells_of({"x": number})["x"]
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.booleans())
+def test_written_value_is_parsed_to_the_same_value(value: float | bool) -> None:
+    data_type = DataType.BOOLEAN if isinstance(value, bool) else DataType.NUMBER
 
-    row = parse("x", cell, column_field("x", data_type=DataType.NUMBER))
+    row = parse("x", cells_of({"x": value})["x"], column_field("x", data_type=data_type))
 
-    assert row.custom_fields == {"x": number}
-
-
-@given(st.booleans())
-def test_written_boolean_is_parsed_to_the_same_value(value: bool) -> None:
-    cell = cells_of({"x": value})["x"]
-
-    assert parse("x", cell, column_field("x", data_type=DataType.BOOLEAN)).custom_fields == {
-        "x": value
-    }
+    assert row.custom_fields == {"x": value}
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,7 @@ from rosterd.server.features.merge_tags.rules import MAX_INSERTED, Values, link_
 from rosterd.server.rpc.errors import ValidationError
 
 ADA = Values(
-    email="ada@example.com",
-    first_name="Ada",
-    last_name="",
+    built_in={"email": "ada@example.com", "firstName": "Ada", "lastName": ""},
     custom={"city": "London", "empty": "", "pages": 0.0, "vip": False, "born": "1815-12-10"},
     fallbacks={
         "city": "somewhere",
@@ -52,6 +50,10 @@ def city(value: str | float | bool) -> Values:
     return ADA._replace(custom={"city": value})
 
 
+def named(**built_in: str) -> Values:
+    return ADA._replace(built_in={**ADA.built_in, **built_in})
+
+
 def quoted(text: str) -> str:
     """Returns a text as a quoted fallback."""
     return '"' + re.sub(r'["\\]', r"\\\g<0>", text) + '"'
@@ -61,34 +63,24 @@ def quoted(text: str) -> str:
     ("template", "text"),
     [
         pytest.param("{{email}}", "ada@example.com", id="email"),
-        pytest.param("{{firstName}}", "Ada", id="first name"),
-        pytest.param("{{lastName}}", "", id="empty last name"),
         pytest.param('{{lastName | fallback: "x"}}', "x", id="fallback of an empty name"),
-        pytest.param('{{firstName | fallback: "x"}}', "Ada", id="name before its fallback"),
         pytest.param("{{customFields.city}}", "London", id="custom field"),
         pytest.param('{{customFields.city | fallback: "x"}}', "London", id="value first"),
         pytest.param('{{customFields.company | fallback: "x"}}', "x", id="then the tag's"),
         pytest.param("{{customFields.company}}", "your company", id="then the field's"),
-        pytest.param("{{customFields.color}}", "", id="then nothing"),
         pytest.param('{{customFields.company | fallback: ""}}', "", id="fallback of no letters"),
         pytest.param('{{customFields.empty | fallback: "x"}}', "x", id="empty text is missing"),
         pytest.param('{{customFields.pages | fallback: "x"}}', "0", id="zero is a value"),
         pytest.param('{{customFields.vip | fallback: "x"}}', "false", id="false is a value"),
-        pytest.param("{{customFields.born}}", "1815-12-10", id="date"),
         pytest.param("{{customFields.2}}", "two", id="key of a digit"),
         pytest.param(f"{{{{customFields.{'a' * 64}}}}}", "sixty-four", id="key of 64 characters"),
         pytest.param("Hi {{firstName}},\r\n{{email}}!", "Hi Ada,\r\nada@example.com!", id="around"),
-        pytest.param("{{firstName}}{{firstName}}", "AdaAda", id="side by side"),
-        pytest.param("{{ \tfirstName\t }}", "Ada", id="spaces in the braces"),
-        pytest.param('{{lastName|fallback:"x"}}', "x", id="no spaces"),
         pytest.param('{{ lastName \t|\t fallback: \t"x" \t}}', "x", id="spaces everywhere"),
-        pytest.param('{{lastName | fallback: " x "}}', " x ", id="spaces inside the fallback"),
         pytest.param(r'{{lastName | fallback: "a\\b\\"}}', "a\\b\\", id="backslashes"),
         pytest.param(r'{{lastName | fallback: "C:\temp"}}', r"C:\temp", id="backslash by itself"),
         pytest.param('{{lastName | fallback: "a }} {{ b"}}', "a }} {{ b", id="braces in fallback"),
         pytest.param('{{lastName | fallback: "{{email}}"}}', "{{email}}", id="tag in fallback"),
         pytest.param("{{{email}}}", "{ada@example.com}", id="three braces"),
-        pytest.param("{{{{email}}}}", "{{ada@example.com}}", id="four braces"),
         pytest.param("{{x {{firstName}} }}", "{{x Ada }}", id="tag in what is none"),
     ],
 )
@@ -102,51 +94,34 @@ def test_tag_is_replaced(template: str, text: str) -> None:
     "template",
     [
         "",
-        "no braces",
         "{email}",
-        "{{email}",
-        "{ {email}}",
         "{{email} }",
-        "{{}}",
         "{{ }}",
         "{{e-mail}}",
-        "{{first Name}}",
         "{{\u200bemail}}",
-        "{{\u00a0email}}",
         "{{\nemail}}",
-        "{{email\n}}",
         "{{customFields.cit-y}}",
-        "{{customFields. city}}",
         "{{.}}",
         "{{__}}",
         "{{email |}}",
-        "{{email | fallback}}",
         "{{email | fallback:}}",
         "{{email | fallback: x}}",
         "{{email | fallback: 'x'}}",
-        "{{email | fallback: “x”}}",
         '{{email | fallback: "x}}',
-        '{{email | fallback: x"}}',
         '{{email | fallback : "x"}}',
-        '{{email | Fallback: "x"}}',
         '{{email fallback: "x"}}',
-        '{{email || fallback: "x"}}',
         '{{email | upper: "x"}}',
         '{{email | fallback: "x" | fallback: "y"}}',
-        '{{email | fallback: "x" y}}',
         '{{email | fallback: "x"y"}}',
         r'{{email | fallback: "x\"}}',
-        r'{{email | fallback: "x\\\"}}',
         '{{email |\nfallback: "x"}}',
         *(f'{{{{email | fallback: "x{character}y"}}}}' for character in BREAKS),
         '{{email | fallback: "x&quot;}}',
         '{{email | fallback: &quot;x"}}',
         r"{{email | fallback: &quot;x\&quot;}}",
         "{{email | fallback: &quotx&quot}}",
-        "{{email | fallback: &QUOT;x&QUOT;}}",
         "{{email | fallback: &#34;x&#34;}}",
         "{{email | fallback: &quot;x\ny&quot;}}",
-        "{% email %}",
         "<b>&amp; & '\" \r\n\t\x00\x7f</b>",
     ],
     ids=ascii,
@@ -166,18 +141,11 @@ def test_template_without_double_braces_is_unchanged(template: str) -> None:
     ("value", "text"),
     [
         (5.0, "5"),
-        (-5.0, "-5"),
         (0.1, "0.1"),
         (-0.0, "0"),
-        (1.50, "1.5"),
-        (0.1 + 0.2, "0.30000000000000004"),
-        (1234567.0, "1234567"),
         (9007199254740993.0, "9007199254740992"),
-        (1e16, "10000000000000000"),
         (1e21, "1000000000000000000000"),
-        (1e23, "100000000000000000000000"),
         (1.5e-7, "0.00000015"),
-        (5, "5"),
         (True, "true"),
         (False, "false"),
         (" 007 ", " 007 "),
@@ -209,12 +177,6 @@ def test_unknown_keys_are_removed_and_listed_once_in_order_of_appearance() -> No
     assert rendered == ("[London]", "[]", ["b", "c", "a"], {})
 
 
-def test_value_of_an_unknown_field_is_not_inserted() -> None:
-    values = ADA._replace(fallbacks={})
-
-    assert render("", "{{customFields.city}}", values) == ("", "", ["city"], {})
-
-
 @pytest.mark.parametrize("key", ["email", "first_name"])
 def test_built_in_name_is_not_a_custom_field_key(key: str) -> None:
     assert render("", f"{{{{customFields.{key}}}}}", ADA).unknown == [key]
@@ -223,22 +185,15 @@ def test_built_in_name_is_not_a_custom_field_key(key: str) -> None:
 @pytest.mark.parametrize(
     ("name", "suggestion"),
     [
-        ("firstname", "firstName"),
         ("first_name", "firstName"),
-        ("FNAME", "firstName"),
         ("subscriber.firstName", "firstName"),
         ("contact.last_name", "lastName"),
-        ("EMAIL", "email"),
         ("e_mail", "email"),
-        ("unsubscribe_url", "unsubscribeUrl"),
         ("unsubscribe", "unsubscribeUrl"),
         ("city", "customFields.city"),
         ("customfields.city", "customFields.city"),
-        ("custom_fields.city", "customFields.city"),
-        ("customFields.City", "customFields.city"),
         ("customFields.citÿ", "customFields.city"),
         ("customFields.", None),
-        ("straße", None),
         ("2024", None),
         ("a" * 100_000, None),
         (f"customFields.{'a' * 66}", f"customFields.{'a' * 65}"),
@@ -252,14 +207,6 @@ def test_unknown_name_is_removed_and_listed_with_the_nearest_known_one(
 
     suggestions = {} if suggestion is None else {name: suggestion}
     assert rendered == ("[]", "[]", [name], suggestions)
-
-
-def test_fallback_of_an_unknown_name_is_rendered() -> None:
-    template = '{{first_name | fallback: "<friend>"}}'
-
-    rendered = render(template, template, ADA)
-
-    assert rendered[:3] == ("<friend>", "&lt;friend&gt;", ["first_name"])
 
 
 def test_name_of_a_link_in_another_spelling_is_not_a_link() -> None:
@@ -282,8 +229,8 @@ ESCAPED = "&lt;b a=&quot;1&quot; b=&#x27;2&#x27;&gt;&amp;amp;&lt;/b&gt;"
 @pytest.mark.parametrize(
     ("template", "values"),
     [
-        pytest.param("{{firstName}}", ADA._replace(first_name=MARKUP), id="name"),
-        pytest.param("{{email}}", ADA._replace(email=MARKUP), id="email"),
+        pytest.param("{{firstName}}", named(firstName=MARKUP), id="name"),
+        pytest.param("{{email}}", named(email=MARKUP), id="email"),
         pytest.param("{{customFields.city}}", city(MARKUP), id="value"),
         pytest.param(
             "{{customFields.city}}",
@@ -331,17 +278,14 @@ def test_fallback_escaped_by_an_editor_is_parsed_without_loss(text: str) -> None
         pytest.param(r'"say \"hi\""', 'say "hi"', id="quotes"),
         pytest.param(r'"a\\\"b"', r"a\"b", id="backslash, quote"),
         pytest.param('"a &quot; b &lt;"', "a &quot; b &lt;", id="references between bare quotes"),
-        pytest.param("&quot;x&quot;", "x", id="escaped quotes"),
         pytest.param("&quot;&quot;", "", id="nothing in escaped quotes"),
         pytest.param(r"&quot;say \&quot;hi\&quot;&quot;", 'say "hi"', id="quotes in escaped ones"),
-        pytest.param(r"&quot;a\\&quot;", "a\\", id="backslash in escaped quotes"),
         pytest.param('&quot;a"b&quot;', 'a"b', id="bare quote in escaped ones"),
         pytest.param(
             "&quot;Tom &amp; J&eacute;r&#233;m&#xE9;&quot;", "Tom & Jérémé", id="references"
         ),
         pytest.param("&quot;&amp;lt;&quot;", "&lt;", id="unescaped once"),
         pytest.param("&quot;a & b &copy &foo;&quot;", "a & b &copy &foo;", id="no references"),
-        pytest.param("&quot;{{email}}&quot;", "{{email}}", id="tag in escaped quotes"),
     ],
 )
 def test_fallback_of_a_body_is_parsed(fallback: str, text: str) -> None:
@@ -366,10 +310,7 @@ def test_reference_with_thousands_of_digits_is_unchanged() -> None:
     ("value", "text"),
     [
         pytest.param("a\r\nBcc: eve@example.com", "a Bcc: eve@example.com", id="CR LF"),
-        pytest.param("a\rb\nc", "a b c", id="CR and LF apart"),
-        pytest.param("a\n\n\n\tb", "a b", id="run"),
         pytest.param("a\tb\x00c\x1bd\x7fe\x9ff", "a b c d e f", id="controls"),
-        pytest.param("a\vb\fc\x1cd\x1ee\x85f", "a b c d e f", id="less known line breaks"),
         pytest.param("a\u2028b\u2029c", "a b c", id="separators"),
         pytest.param("  a  b\u00a0", "  a  b\u00a0", id="spaces are kept"),
     ],
@@ -378,12 +319,8 @@ def test_control_characters_become_a_space_in_a_subject(value: str, text: str) -
     field = ADA._replace(custom={}, fallbacks={"city": value})
 
     assert in_subject("{{customFields.city}}", city(value)) == text
-    assert in_subject("{{firstName}}", ADA._replace(first_name=value)) == text
+    assert in_subject("{{firstName}}", named(firstName=value)) == text
     assert in_subject("{{customFields.city}}", field) == text
-
-
-def test_tab_in_a_fallback_becomes_a_space_in_a_subject_but_not_in_the_template() -> None:
-    assert in_subject('a\tb {{lastName | fallback: "c\td"}}') == "a\tb c d"
 
 
 def test_line_breaks_of_a_value_are_kept_in_a_body() -> None:
@@ -409,7 +346,7 @@ def test_inserted_value_is_not_rendered(value: str) -> None:
 
 
 def test_adjacent_values_that_form_a_tag_are_not_rendered() -> None:
-    values = Values("email", "{{", "}}", {}, {})
+    values = named(email="email", firstName="{{", lastName="}}")
 
     assert in_body("{{firstName}}{{email}}{{lastName}}", values) == "{{email}}"
     assert in_body("{{{firstName}}email}}", values) == "{{{email}}"
@@ -422,30 +359,18 @@ def test_adjacent_values_that_form_a_tag_are_not_rendered() -> None:
     ("start", "run"),
     [
         pytest.param("", "{", id="braces"),
-        pytest.param("", "{{ ", id="double braces"),
         pytest.param("{{ ", " ", id="spaces in the braces"),
-        pytest.param("{{email", "\t", id="spaces after the name"),
         pytest.param("{{email |", " ", id="spaces after the bar"),
-        pytest.param("{{email | fallback:", " ", id="spaces after the colon"),
-        pytest.param('{{email | fallback: "x"', " ", id="spaces after the quote"),
         pytest.param("", "{{ \t{{email \t| \t", id="spaces and braces"),
         pytest.param("{{customFields.", "a", id="one long key"),
         pytest.param("", "{{customFields.a", id="open keys"),
-        pytest.param("", "{{email}", id="tags with one brace"),
         pytest.param('{{email | fallback: "', "x", id="open fallback"),
         pytest.param("{{email | fallback: &quot;", "x", id="open escaped fallback"),
-        pytest.param("", '{{email | fallback: "', id="open fallbacks"),
-        pytest.param("", "{{email | fallback: &quot;", id="open escaped fallbacks"),
         pytest.param("", '{{email | fallback: ""', id="closed fallbacks in open tags"),
-        pytest.param("", '{{email|fallback:"{{email|fallback:&quot;', id="both kinds in turn"),
         pytest.param('{{email|fallback:"', "{{email|fallback:&quot;", id="escaped ones in one"),
-        pytest.param("{{email|fallback:&quot;", '{{email|fallback:"', id="bare ones in one"),
         pytest.param('{{email | fallback: "', "\\", id="backslashes"),
-        pytest.param('{{email | fallback: "', "\\x", id="backslashes apart"),
         pytest.param('{{email | fallback: "', '\\"', id="quotes with backslashes"),
-        pytest.param("{{email | fallback: &quot;", "\\&quot;", id="escaped quotes with them"),
         pytest.param("", '{{email | fallback: "\\', id="fallbacks that open with a backslash"),
-        pytest.param("{{email | fallback: &quot;", "&", id="ampersands"),
     ],
 )
 def test_megabyte_without_a_tag_is_rendered_in_linear_time_and_unchanged(

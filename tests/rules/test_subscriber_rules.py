@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -14,14 +12,12 @@ from hypothesis import strategies as st
 
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.rules import (
-    MAX_TAGS,
     Failure,
     NewSubscriber,
+    Row,
     RowError,
     check_email,
-    check_number_of_tags,
     check_transition,
-    initial_status,
     is_stricter,
     search_keys,
     search_text,
@@ -30,90 +26,52 @@ from rosterd.server.features.subscribers.rules import (
 from rosterd.server.rpc.errors import InvalidStatusTransition, ValidationError
 
 
-@dataclass(frozen=True)
-class Fault:
-    field: str
+def row(email: str = "ada@example.com", names: tuple[str, str] = ("", ""), **more: Any) -> Row:
+    """Returns a row that is valid by default."""
+    return Row(email, dict(zip(("first_name", "last_name"), names, strict=True)), **more)
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row that is valid by default."""
-
-    email: str = "ada@example.com"
-    first_name: str = ""
-    last_name: str = ""
-    is_confirmed: bool = False
-    tags: Sequence[str] = ()
-    custom_fields: Mapping[str, Any] = field(default_factory=dict)
-    faults: Sequence[Fault] = ()
-
-
-WHOLE, FIELD = Fault(""), Fault("firstName")
-
-
-def failure(row: Row) -> Failure | None:
+def failure(given: Row) -> Failure | None:
     """Returns the error of a row, or None if it is valid."""
-    (validated,) = validate_rows([row])
+    (validated,) = validate_rows([given])
     return validated.failure if isinstance(validated, RowError) else None
 
 
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        pytest.param(Row(email=""), Failure.MISSING_EMAIL, id="no email"),
-        pytest.param(Row(email=" \t"), Failure.MISSING_EMAIL, id="blank email"),
-        pytest.param(Row(email="ada"), Failure.INVALID_EMAIL, id="malformed email"),
-        pytest.param(Row(email=f"{'a' * 65}@x.de"), Failure.INVALID_EMAIL, id="long email"),
-        pytest.param(Row(faults=[FIELD]), Failure.INVALID_FIELD, id="wrong type"),
-        pytest.param(Row(first_name="a" * 101), Failure.INVALID_FIELD, id="long first name"),
-        pytest.param(Row(last_name="a" * 101), Failure.INVALID_FIELD, id="long last name"),
-        pytest.param(Row(first_name="a\0"), Failure.INVALID_FIELD, id="NUL in a name"),
-        pytest.param(Row(tags=[""]), Failure.INVALID_TAG, id="empty tag"),
-        pytest.param(Row(tags=["a", " "]), Failure.INVALID_TAG, id="blank tag"),
-        pytest.param(Row(tags=["a" * 101]), Failure.INVALID_TAG, id="long tag"),
-        pytest.param(Row(last_name="a\x1b"), Failure.INVALID_FIELD, id="escape in a name"),
-        pytest.param(Row(tags=["a\0"]), Failure.INVALID_TAG, id="NUL in a tag"),
-        pytest.param(Row(tags=["a\nb"]), Failure.INVALID_TAG, id="line break in a tag"),
-        pytest.param(Row(tags=["\u200b"]), Failure.INVALID_TAG, id="invisible tag"),
-        pytest.param(Row(tags=list(map(str, range(101)))), Failure.INVALID_TAG, id="101 tags"),
-        pytest.param(Row(email="", faults=[WHOLE]), Failure.INVALID_ROW, id="no object"),
-    ],
-)
-def test_invalid_row_fails_with_its_reason(row: Row, reason: Failure) -> None:
-    assert failure(row) is reason
+LONG = ("", "a" * 101)
 
 
 @pytest.mark.parametrize(
-    ("row", "reason"),
+    ("given", "reason"),
     [
-        pytest.param(Row("", faults=[FIELD, WHOLE]), Failure.INVALID_ROW, id="row before field"),
-        pytest.param(Row("", faults=[FIELD]), Failure.INVALID_FIELD, id="type before no email"),
-        pytest.param(Row("ada", faults=[FIELD]), Failure.INVALID_FIELD, id="type before email"),
-        pytest.param(Row("", "a" * 101), Failure.MISSING_EMAIL, id="no email before length"),
-        pytest.param(Row("ada", "a" * 101), Failure.INVALID_EMAIL, id="email before length"),
-        pytest.param(Row("ada", tags=[""]), Failure.INVALID_EMAIL, id="email before tag"),
-        pytest.param(Row("", tags=[""]), Failure.MISSING_EMAIL, id="no email before tag"),
-        pytest.param(
-            Row(first_name="a" * 101, tags=[""]), Failure.INVALID_FIELD, id="length before tag"
-        ),
+        (row(" \t"), Failure.MISSING_EMAIL),
+        (row(f"{'a' * 65}@x.de"), Failure.INVALID_EMAIL),
+        (row(names=LONG), Failure.INVALID_FIELD),
+        (row(names=("a\x1b", "")), Failure.INVALID_FIELD),
+        (row(tags=["a", " "]), Failure.INVALID_TAG),
+        (row(tags=["a" * 101]), Failure.INVALID_TAG),
+        (row(tags=["a\nb"]), Failure.INVALID_TAG),
+        (row(tags=list(map(str, range(101)))), Failure.INVALID_TAG),
+        (row(custom_fields=None), Failure.INVALID_FIELD),
+        # Of several errors, the first one counts.
+        (row("", LONG, faults=["firstName", ""]), Failure.INVALID_ROW),
+        (row("", LONG, faults=["firstName"]), Failure.INVALID_FIELD),
+        (row("ada", LONG, tags=[""]), Failure.INVALID_EMAIL),
+        (row(names=LONG, tags=[""]), Failure.INVALID_FIELD),
+        (row(tags=[""], custom_fields=None), Failure.INVALID_TAG),
     ],
 )
-def test_row_with_several_errors_fails_with_the_first(row: Row, reason: Failure) -> None:
-    assert failure(row) is reason
+def test_invalid_row_fails_with_its_first_error(given: Row, reason: Failure) -> None:
+    assert failure(given) is reason
 
 
 def test_valid_row_is_stored_verbatim() -> None:
     values = {"no_such_field": None, "city": [1]}
-    row = Row(
-        " Ada@X.de ",
-        " <b>Ada</b>",
-        "=cmd()",
-        is_confirmed=True,
-        tags=[" Vip", "VIP", "b "],
-        custom_fields=values,
+    tags = [" Vip", "VIP", "b "]
+    given = row(
+        " Ada@X.de ", (" <b>Ada</b>", "=cmd()"), is_confirmed=True, tags=tags, custom_fields=values
     )
 
-    (new,) = validate_rows([row])
+    (new,) = validate_rows([given])
 
     assert isinstance(new, NewSubscriber)
     assert (new.email.address, new.email.key) == ("Ada@X.de", "ada@x.de")
@@ -124,22 +82,9 @@ def test_valid_row_is_stored_verbatim() -> None:
 
 
 def test_row_can_have_names_of_100_characters_and_100_tags() -> None:
-    row = Row(first_name="é" * 100, last_name="a" * 100, tags=[f"{n:0100}" for n in range(100)])
-
-    assert failure(row) is None
-
-
-def test_rows_have_one_outcome_each_in_order() -> None:
-    validated = validate_rows([Row("a@x.de"), Row(""), Row("b@x.de"), Row("ada")])
-
-    assert [isinstance(row, RowError) for row in validated] == [False, True, False, True]
-
-
-@pytest.mark.parametrize(
-    ("is_confirmed", "status"), [(True, Status.CONFIRMED), (False, Status.UNCONFIRMED)]
-)
-def test_new_subscriber_is_confirmed_only_if_requested(is_confirmed: bool, status: Status) -> None:
-    assert initial_status(is_confirmed=is_confirmed) is status
+    assert (
+        failure(row(names=("é" * 100, "a" * 100), tags=[f"{n:0100}" for n in range(100)])) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,10 +94,6 @@ def test_check_email_raises_a_code_for_the_fault(text: str, code: str) -> None:
     with pytest.raises(ValidationError) as caught:
         check_email(text)
     assert [(detail.field, detail.code) for detail in caught.value.details] == [("email", code)]
-
-
-def test_check_email_returns_the_address() -> None:
-    assert check_email(" Ada@x.de").address == "Ada@x.de"
 
 
 # When the status of a row can change to that of a column: always, by an admin, or never.
@@ -174,10 +115,6 @@ def transitions() -> list[Any]:
         for before, *cells in map(str.split, lines)
         for after, who in zip(head.split(), cells, strict=True)
     ]
-
-
-def test_table_contains_every_pair_of_statuses() -> None:
-    assert len(transitions()) == len(Status) ** 2 == 25
 
 
 @pytest.mark.parametrize("by_admin", [True, False], ids=["admin", "no admin"])
@@ -218,23 +155,14 @@ def test_an_opt_out_after_a_bounce_is_not_reset(after: Status, by_admin: bool) -
         check_transition(Status.UNSUBSCRIBED, after, by_admin=by_admin, after_bounce=True)
 
 
-def test_subscriber_has_at_most_100_tags() -> None:
-    check_number_of_tags(MAX_TAGS)
-    with pytest.raises(ValidationError) as caught:
-        check_number_of_tags(MAX_TAGS + 1)
-    assert [(d.field, d.code) for d in caught.value.details] == [("tags", "TOO_MANY")]
-
-
 @pytest.mark.parametrize(
     ("first_name", "last_name", "keys"),
     [
         pytest.param("Ada", "Lovelace", ("ada lovelace", "lovelace"), id="both"),
         pytest.param("Ada", "", ("ada", None), id="first alone"),
         pytest.param("", "Lovelace", ("lovelace", None), id="last alone"),
-        pytest.param("", "", (None, None), id="none"),
         pytest.param(" ", "\t\n", (None, None), id="whitespace"),
         pytest.param(" Ada ", " King Lovelace ", ("ada king lovelace", "king lovelace"), id="trim"),
-        pytest.param("ÉMILE", "GROSS", ("émile gross", "gross"), id="upper case"),
         pytest.param("E\u0301mile", "Groß", ("émile gross", "gross"), id="NFD and sharp s"),
     ],
 )
@@ -261,8 +189,3 @@ def test_search_distinguishes_accents_and_inner_spaces(one: str, other: str) -> 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_text_is_folded_like_other_text(text: str) -> None:
     assert search_text(text) == unicodedata.normalize("NFC", text.strip().casefold())
-
-
-@given(st.text())
-def test_search_text_is_idempotent(text: str) -> None:
-    assert search_text(search_text(text)) == search_text(text)

@@ -13,7 +13,7 @@ from peewee import SQL
 from rosterd import server
 from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.custom_fields.rules import DataType
-from rosterd.server.features.subscribers.fields import PROFILE, Status
+from rosterd.server.features.subscribers.fields import NO_PROFILE, Status
 from rosterd.server.features.subscribers.query.conditions import conditions_of
 from rosterd.server.features.subscribers.query.request import search
 from rosterd.server.features.subscribers.query.store_pages import (
@@ -61,10 +61,9 @@ def email(name: str) -> Email:
     return Email(f"{name}@example.com", f"{name.lower()}@example.com")
 
 
-def profile(first_name: str = "Ada", last_name: str = "Love") -> dict[str, str]:
+def profile(first_name: str = "Ada", last_name: str = "Love") -> dict[str, Any]:
     """Returns a profile with empty values for all other fields."""
-    names = {"first_name": first_name, "last_name": last_name}
-    return {**dict.fromkeys(PROFILE, ""), **names}
+    return {**NO_PROFILE, "first_name": first_name, "last_name": last_name}
 
 
 def new(

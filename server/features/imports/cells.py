@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, reduce
+from typing import Any
 
 import orjson
 
@@ -15,7 +16,7 @@ from ...values.file_dates import DateFormat, UnknownDate, iso_date, parse_date, 
 from ...values.texts import cached_if_short, column_key, json_name
 from ..custom_fields.rules import BOOLEANS, DataType, is_date, typed_value
 from ..subscribers.csv_format import TAG_SEPARATORS
-from ..subscribers.fields import PROFILE, Status
+from ..subscribers.fields import PROFILE, Kind, Status
 from ..subscribers.rules import OPTED_OUT, ConsentRecord, on_one_line, strictest
 from .consent_record import is_valid_ip, is_valid_source
 from .csv_row import CsvRow
@@ -57,8 +58,43 @@ def parse_email(row: CsvRow, cell: str) -> None:
         row.email, row.display_name = unwrap(cell)
 
 
-def parse_profile(name: str, row: CsvRow, cell: str) -> None:
-    setattr(row, name, cell)
+def profile_parser(name: str, kind: Kind, date_format: DateFormat | None) -> Parse:
+    """Returns the parser of a field that clients set."""
+    value_of = _VALUES[kind]
+
+    def parse(row: CsvRow, cell: str) -> None:
+        row.profile[name] = value_of(cell, date_format)
+
+    return parse
+
+
+def _number(cell: str, _: DateFormat | None) -> float:
+    number = typed_value(cell, DataType.NUMBER)
+    if isinstance(number, str):
+        raise CellError
+    return float(number)
+
+
+def _time(cell: str, date_format: DateFormat | None, now: int | None = None) -> int | None:
+    try:
+        return parse_time(cell, date_format, now)
+    except UnknownDate as error:
+        raise CellError(error.hint) from None
+
+
+def _flag(cell: str, _: DateFormat | None) -> int:
+    flag = BOOLEANS.get(cell.strip().lower())
+    if flag is None:
+        raise CellError
+    return int(flag)
+
+
+_VALUES: Mapping[Kind, Callable[[str, DateFormat | None], Any]] = {
+    Kind.TEXT: lambda cell, _: cell,
+    Kind.NUMBER: _number,
+    Kind.TIME: _time,
+    Kind.FLAG: _flag,
+}
 
 
 def parse_name(row: CsvRow, cell: str) -> None:
@@ -71,14 +107,11 @@ def parse_reversed_name(row: CsvRow, cell: str) -> None:
     last, comma, first = cell.partition(",")
     if not comma:
         last, _, first = cell.partition(" ")
-    row.first_name, row.last_name = first.strip(), last.strip()
+    row.profile |= {"first_name": first.strip(), "last_name": last.strip()}
 
 
 def parse_confirmed(row: CsvRow, cell: str) -> None:
-    value = BOOLEANS.get(cell.strip().lower())
-    if value is None:
-        raise CellError
-    row.is_confirmed = value
+    row.is_confirmed = bool(_flag(cell, None))
 
 
 def parse_status(words: Mapping[str, Status], row: CsvRow, cell: str) -> None:
@@ -163,12 +196,9 @@ def _not_blank(names: Iterable[str]) -> list[str]:
 def parse_time_cell(
     name: str, now: int, date_format: DateFormat | None, row: CsvRow, cell: str
 ) -> None:
-    try:
-        time = parse_time(cell, date_format, now)
-    except UnknownDate as error:
-        raise CellError(error.hint) from None
+    time = _time(cell, date_format, now)
     if time is not None:
-        row.consent_record[name] = time
+        row.stated[name] = time
 
 
 def parse_opt_out_time(now: int, date_format: DateFormat | None, row: CsvRow, cell: str) -> None:
@@ -178,28 +208,28 @@ def parse_opt_out_time(now: int, date_format: DateFormat | None, row: CsvRow, ce
     """
     if column_key(cell) in _NO_DATES:
         return
-    before = row.consent_record.get("unsubscribed_at")
+    before = row.stated.get("unsubscribed_at")
     try:
         parse_time_cell("unsubscribed_at", now, date_format, row, cell)
     except CellError:
         row.opt_out = strictest(row.opt_out, Status.UNSUBSCRIBED)
         raise
     if before is not None:
-        time = row.consent_record["unsubscribed_at"]
-        row.consent_record["unsubscribed_at"] = max(before, time)
+        time = row.stated["unsubscribed_at"]
+        row.stated["unsubscribed_at"] = max(before, time)
 
 
 def parse_consent_source(row: CsvRow, cell: str) -> None:
     if not is_valid_source(cell):
         raise CellError
-    row.consent_record["consent_source"] = cell
+    row.stated["consent_source"] = cell
 
 
 def parse_consent_ip(row: CsvRow, cell: str) -> None:
     text = cell.strip()
     if not is_valid_ip(text):
         raise CellError
-    row.consent_record["consent_ip"] = text
+    row.stated["consent_ip"] = text
 
 
 def value_parser(key: str, data_type: int, date_format: DateFormat | None) -> Parse:
@@ -246,7 +276,11 @@ def field_parsers(
     `words` are status words by `column_key`.
     """
     return {
-        **{json_name(name): partial(parse_profile, name) for name in PROFILE},
+        **{
+            field.json_name: profile_parser(name, field.kind, date_format)
+            for name, field in PROFILE.items()
+            if field.kind is not None
+        },
         "email": parse_email,
         "name": parse_name,
         REVERSED_NAME: parse_reversed_name,

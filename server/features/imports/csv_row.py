@@ -8,34 +8,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..subscribers.fields import Status
+from ..subscribers.rules import Row
 
 
 @dataclass(slots=True)
-class RowFault:
-    """A cell that could not be parsed; an empty field is the whole row."""
+class CsvRow(Row):
+    """A row, and what its cells state until all of them are parsed.
 
-    field: str = ""
-
-
-@dataclass(slots=True)
-class CsvRow:
-    """A parsed row, with the attributes of a row of a bulk.
-
-    Fields of the profile without a cell are absent, except for the names. `consent_record` has the
-    fields of `ConsentRecord` that the row states.
+    `stated` has the fields of `ConsentRecord` that the row states.
     """
 
-    email: str = ""
-    first_name: str = ""
-    last_name: str = ""
-    is_confirmed: bool = False
-    tags: Sequence[str] = ()
     custom_fields: dict[str, Any] = field(default_factory=dict)
-    faults: list[RowFault] = field(default_factory=list)
-    status: Status | None = None
     # The strictest status that flags and marks state, see `evidence.py`.
     opt_out: Status | None = None
-    consent_record: dict[str, Any] = field(default_factory=dict)
+    stated: dict[str, Any] = field(default_factory=dict)
     # The full name, from its column, and the display name of the address.
     name: str = ""
     display_name: str = ""
@@ -47,21 +33,21 @@ class CsvRow:
         both, they must contain every word of the full name, or the row has a fault. The
         display name of the address is used only if the row has no other name.
         """
-        name, first, last = self.name, self.first_name, self.last_name
+        first, last = self.profile["first_name"], self.profile["last_name"]
+        name = self.name or ("" if first or last else self.display_name)
         if not name:
-            if first or last or not self.display_name:
-                return
-            name = self.display_name
+            return
         if first and last:
             if Counter(_words(name)) - Counter(_words(f"{first} {last}")):
-                self.faults.append(RowFault("name"))
+                self.faults.append("name")
         elif first:
-            self.last_name = _without_start(name.split(), first)
+            last = _without_start(name.split(), first)
         elif last:
-            self.first_name = _without_end(name.split(), last)
+            first = _without_end(name.split(), last)
         else:
             first, _, last = name.rpartition(" ")
-            self.first_name, self.last_name = (first.strip(), last) if first else (last, "")
+            first, last = (first.strip(), last) if first else (last, "")
+        self.profile |= {"first_name": first, "last_name": last}
 
 
 def _words(name: str) -> list[str]:

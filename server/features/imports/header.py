@@ -14,7 +14,7 @@ from ..custom_fields.store import ColumnField
 from ..subscribers.csv_format import CUSTOM_FIELDS
 from ..subscribers.fields import Status
 from ..subscribers.formulas import unescape_formula
-from ..subscribers.rules import NO_CONSENT_RECORD, OPTED_OUT, ConsentRecord, strictest
+from ..subscribers.rules import OPTED_OUT, ConsentRecord, strictest
 from .cells import (
     OPTED_IN,
     OPTED_OUT_FLAG,
@@ -25,10 +25,9 @@ from .cells import (
     value_parser,
 )
 from .columns import Column, ColumnOptions, Columns
-from .csv_row import CsvRow, RowFault
+from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import Preset
-from .rows import ImportRow
 from .status_words import COMMON_WORDS, OPT_OUT_WORDS, STATUSES, parse_status_map
 
 _DEFAULTS = ColumnOptions()
@@ -95,7 +94,7 @@ class Header:
         self._is_lenient = preset is not None and preset.is_lenient
         self._marks = _marks(self.columns.known, cells, preset)
 
-    def row(self, line: int, cells: Sequence[str], *, is_malformed: bool = False) -> ImportRow:
+    def row(self, line: int, cells: Sequence[str], *, is_malformed: bool = False) -> CsvRow:
         """Returns a parsed line, with its faults.
 
         The cells of a malformed line, or of one with more or fewer than the header, may be in wrong
@@ -104,8 +103,18 @@ class Header:
         if is_malformed or len(cells) != len(self.cells):
             return self._of_wrong_length(line, cells)
         row = self._parsed(cells)
-        record = ConsentRecord(**row.consent_record) if row.consent_record else NO_CONSENT_RECORD
-        return ImportRow(line, row, self._status(row, record), record)
+        row.line = line
+        if row.stated:
+            row.consent_record = ConsentRecord(**row.stated)
+        if row.opt_out is not None or row.stated:
+            row.status = stated_status(
+                row.status,
+                row.opt_out,
+                row.consent_record,
+                is_own_export=self._is_own_export,
+                dates_status=not self._is_lenient,
+            )
+        return row
 
     def _parsed(self, cells: Sequence[str]) -> CsvRow:
         row = CsvRow()
@@ -124,18 +133,7 @@ class Header:
             self._derive_status(row, cells)
         return row
 
-    def _status(self, row: CsvRow, record: ConsentRecord) -> Status | None:
-        if row.opt_out is None and record is NO_CONSENT_RECORD:
-            return row.status
-        return stated_status(
-            row.status,
-            row.opt_out,
-            record,
-            is_own_export=self._is_own_export,
-            dates_status=not self._is_lenient,
-        )
-
-    def _of_wrong_length(self, line: int, cells: Sequence[str]) -> ImportRow:
+    def _of_wrong_length(self, line: int, cells: Sequence[str]) -> CsvRow:
         """Returns a row with a fault, or only its address and status if these are an opt-out.
 
         The cells before a missing or additional one are in their columns from the left, the
@@ -143,7 +141,7 @@ class Header:
         """
         count = len(self.cells)
         padding = [""] * (count - len(cells))
-        row, status = CsvRow(faults=[RowFault()]), None
+        row, status = CsvRow(line=line, faults=[""]), None
         for aligned in ([*cells, *padding][:count], [*padding, *cells][-count:]):
             for index, field, parse in self._parsers:
                 if field in _OF_OPT_OUTS and aligned[index].strip():
@@ -156,8 +154,9 @@ class Header:
             row.email = addresses[0] if len(addresses) == 1 else ""
         if status in OPTED_OUT and row.email:
             fields = dict.fromkeys(parser.field for parser in self._parsers)
-            row.faults = [RowFault(field) for field in fields if field not in _OF_OPT_OUTS]
-        return ImportRow(line, row, status)
+            row.faults = [field for field in fields if field not in _OF_OPT_OUTS]
+        row.status = status
+        return row
 
     def _reject(self, row: CsvRow, index: int, field: str, cell: str, hint: str | None) -> None:
         """Handles a cell that could not be parsed.
@@ -165,7 +164,7 @@ class Header:
         A lenient preset reports and ignores it, unless it can state an opt-out.
         """
         if not self._is_lenient:
-            row.faults.append(RowFault(field))
+            row.faults.append(field)
             if hint is not None:
                 self.unrecognized.add(column_name(self.cells, index), cell, hint)
             return
@@ -175,7 +174,7 @@ class Header:
             self._rejected = row, index
             self.unrecognized.add(self.cells[index], cell, hint)
         if field in _CONSENT:
-            row.faults.append(RowFault(field))
+            row.faults.append(field)
 
     def _derive_status(self, row: CsvRow, cells: Sequence[str]) -> None:
         """Sets the status that the columns of another service imply."""
@@ -186,7 +185,7 @@ class Header:
             if (
                 self._marks.has_confirmations
                 and row.status is Status.CONFIRMED
-                and "confirmed_at" not in row.consent_record
+                and "confirmed_at" not in row.stated
             ):
                 row.status = Status.UNCONFIRMED
         for index, status in self._marks.columns:
@@ -214,7 +213,7 @@ def _clear_opt_out(row: CsvRow, field: str, parse: Parse, cell: str) -> Status |
         return None
     if parse_email(read.email) and not parse_email(row.email):
         row.email = read.email
-    if "unsubscribed_at" in read.consent_record:
+    if "unsubscribed_at" in read.stated:
         return Status.UNSUBSCRIBED
     return read.opt_out
 

@@ -17,20 +17,23 @@ from ...values.file_dates import DateFormat, UnknownDate, parse_time
 from ...values.texts import column_key, json_name
 from ...values.timestamps import is_valid_time
 from ...values.unrecognized import UnrecognizedCells
-from ..subscribers.fields import Status
+from ..subscribers.fields import PROFILE, Kind, Status, profile_fields
+from ..subscribers.profile import row_of
 from ..subscribers.row_writer import OnConflict, Result
-from ..subscribers.rules import MAX_REPEATED, ConsentRecord
+from ..subscribers.rules import MAX_REPEATED, ConsentRecord, Row
 from ..tags.rules import distinct, parse_name
 from .columns import ColumnOptions, UnknownColumns
 from .consent_record import is_valid_ip, is_valid_source
 from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import BY_NUMBER, ROSTER
-from .rows import ImportRow
 from .status_words import COMMON_WORDS, parse_status_map
 from .summary import Summary
 
-_TIMES = [name for name in ConsentRecord._fields if name.endswith("_at")]
+# The times of a row by JSON name: those of the record, and with those of the profile.
+_TIMES = {json_name(name): name for name in ConsentRecord._fields if name.endswith("_at")}
+_ALL_TIMES = _TIMES | {PROFILE[name].json_name: name for name in profile_fields(Kind.TIME)}
+_CONSENT = (("consent_source", is_valid_source), ("consent_ip", is_valid_ip))
 
 
 class Options:
@@ -66,111 +69,94 @@ class Options:
 
 def import_row(
     line: int,
-    row: pb.ImportSubscriber,
+    message: pb.ImportSubscriber,
     now: int,
     options: Options,
     unrecognized: UnrecognizedCells,
-) -> ImportRow:
-    """Returns a row. Adds a fault to the message for an invalid status, time or consent."""
-    status = _status(row, options)
-    if "<" in row.email and not (row.first_name or row.last_name):
-        _copy_display_name(row)
-    if row.HasField("consent"):
-        _copy_consent(row)
+) -> Row:
+    """Returns a row, with faults for an invalid status, time or consent.
+
+    The gateway passes on words and dates in the formats of other services as faults.
+    """
+    row, faults = row_of(message), list[str]()
+    row.line = line
     stated: dict[str, Any] = {}
-    if row.faults:
-        stated = _stated_times(row, now, options.columns.date_format, unrecognized)
-    for name in _TIMES:
-        if row.HasField(name):  # type: ignore[arg-type]
-            value: Timestamp = getattr(row, name)
-            stated[name] = milliseconds(value)
-            if not is_valid_time(stated[name], now):
-                row.faults.add(field=json_name(name))
-    if row.consent_source:
-        stated["consent_source"] = row.consent_source
-        if not is_valid_source(row.consent_source):
-            row.faults.add(field="consentSource")
-    if row.consent_ip:
-        stated["consent_ip"] = row.consent_ip
-        if not is_valid_ip(row.consent_ip):
-            row.faults.add(field="consentIp")
-    opt_out = None
-    if any(fault.field == "unsubscribedAt" for fault in row.faults):
-        # The date of an opt-out that cannot be read is still an opt-out.
-        opt_out = Status.UNSUBSCRIBED
-    if not stated and opt_out is None:
-        return ImportRow(line, row, status)
-    record = ConsentRecord(**stated)
-    is_own_export = options.is_own_export
-    status = stated_status(status, opt_out, record, is_own_export=is_own_export, dates_status=True)
-    return ImportRow(line, row, status, record)
-
-
-def _status(row: pb.ImportSubscriber, options: Options) -> Status | None:
-    """Returns the status of a row. The gateway passes an unknown word on in a fault."""
-    if row.status:
-        try:
-            return Status(row.status)
-        except ValueError:
-            row.faults.add(field="status")
-    for index, fault in enumerate(row.faults):
+    for fault in message.faults:
         word = options.status_words.get(column_key(fault.text))
         if fault.field == "status" and word is not None:
-            del row.faults[index]
-            return word
-    return None
-
-
-def _copy_consent(row: pb.ImportSubscriber) -> None:
-    """Fills the fields of the consent that are not set from the message of an export."""
-    row.consent_source = row.consent_source or row.consent.source
-    row.consent_ip = row.consent_ip or row.consent.ip
-    if row.consent.HasField("at") and not row.HasField("consent_at"):
-        row.consent_at.CopyFrom(row.consent.at)
-
-
-def _copy_display_name(row: pb.ImportSubscriber) -> None:
-    parsed = CsvRow(display_name=unwrap(row.email).name)
-    parsed.split_name()
-    row.first_name, row.last_name = parsed.first_name, parsed.last_name
-
-
-def _stated_times(
-    row: pb.ImportSubscriber,
-    now: int,
-    date_format: DateFormat | None,
-    unrecognized: UnrecognizedCells,
-) -> dict[str, Any]:
-    """Returns the times in formats that only the server reads, and removes their faults."""
-    times = {json_name(name): name for name in _TIMES}
-    stated: dict[str, Any] = {}
-    faults = []
-    for fault in list(row.faults):
+            row.status = word
+            continue
+        name = _ALL_TIMES.get(fault.field)
         try:
-            if not fault.text or fault.field not in times:
+            if not fault.text or name is None:
                 raise UnknownDate
-            time = parse_time(fault.text, date_format, now)
+            is_profile = name in row.profile
+            time = parse_time(fault.text, options.columns.date_format, None if is_profile else now)
+            if is_profile:
+                row.profile[name] = time
+            elif time is not None:
+                stated[name] = time
         except UnknownDate as error:
-            faults.append(fault)
+            faults.append(fault.field)
             if error.hint is not None:
                 unrecognized.add(fault.field, fault.text, error.hint)
+    row.faults = faults
+    if message.status:
+        try:
+            row.status = Status(message.status)
+        except ValueError:
+            faults.append("status")
+    if "<" in row.email and not (row.profile["first_name"] or row.profile["last_name"]):
+        named = CsvRow(display_name=unwrap(row.email).name)
+        named.split_name()
+        row.profile |= named.profile
+    _add_consent(message, row, stated, now)
+    # The date of an opt-out that cannot be read is still an opt-out.
+    opt_out = Status.UNSUBSCRIBED if "unsubscribedAt" in faults else None
+    if stated or opt_out is not None:
+        row.consent_record = ConsentRecord(**stated)
+        row.status = stated_status(
+            row.status,
+            opt_out,
+            row.consent_record,
+            is_own_export=options.is_own_export,
+            dates_status=True,
+        )
+    return row
+
+
+def _add_consent(message: pb.ImportSubscriber, row: Row, stated: dict[str, Any], now: int) -> None:
+    """Adds the times and the consent of a message. That of an export is in a message of its own."""
+    in_export = message.consent if message.HasField("consent") else None
+    for path, name in _TIMES.items():
+        if message.HasField(name):  # type: ignore[arg-type]
+            time: Timestamp = getattr(message, name)
+        elif name == "consent_at" and in_export is not None and in_export.HasField("at"):
+            time = in_export.at
         else:
-            if time is not None:
-                stated[times[fault.field]] = time
-    del row.faults[:]
-    row.faults.extend(faults)
-    return stated
+            continue
+        stated[name] = milliseconds(time)
+        if not is_valid_time(stated[name], now):
+            row.faults.append(path)
+    for name, is_valid in _CONSENT:
+        text = getattr(message, name)
+        if not text and in_export is not None:
+            text = getattr(in_export, name.removeprefix("consent_"))
+        if text:
+            stated[name] = text
+            if not is_valid(text):
+                row.faults.append(json_name(name))
 
 
-def reply_of(rows: Sequence[ImportRow], results: Sequence[Result]) -> pb.ImportSubscribersResponse:
+def reply_of(rows: Sequence[Row], results: Sequence[Result]) -> pb.ImportSubscribersResponse:
     reply = pb.ImportSubscribersResponse()
     add, to_proto = reply.results.add, pb.ImportResult.Outcome.ValueType
-    for (line, row, _, _), (outcome, subscriber_id, row_error, status_kept, dropped) in zip(
+    for row, (outcome, subscriber_id, row_error, status_kept, dropped) in zip(
         rows, results, strict=True
     ):
         # Keyword arguments of `add` take nearly twice as long (`import` in `make bench`).
         result = add()
-        result.line, result.id = line, subscriber_id
+        result.line, result.id = row.line, subscriber_id
         result.email = row.email[:MAX_REPEATED]
         result.outcome = to_proto(outcome)
         if status_kept:

@@ -21,10 +21,11 @@ from ...values.clock import system_clock
 from ...values.unrecognized import UnrecognizedCells
 from ..custom_fields.store import column_fields
 from ..subscribers.history import Actor, Source
+from ..subscribers.profile import row_of
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.tree import EVERYONE
 from ..subscribers.row_writer import Result, RowWriter
-from ..subscribers.rules import Validated
+from ..subscribers.rules import Row, Validated
 from ..subscribers.store import SubscriberStore
 from .columns import UnknownColumns
 from .dry_run import DryRun, rolled_back
@@ -32,21 +33,21 @@ from .header import Header
 from .messages import Options, import_row, reply_of, summary_message
 from .new_fields import NewFields, UnknownFields
 from .row_filter import RowFilter
-from .rows import ImportRow, validate_import_rows
+from .rows import validate_import_rows
 from .summary import Summary
 
 
 class Batch(NamedTuple):
     """The rows of a message, and the validated rows."""
 
-    rows: list[ImportRow]
+    rows: list[Row]
     validated: list[Validated]
 
 
 class Write(NamedTuple):
     """The rows of a transaction, which waits or runs, and their future results."""
 
-    rows: Sequence[ImportRow]
+    rows: Sequence[Row]
     validated: Sequence[Validated]
     results: asyncio.Future[list[Result]]
 
@@ -214,7 +215,7 @@ class ImportPipeline:
 
     def _rows(
         self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]
-    ) -> Iterator[ImportRow]:
+    ) -> Iterator[Row]:
         """Yields the rows of a message after the line from which the import resumes.
 
         With a filter, also the earlier ones, whose opt-outs count for later rows.
@@ -231,7 +232,9 @@ class ImportPipeline:
         for bulk_row in request.rows:
             self._last_line += 1
             if self._reads_row():
-                yield ImportRow(self._last_line, bulk_row)
+                row = row_of(bulk_row)
+                row.line = self._last_line
+                yield row
         now = system_clock()
         for subscriber in request.subscribers:
             self._last_line += 1

@@ -8,14 +8,12 @@ import apsw
 import orjson
 
 from ...values.emails import Email
-from ..subscribers.fields import PROFILE, Status
+from ..subscribers.fields import NO_PROFILE, Status
 from ..subscribers.rules import ConsentRecord, NewSubscriber, Validated, subscriber_of
 
 _CREATE = "CREATE TABLE seen (email_key TEXT PRIMARY KEY, row BLOB) WITHOUT ROWID"
 _FIND = "SELECT row FROM seen WHERE email_key = ?"
 _ADD = "INSERT OR REPLACE INTO seen VALUES (?, ?)"
-# The results of later rows do not depend on the names.
-_NO_PROFILE = dict.fromkeys(PROFILE, "")
 
 
 class SeenRows:
@@ -42,7 +40,7 @@ class SeenRows:
         status, has_status, tags, values, record = orjson.loads(text)
         return NewSubscriber(
             email,
-            _NO_PROFILE,
+            NO_PROFILE,  # the results of later rows do not depend on it
             Status(status),
             tags,
             values,

@@ -1,9 +1,9 @@
 """Renders the merge tags of a template for one subscriber.
 
-A tag is `{{email}}`, `{{firstName}}`, `{{lastName}}`, `{{customFields.key}}`, `{{confirmUrl}}`
-or `{{unsubscribeUrl}}`. Each can have a fallback: `{{firstName | fallback: "friend"}}`. A tag with
-another name of letters, digits, dots and underscores is unknown. All other text, in braces or not,
-is unchanged.
+A tag is `{{email}}`, a field that clients set such as `{{firstName}}`, `{{customFields.key}}`,
+`{{confirmUrl}}` or `{{unsubscribeUrl}}`. Each can have a fallback:
+`{{firstName | fallback: "friend"}}`. A tag with another name of letters, digits, dots and
+underscores is unknown. All other text, in braces or not, is unchanged.
 
 A regular expression matches a whole tag, so a template is scanned once and inserted values are
 not scanned. Templates are untrusted input: the time is linear in the length of the template,
@@ -17,16 +17,18 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...rpc.errors import PublicUrlNotSet, invalid
+from ..subscribers.fields import PROFILE
 
 # The maximum bytes of all values inserted into a subject and a body: half of the default limit of
 # a response in gRPC clients.
 MAX_INSERTED = 2_000_000
 # The mandatory line breaks of Unicode (UAX #14: BK, CR, LF, NL).
 _BREAKS = r"\n\v\f\r\x85\u2028\u2029"
-_WORDS = ("email", "firstName", "lastName", "confirmUrl", "unsubscribeUrl")
+_URLS = ("confirmUrl", "unsubscribeUrl")
+_WORDS = ("email", *(field.json_name for field in PROFILE.values()), *_URLS)
 _CUSTOM_FIELDS = "customFields."
 # A key is limited to the maximum length of custom field keys.
 _KEY = re.compile(r"[a-z0-9_]{1,64}")
@@ -45,17 +47,14 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 class Values(NamedTuple):
     """The values of a subscriber.
 
-    `custom` are its custom field values by key. `fallbacks` are the fallbacks of all custom
-    fields of the account by key; "" is none. The URLs are "" if links cannot be created.
+    `built_in` are those of the tags that are not custom fields, by name, without the URLs if links
+    cannot be created. `custom` are its custom field values by key. `fallbacks` are the fallbacks of
+    all custom fields of the account by key; "" is none.
     """
 
-    email: str
-    first_name: str
-    last_name: str
+    built_in: Mapping[str, Any]
     custom: Mapping[str, str | float | bool]
     fallbacks: Mapping[str, str]
-    confirm_url: str = ""
-    unsubscribe_url: str = ""
 
 
 class Rendered(NamedTuple):
@@ -101,7 +100,7 @@ def link_tags(subject: str, body: str) -> set[str]:
     if "Url" not in subject and "Url" not in body:
         return set()
     tags = (*_IN_SUBJECT.finditer(subject), *_IN_BODY.finditer(body))
-    return {tag["name"] for tag in tags} & {"confirmUrl", "unsubscribeUrl"}
+    return {tag["name"] for tag in tags} & set(_URLS)
 
 
 class _Insertion:
@@ -150,7 +149,10 @@ def _text(tag: re.Match[str], values: Values, unknown: dict[str, str]) -> str:
     key = name.removeprefix(_CUSTOM_FIELDS)
     fallback = ""
     if name in _WORDS:
-        value = _built_in(name, values)
+        built_in = values.built_in.get(name)
+        if name in _URLS and not built_in:
+            raise PublicUrlNotSet
+        value = "" if built_in is None else _value_text(built_in)
     elif key != name and key in values.fallbacks:
         value, fallback = _value_text(values.custom.get(key, "")), values.fallbacks[key]
     elif key != name and _KEY.fullmatch(key):
@@ -188,17 +190,6 @@ def _letters(name: str) -> str:
 
 def _last(name: str) -> str:
     return name.rpartition(".")[2]
-
-
-def _built_in(word: str, values: Values) -> str:
-    if word.endswith("Url"):
-        url = values.confirm_url if word == "confirmUrl" else values.unsubscribe_url
-        if not url:
-            raise PublicUrlNotSet
-        return url
-    if word == "email":
-        return values.email
-    return values.first_name if word == "firstName" else values.last_name
 
 
 def _value_text(value: str | float | bool) -> str:

@@ -41,14 +41,15 @@ class MergeTagService(MergeTagServiceServicer):
             body=rendered.body,
             unknown=rendered.unknown,
             suggestions=rendered.suggestions,
-            headers=unsubscribe_headers(values.unsubscribe_url) if can_unsubscribe else None,
+            headers=unsubscribe_headers(values.built_in["unsubscribeUrl"])
+            if can_unsubscribe
+            else None,
         )
 
     def _values(self, account: str, reference: Reference, tx: Transaction) -> Values:
         row = find(account, reference, tx)
         fallbacks = custom_fields.fallbacks(account, tx)
-        values = Values(row.email, row.first_name, row.last_name, row.values, fallbacks)
-        if not self._links.has_url:
-            return values
-        urls = urls_of(account, row, self._links, tx.now, can_confirm=True)
-        return values._replace(**urls._asdict())
+        built_in = row.as_json()
+        if self._links.has_url:
+            built_in |= urls_of(account, row, self._links, tx.now, can_confirm=True).as_json()
+        return Values(built_in, row.values, fallbacks)

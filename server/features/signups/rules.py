@@ -11,10 +11,11 @@ import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from ...rpc.errors import Detail, ValidationError
 from ...values.texts import json_name
-from ..subscribers.rules import check_names
+from ..subscribers.rules import check_profile
 
 # Gmail ignores dots, and a plus sign with the text after it. Other providers may not: there, two
 # spellings can be the mailboxes of two people, who both can sign up.
@@ -33,13 +34,13 @@ _PERSON = re.compile(rf"(?:(?i:{_TITLE})\.)+[^\W\d_]{{2,}}")
 _KEPT = frozenset("-_./?#:@[]()")
 
 
-def check_signup_names(profile: Mapping[str, str]) -> Mapping[str, str]:
+def check_signup_names(profile: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the names of a sign-up. Raises ValidationError for those that are not allowed."""
-    check_names(profile)
+    check_profile(profile)
     faults = [
         Detail(json_name(name), "NAME_NOT_ALLOWED", "must not contain a URL or a domain name")
         for name, text in profile.items()
-        if has_link(text)
+        if isinstance(text, str) and has_link(text)
     ]
     if faults:
         raise ValidationError(faults)

@@ -20,8 +20,9 @@ from ..accounts.store import branding
 from ..links import pages
 from ..links.page_responses import accepts_page, is_form, language_of, response
 from ..links.pages import Content, View
-from ..subscribers.fields import PROFILE, Status
+from ..subscribers.fields import Status
 from ..subscribers.history import Actor, Source
+from ..subscribers.profile import profile_of
 from ..subscribers.rules import NewSubscriber, check_email
 from ..tags.rules import distinct
 from .budget import WriterBudget
@@ -42,7 +43,7 @@ class SignupService(SignupServiceServicer):
         account, by = account_id(), _person(request)
         new = NewSubscriber(
             email=check_email(request.email),
-            profile=check_signup_names({name: getattr(request, name) for name in PROFILE}),
+            profile=check_signup_names(profile_of(request)),
             status=Status.UNCONFIRMED,
             tags=distinct(list(request.tags)),
             values=struct_to_dict(request.custom_fields),

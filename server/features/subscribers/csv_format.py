@@ -46,12 +46,13 @@ def _written_fields(*, full: bool) -> Sequence[Field]:
 
 def _field_cell(field: Field, row: SubscriberRow, escape: Callable[[str], str]) -> str:
     value = getattr(row, field.name)
-    if value is None:
+    if not value and value != 0:
         return ""
     value = field.to_json(value)
-    text = value if isinstance(value, str) else tags_cell(value)
-    cell = escape(text) if text else ""
-    return f"<{text}>" if field.name == "email" and cell != text else cell
+    if field.name != "email":
+        return _value_cell(tags_cell(value) if isinstance(value, list) else value, escape)
+    cell = escape(value)
+    return cell if cell == value else f"<{value}>"
 
 
 def tags_cell(names: Sequence[str]) -> str:

@@ -1,13 +1,14 @@
 """Declares the fields of a subscriber.
 
 `SubscriberRow` is the one declaration. The selected columns, the response message, the JSON of
-events, the columns of CSV files, and the text that clients set all follow from it.
+events, the columns of CSV files, the fields that clients set, and the fields of filters follow
+from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from ...values.clock import iso8601
@@ -28,16 +29,42 @@ class Status(IntEnum):
 _STATUS_NAMES = {int(status): status.name for status in Status}
 
 
+class Kind(Enum):
+    """The type of a field that clients set.
+
+    A TEXT is empty without a value. The others are absent: NULL in the table, `optional` in the
+    messages. A TIME is in milliseconds, a FLAG 1 or 0.
+    """
+
+    TEXT = "text"
+    NUMBER = "number"
+    TIME = "time"
+    FLAG = "flag"
+
+
+_TO_JSON: Mapping[Kind, Callable[[Any], Any]] = {
+    Kind.TEXT: str,
+    Kind.NUMBER: float,
+    Kind.TIME: iso8601,
+    Kind.FLAG: bool,
+}
+
+
 class Returned(NamedTuple):
     """Marks an attribute of a row that the API returns.
 
-    `to_json` converts the stored value. `max_length` marks text that clients set. `full` marks
-    an attribute that only the view FULL has, absent if it is None.
+    `to_json` converts the stored value. `full` marks an attribute that only the view FULL has.
     """
 
     to_json: Callable[[Any], Any] = str
-    max_length: int = 0
     full: bool = False
+
+
+class Profile(NamedTuple):
+    """Marks an attribute that clients also set. `max_length` is that of a TEXT."""
+
+    kind: Kind
+    max_length: int = 0
 
 
 def _revision_time(revision: int) -> str:
@@ -55,8 +82,8 @@ class SubscriberRow(NamedTuple):
     id: Annotated[str, Returned()]
     email: Annotated[str, Returned()]
     email_key: str
-    first_name: Annotated[str, Returned(max_length=100)]
-    last_name: Annotated[str, Returned(max_length=100)]
+    first_name: Annotated[str, Profile(Kind.TEXT, max_length=100)]
+    last_name: Annotated[str, Profile(Kind.TEXT, max_length=100)]
     status: Annotated[int, Returned(_STATUS_NAMES.__getitem__)]
     revision: Annotated[int, Returned(_revision_time, full=True)]
     status_changed_at: Annotated[int | None, Returned(iso8601, full=True)]
@@ -90,28 +117,49 @@ class SubscriberRow(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A field that the API returns, by its name in rows and messages."""
+    """A field that the API returns, by its name in rows and messages.
+
+    `kind` is None for a field that clients do not set.
+    """
 
     name: str
     json_name: str
     to_json: Callable[[Any], Any]
-    max_length: int
-    full: bool
+    full: bool = False
+    kind: Kind | None = None
+    max_length: int = 0
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether the field is absent without a value."""
+        return self.full or self.kind not in (None, Kind.TEXT)
 
 
 def _declared() -> Iterator[Field]:
     for name, hint in get_type_hints(SubscriberRow, include_extras=True).items():
-        for returned in getattr(hint, "__metadata__", ()):
-            # The time of the last change is stored as its revision.
-            yield Field(name, json_name("updated_at" if name == "revision" else name), *returned)
+        # The time of the last change is stored as its revision.
+        in_json = json_name("updated_at" if name == "revision" else name)
+        for mark in getattr(hint, "__metadata__", ()):
+            if isinstance(mark, Profile):
+                yield Field(name, in_json, _TO_JSON[mark.kind], False, *mark)
+            else:
+                yield Field(name, in_json, *mark)
 
 
 # The fields of the view BASIC, and those that FULL adds.
 FIELDS = tuple(field for field in _declared() if not field.full)
 ADDED_BY_FULL = tuple(field for field in _declared() if field.full)
-# The text that clients set when they create, update or import a subscriber: its maximum length
-# by field name.
-PROFILE = {field.name: field.max_length for field in FIELDS if field.max_length}
+# The fields that clients set when they create, update or import a subscriber, by name.
+PROFILE = {field.name: field for field in FIELDS if field.kind is not None}
+# The values of a profile that states nothing.
+NO_PROFILE: Mapping[str, Any] = {
+    name: "" if field.kind is Kind.TEXT else None for name, field in PROFILE.items()
+}
+
+
+def profile_fields(*kinds: Kind) -> list[str]:
+    """Returns the names of the fields of these kinds that clients set."""
+    return [name for name, field in PROFILE.items() if field.kind in kinds]
 
 
 def _compiled() -> Callable[[SubscriberRow], dict[str, Any]]:
@@ -119,10 +167,12 @@ def _compiled() -> Callable[[SubscriberRow], dict[str, Any]]:
 
     A loop over the fields takes four times as long (`page_of_20` in `make bench`).
     """
-    members = [
-        f"{field.json_name!r}: {'' if field.to_json is str else field.name}(row.{field.name})"
-        for field in FIELDS
-    ]
+    members = []
+    for field in FIELDS:
+        name, key, to_json, *_ = field
+        member = f"{key!r}: {'' if to_json is str else name}(row.{name})"
+        absent = f"**({{{member}}} if row.{name} is not None else {{}})"
+        members.append(absent if field.is_optional else member)
     functions = {field.name: field.to_json for field in FIELDS} | {"custom_fields": _custom_fields}
     basic = ", ".join(members)
     text = (

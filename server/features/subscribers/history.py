@@ -9,7 +9,7 @@ SUPPRESSION_LIFTED  {}
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -39,7 +39,10 @@ class Actor(NamedTuple):
 
 
 API = Actor()
-_TEXTS = ("email", *PROFILE)
+# Converts the values of fields to JSON.
+_FIELDS: Mapping[str, Callable[[Any], Any]] = {"email": str} | {
+    field.name: field.to_json for field in PROFILE.values()
+}
 
 
 class EntryType(StrEnum):
@@ -97,10 +100,10 @@ def entries(before: SubscriberRow, after: SubscriberRow, by: Actor) -> Iterator[
 
 
 def _changed_fields(before: SubscriberRow, after: SubscriberRow) -> Iterator[tuple[str, Any]]:
-    for name in _TEXTS:
-        old, new = getattr(before, name), getattr(after, name)
-        if old != new:
-            yield json_name(name), [old, new]
+    for name, to_json in _FIELDS.items():
+        values = getattr(before, name), getattr(after, name)
+        if values[0] != values[1]:
+            yield json_name(name), [None if each is None else to_json(each) for each in values]
     if before.values == after.values:
         return
     for key in sorted({*before.values, *after.values}):

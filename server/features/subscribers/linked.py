@@ -18,6 +18,9 @@ class SubscriberUrls(NamedTuple):
     confirm_url: str | None
     unsubscribe_url: str
 
+    def as_json(self) -> dict[str, str]:
+        return {json_name(name): url for name, url in self._asdict().items() if url}
+
 
 class LinkedSubscriber(NamedTuple):
     """A subscriber as the resource of an event."""
@@ -31,8 +34,7 @@ class LinkedSubscriber(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Returns the subscriber as the API returns it, with the URLs."""
-        urls = {json_name(name): url for name, url in self.urls._asdict().items() if url}
-        return self.row.as_json() | urls
+        return self.row.as_json() | self.urls.as_json()
 
 
 def urls_of(

@@ -10,7 +10,7 @@ from roster.v1 import subscribers_pb2 as pb
 from ...rpc.errors import Detail, ValidationError
 from ...rpc.messages import JsonResponse, check_page, timestamp
 from ...values.texts import json_name
-from .fields import FIELDS, SubscriberRow, basic_json
+from .fields import ADDED_BY_FULL, FIELDS, SubscriberRow, basic_json
 from .linked import SubscriberUrls
 from .row_writer import Result
 from .rules import MAX_REPEATED
@@ -21,8 +21,14 @@ _NAMES = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields) - {
     "unsubscribe_url",
 }
 _ONLY_FULL = {"updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at", "consent"}
-# The fields of the message that are copied from a row as they are.
-_COPIED = [field.name for field in FIELDS if field.name not in ("tags", "created_at")]
+# The fields of the message that are copied from a row as they are, and those that can be absent.
+_COPIED = [
+    field.name
+    for field in FIELDS
+    if not field.is_optional and field.name not in ("tags", "created_at")
+]
+_OPTIONAL = [field.name for field in FIELDS if field.is_optional]
+_ONLY_IN_FULL = [field.name for field in ADDED_BY_FULL if field.name != "revision"]
 # A page with so many tags and values is within MAX_MESSAGE_BYTES: each is at most 1,000 characters.
 _ITEMS_OF_SMALL_PAGE = 800
 
@@ -155,8 +161,27 @@ def fill(message: pb.Subscriber, row: SubscriberRow, *, full: bool) -> None:
     created_at.nanos = milliseconds * 1_000_000
     if row.values:
         message.custom_fields.update(cast("dict[str, Any]", row.values))
+    if _OPTIONAL:
+        _fill_optional(message, row, _OPTIONAL)
     if full:
-        _fill_full(message, row)
+        message.updated_at.CopyFrom(timestamp(row.revision // 1000))
+        _fill_optional(message, row, _ONLY_IN_FULL)
+
+
+def _fill_optional(message: pb.Subscriber, row: SubscriberRow, names: Iterable[str]) -> None:
+    """Fills fields unless they are None. Those of the consent are in a message of their own."""
+    for name in names:
+        value = getattr(row, name)
+        if value is None:
+            continue
+        target: Any = message
+        in_message = name.removeprefix("consent_")
+        if in_message != name:
+            target = message.consent
+        if type(target).DESCRIPTOR.fields_by_name[in_message].message_type is None:
+            setattr(target, in_message, value)
+        else:
+            getattr(target, in_message).CopyFrom(timestamp(value))
 
 
 def fill_urls(message: pb.Subscriber, urls: SubscriberUrls) -> None:
@@ -183,18 +208,3 @@ def bulk_response(
                 reason=reason,
             )
     return response
-
-
-def _fill_full(message: pb.Subscriber, row: SubscriberRow) -> None:
-    """Fills the fields that only the view FULL has."""
-    message.updated_at.CopyFrom(timestamp(row.revision // 1000))
-    for name in ("status_changed_at", "confirmed_at", "unsubscribed_at"):
-        time = getattr(row, name)
-        if time is not None:
-            getattr(message, name).CopyFrom(timestamp(time))
-    if row.consent_source is not None:
-        message.consent.source = row.consent_source
-    if row.consent_ip is not None:
-        message.consent.ip = row.consent_ip
-    if row.consent_at is not None:
-        message.consent.at.CopyFrom(timestamp(row.consent_at))

@@ -247,7 +247,7 @@ class RowWriter:
             new = without_values(new, faults)
             dropped = [*dropped, *new.dropped]
         changes = Changes(
-            profile={name: text for name, text in new.profile.items() if text},
+            profile={name: each for name, each in new.profile.items() if each not in ("", None)},
             tags=tags if new.tags and tags else None,
             values=new.values or None,
         )

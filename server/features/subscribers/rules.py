@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from math import isfinite
+from typing import Any, NamedTuple
 
 from ...rpc.errors import Detail, InvalidStatusTransition, ValidationError, invalid
 from ...values.emails import Email, parse_email, trim
@@ -18,7 +20,7 @@ from ...values.texts import caseless_key, json_name
 from ..events.rules import EventType
 from ..suppressions.rules import STRICTNESS, Reason
 from ..tags.rules import distinct, parse_name
-from .fields import PROFILE, Status
+from .fields import NO_PROFILE, PROFILE, Kind, Status
 
 MAX_TAGS = 100
 # The maximum length of an email address or a field name in the result of a row.
@@ -28,6 +30,8 @@ MAX_REPEATED = 320
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Those that earlier versions accepted.
 _ACCEPTED_BEFORE = re.compile(r"[\t\n\r\x80-\x9f\u2028\u2029]+")
+# The years 1 to 9999 in milliseconds, which a Timestamp can contain.
+_FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 
 
 class Failure(IntEnum):
@@ -70,12 +74,12 @@ NO_CONSENT_RECORD = ConsentRecord()
 class NewSubscriber(NamedTuple):
     """A subscriber to create, valid apart from what depends on the account.
 
-    `profile` is text by field name, `tags` are names by key. `values` are not yet checked
-    against the custom fields of the account.
+    `profile` has a value for each field in PROFILE, `tags` are names by key. `values` are not yet
+    checked against the custom fields of the account.
     """
 
     email: Email
-    profile: Mapping[str, str]
+    profile: Mapping[str, Any]
     status: Status
     tags: dict[str, str]
     values: Mapping[str, Any]
@@ -91,34 +95,24 @@ class NewSubscriber(NamedTuple):
         return self.has_status and self.status in OPTED_OUT
 
 
-class Fault(Protocol):
-    """A field of a row that could not be parsed; an empty name is the whole row."""
+@dataclass(slots=True)
+class Row:
+    """A row of a bulk or an import as it was sent, with what its cells or members state.
 
-    @property
-    def field(self) -> str: ...
+    `custom_fields` is None if a member of the message has no value, not even null. `faults` are
+    the fields that could not be parsed; an empty name is the whole row. `status` and
+    `consent_record` are what the row of an import states.
+    """
 
-
-class Members(Protocol):
-    """The members of a JSON object."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, key: str, /) -> Any: ...
-    def keys(self) -> Iterable[str]: ...
-
-
-class Row(Protocol):
-    """A row of a bulk as it was sent; the fields of its profile are attributes too."""
-
-    @property
-    def email(self) -> str: ...
-    @property
-    def is_confirmed(self) -> bool: ...
-    @property
-    def tags(self) -> Sequence[str]: ...
-    @property
-    def custom_fields(self) -> Members: ...
-    @property
-    def faults(self) -> Sequence[Fault]: ...
+    email: str = ""
+    profile: dict[str, Any] = field(default_factory=lambda: {**NO_PROFILE})
+    is_confirmed: bool = False
+    tags: Sequence[str] = ()
+    custom_fields: Mapping[str, Any] | None = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    line: int = 0
+    status: Status | None = None
+    consent_record: ConsentRecord = NO_CONSENT_RECORD
 
 
 class RowError(NamedTuple):
@@ -281,19 +275,42 @@ def search_text(text: str) -> str:
     return caseless_key(text.strip())
 
 
-def is_valid_name(text: str, max_length: int) -> bool:
-    return len(text) <= max_length and (
-        text.isprintable() or _NOT_IN_NAMES.search(text) is None  # the first is faster
-    )
+def _check_text(text: str, max_length: int) -> tuple[str, str] | None:
+    # The first is faster.
+    if len(text) <= max_length and (text.isprintable() or not _NOT_IN_NAMES.search(text)):
+        return None
+    return "INVALID_CHARACTER", "must not contain control characters or line breaks"
 
 
-def check_names(profile: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the names of a request. Raises ValidationError for those that are not valid."""
-    message = "must not contain control characters or line breaks"
+def _check_number(number: float | None, _: int) -> tuple[str, str] | None:
+    return None if number is None or isfinite(number) else ("OUT_OF_RANGE", "must be finite")
+
+
+def _check_time(time: int | None, _: int) -> tuple[str, str] | None:
+    if time is None or _FIRST_TIME <= time <= _LAST_TIME:
+        return None
+    return "OUT_OF_RANGE", "must be between the years 1 and 9999"
+
+
+_CHECKS: Mapping[Any, Callable[[Any, int], tuple[str, str] | None]] = {
+    Kind.TEXT: _check_text,
+    Kind.NUMBER: _check_number,
+    Kind.TIME: _check_time,
+}
+# Every FLAG is valid.
+_CHECKED = [
+    (each.name, each.max_length, _CHECKS[each.kind])
+    for each in PROFILE.values()
+    if each.kind in _CHECKS
+]
+
+
+def check_profile(profile: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns fields of a request. Raises ValidationError for values that are not valid."""
     faults = [
-        Detail(json_name(name), "INVALID_CHARACTER", message)
-        for name, text in profile.items()
-        if not is_valid_name(text, PROFILE[name])
+        Detail(json_name(name), *fault)
+        for name, max_length, check in _CHECKED
+        if name in profile and (fault := check(profile[name], max_length)) is not None
     ]
     if faults:
         raise ValidationError(faults)
@@ -346,54 +363,53 @@ class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
 
 
 def validate_row(
-    row: Row,
-    tag_sets: TagSets,
-    status: Status | None = None,
-    consent_record: ConsentRecord = NO_CONSENT_RECORD,
-    parse: Callable[[str], Email | None] = parse_email,
+    row: Row, tag_sets: TagSets, parse: Callable[[str], Email | None] = parse_email
 ) -> Validated:
     """Returns the subscriber of a row, or its first error.
 
-    `status` and `consent_record` are those that the row of an import states, and `parse` parses its
-    address. The fields of an opt-out that cannot be stored are dropped, so that it is still stored.
+    `parse` parses its address. The fields of an opt-out that cannot be stored are dropped, so that
+    it is still stored.
     """
     # None if the row fails with its first error.
-    dropped: list[str] | None = [] if status in OPTED_OUT else None
+    dropped: list[str] | None = [] if row.status in OPTED_OUT else None
     if row.faults:
-        fields = [fault.field for fault in row.faults]
-        if "" in fields:
+        if "" in row.faults:
             return RowError(Failure.INVALID_ROW)
         if dropped is None:
-            return RowError(Failure.INVALID_FIELD, fields[0])
-        dropped += fields
+            return RowError(Failure.INVALID_FIELD, row.faults[0])
+        dropped += row.faults
     email = parse(row.email)
     if email is None:
         failure = Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
         return RowError(failure, "email")
-    profile = {}
-    for name, max_length in PROFILE.items():
-        profile[name] = text = getattr(row, name, "")
-        if not is_valid_name(text, max_length):
+    profile, values = row.profile, row.custom_fields
+    for name, max_length, check in _CHECKED:
+        if check(profile[name], max_length) is not None:
             if dropped is None:
                 return RowError(Failure.INVALID_FIELD, json_name(name))
-            profile[name] = ""
+            profile = {**profile, name: NO_PROFILE[name]}
             dropped.append(json_name(name))
-    tags = tag_sets[tuple(row.tags[:])]
+    tags = tag_sets[tuple(row.tags)]
     if tags is None:
         if dropped is None:
             return RowError(Failure.INVALID_TAG, "tags")
         dropped.append("tags")
         tags = tag_sets[()] or {}
-    try:
-        values = dict(row.custom_fields) if len(row.custom_fields) else NO_VALUES
-    except ValueError:  # A member has no value, not even null.
+    if values is None:
         if dropped is None:
             return RowError(Failure.INVALID_FIELD, "customFields")
         values = NO_VALUES
         dropped.append("customFields")
-    initial = initial_status(is_confirmed=row.is_confirmed) if status is None else status
+    status = row.status
     return NewSubscriber(
-        email, profile, initial, tags, values, consent_record, status is not None, dropped or ()
+        email,
+        profile,
+        initial_status(is_confirmed=row.is_confirmed) if status is None else status,
+        tags,
+        values,
+        row.consent_record,
+        status is not None,
+        dropped or (),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
@@ -39,6 +39,7 @@ from .messages import (
     fill_all,
     selected_fields,
 )
+from .profile import profile_of, row_of
 from .query.request import FilterExpressions
 from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalData
@@ -107,7 +108,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             _caller(),
             reports_duplicates=True,
         )
-        validated = rules.validate_rows(rows)
+        validated = rules.validate_rows(map(row_of, rows))
 
         def create(tx: Transaction) -> pb.BulkCreateSubscribersResponse:
             results = writer.store_rows(validated, tx)
@@ -176,8 +177,8 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         account, by, fields = account_id(), _caller(), changed_fields(request, UPDATABLE)
         changes = Changes(
             email=rules.check_email(request.email) if "email" in fields else None,
-            profile=rules.check_names(
-                {name: getattr(request, name) for name in PROFILE if name in fields}
+            profile=rules.check_profile(
+                {name: value for name, value in profile_of(request).items() if name in fields}
             ),
             tags=distinct(list(request.tags)) if "tags" in fields else None,
             values=struct_to_dict(request.custom_fields) if "custom_fields" in fields else None,
@@ -293,7 +294,7 @@ def _find_each(
 def _update_profiles(
     account: str,
     by: Actor,
-    updates: Sequence[tuple[Reference, Mapping[str, str]]],
+    updates: Sequence[tuple[Reference, Mapping[str, Any]]],
     tx: Transaction,
 ) -> list[pb.UpdateSubscriberResponse | Exception]:
     return [
@@ -309,7 +310,7 @@ def _new_subscriber(
 ) -> rules.NewSubscriber:
     return rules.NewSubscriber(
         email=email,
-        profile=rules.check_names({name: getattr(request, name) for name in PROFILE}),
+        profile=rules.check_profile(profile_of(request)),
         status=rules.initial_status(is_confirmed=request.is_confirmed),
         tags=distinct(list(request.tags)),
         values=struct_to_dict(request.custom_fields),

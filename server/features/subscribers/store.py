@@ -541,7 +541,7 @@ def _new_rows(
     addresses, keys = zip(*[each.email for each in new], strict=True)
     statuses = [int(each.status) for each in new]
     profiles = zip(*[_profile_values(each.profile) for each in new], strict=True)
-    first_names, last_names = profile_columns = tuple(profiles)
+    profile = dict(zip(PROFILE, profiles, strict=True))
     # By number, because members of an enum are slow as keys.
     origins = ["", *(origin(status, now, by) for status in Status)]
     records = zip(*[each.consent_record for each in new], strict=True)
@@ -552,8 +552,8 @@ def _new_rows(
         addresses,
         keys,
         statuses,
-        *profile_columns,
-        *zip(*map(search_keys, first_names, last_names), strict=True),
+        *profile.values(),
+        *zip(*map(search_keys, profile["first_name"], profile["last_name"]), strict=True),
         [origins[status] for status in statuses],
         [_confirmed_at(time, each, by) for time, each in zip(times, new, strict=True)],
     ]

@@ -146,7 +146,7 @@ def change_statuses(
 
 def update_profiles(
     account_id: str,
-    updates: Sequence[tuple[Reference, Mapping[str, str]]],
+    updates: Sequence[tuple[Reference, Mapping[str, Any]]],
     tx: Transaction,
     by: Actor = API,
 ) -> list[Outcome]:
@@ -169,7 +169,7 @@ def update_profiles(
         changes = []
         for index in first.values():
             reference, profile = updates[index]
-            changes.append((found[reference], found[reference]._replace(**profile)))  # type: ignore[arg-type]
+            changes.append((found[reference], found[reference]._replace(**profile)))
         statistics = StatisticChanges(tx.now)
         stored = store_changes(account_id, changes, statistics, tx, by)
         outcomes |= zip(first.values(), stored, strict=True)

@@ -12,7 +12,8 @@ from ....values.ids import first_id_at
 from ....values.texts import caseless_key, json_name
 from ....values.timestamps import parse_timestamp
 from ...custom_fields.rules import DataType
-from ..fields import PROFILE, Status
+from .. import fields
+from ..fields import PROFILE, Status, profile_fields
 from ..value_keys import TEXT_KEY_LENGTH
 from .syntax import Comparison, fault
 from .tree import And, Condition, Kind, Not, all_of, comparisons, mapped
@@ -31,7 +32,10 @@ _VALUE_KINDS = {
 _TO_TEXT = "must change the dataType to TEXT, or"
 _MAX_NAME = 40
 _BOOLEANS = {"true": 1, "false": 0}
-_TIMES = ("created_at", "updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at")
+_TIMES = (
+    *("created_at", "updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at"),
+    *profile_fields(fields.Kind.TIME),
+)
 _TIMES_BY_NAME = {alias: name for name in _TIMES for alias in (name, json_name(name))}
 _PROFILE_BY_NAME = {alias: name for name in PROFILE for alias in (name, json_name(name))}
 _ANY_ORDER = frozenset({"=", "!=", "<", "<=", ">", ">=", ":"})
@@ -73,7 +77,7 @@ def _condition(comparison: Comparison, types: Mapping[str, int]) -> Any:
     if name == "status":
         return _status(comparison)
     if name in _PROFILE_BY_NAME:
-        return _text(comparison, Kind.COLUMN, _PROFILE_BY_NAME[name])
+        return _profile(comparison, PROFILE[_PROFILE_BY_NAME[name]])
     if name == "email.domain":
         return _text(comparison, Kind.DOMAIN, "email_key")
     if name in ("email", "tags"):
@@ -152,6 +156,18 @@ def _text(comparison: Comparison, kind: Kind, column: str = "") -> Any:
     return Condition(kind, _sql(comparison.operator), (value,), column)
 
 
+def _profile(comparison: Comparison, field: fields.Field) -> Any:
+    if field.kind is fields.Kind.TEXT:
+        return _text(comparison, Kind.COLUMN, field.name)
+    is_flag = field.kind is fields.Kind.FLAG
+    _check_operator(comparison, _EQUALITY if is_flag else _ANY_ORDER)
+    if _is_present(comparison):
+        return Condition(Kind.COLUMN, "present", column=field.name)
+    _check_not_prefix(comparison)
+    value = _boolean(comparison) if is_flag else _number(comparison)
+    return Condition(Kind.COLUMN, _sql(comparison.operator), (value,), field.name)
+
+
 def _custom(comparison: Comparison, key: str, data_type: DataType) -> Any:
     kind = _VALUE_KINDS[data_type]
     _check_operator(comparison, _OPERATORS.get(kind, _ANY_ORDER))
@@ -168,12 +184,9 @@ def _custom(comparison: Comparison, key: str, data_type: DataType) -> Any:
     if kind is Kind.DATE_VALUE:
         value = _milliseconds(comparison)
     elif kind is Kind.NUMBER_VALUE:
-        value = _number(comparison)
+        value = _number(comparison, _TO_TEXT)
     else:
-        value = _BOOLEANS.get(comparison.value.lower())
-        if value is None:
-            message = f"{_TO_TEXT} compare {_name(comparison)} with true or false"
-            raise fault("INVALID_TYPE", message, comparison.value_column)
+        value = _boolean(comparison, _TO_TEXT)
     return Condition(kind, _sql(comparison.operator), (key, value))
 
 
@@ -232,11 +245,19 @@ def _milliseconds(comparison: Comparison) -> int:
     return time
 
 
-def _number(comparison: Comparison) -> float:
+def _boolean(comparison: Comparison, must: str = "must") -> int:
+    value = _BOOLEANS.get(comparison.value.lower())
+    if value is None:
+        message = f"{must} compare {_name(comparison)} with true or false"
+        raise fault("INVALID_TYPE", message, comparison.value_column)
+    return value
+
+
+def _number(comparison: Comparison, must: str = "must") -> float:
     is_number = not comparison.is_prefix and _NUMBER.fullmatch(comparison.value)
     number = float(comparison.value) if is_number else float("nan")
     if not isfinite(number):
-        message = f"{_TO_TEXT} compare {_name(comparison)} with a number"
+        message = f"{must} compare {_name(comparison)} with a number"
         raise fault("INVALID_TYPE", message, comparison.value_column)
     return number
 
