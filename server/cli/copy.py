@@ -10,7 +10,6 @@ import typer
 from ..config import Settings
 from ..serving.console import CommandError, ExitCode, console
 from ..storage.copy.copy import Copied, Copy
-from ..storage.copy.opening import open_endpoints
 from ..values.database_url import DatabaseLocation, PostgresUrl, parse_database_url
 from .options import Json
 from .output import print_json, print_table
@@ -35,6 +34,9 @@ def copy(
     incomplete copy. Exit codes: 4 if a database cannot be used, 8 if the copy differs from the
     source, and 130 if the command was interrupted.
     """
+    # Imports the driver of PostgreSQL, which is an optional dependency.
+    from ..storage.copy.opening import open_endpoints  # noqa: PLC0415
+
     locations = [_location("--from", source), _location("--to", target)]
     names = [
         str(location.resolve() if isinstance(location, Path) else location)

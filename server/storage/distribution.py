@@ -18,7 +18,6 @@ from typing import NamedTuple
 from peewee import Database, PeeweeException
 
 from .database import StorageError
-from .postgres.transaction import driver_error
 from .tables import in_dependency_order
 
 REFERENCE_TABLES = ("account", "api_key", "installation")
@@ -136,7 +135,8 @@ def _execute(database: Database, table: str, text: str, *values: str) -> None:
     try:
         database.execute_sql(text, values)
     except PeeweeException as error:
-        reason = " ".join(str(driver_error(error) or error).split())
+        # Peewee wraps the error of the driver.
+        reason = " ".join(str(error.__context__ or error).split())
         raise StorageError(f"Citus rejected the table {table}: {reason}") from error
 
 
