@@ -68,12 +68,10 @@ format: $(TOOLS) ## Fix what the linter can fix.
 types: $(TOOLS) ## Check types with mypy.
 	@$(BIN)/mypy
 
-generate: $(TOOLS) ## Regenerate generated/, the dashboard, and the tables of settings and metrics.
+generate: $(TOOLS) ## Regenerate generated/ and the tables of settings and metrics.
 	@rm -rf generated/python
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py generated
 	@$(BIN)/python protos/generate_clients.py generated
-	@$(BIN)/python -m rosterd.server.deploy.dashboard > $(VENV)/dashboard.json
-	@mv $(VENV)/dashboard.json server/deploy/dashboard.json
 	@$(BIN)/python -m rosterd.server.deploy.tables
 
 check-generated: $(TOOLS) ## Check that generated/ matches the protos (repair: make generate).
