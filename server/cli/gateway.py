@@ -8,7 +8,7 @@ from ..serving.observability_options import ObservabilityOptions, start_log
 from ..serving.options import http_options, upstream_options
 from ..serving.process import Service
 from ..serving.role import Role
-from .options import Worker, takes_settings
+from .common.options import Worker, takes_settings
 
 
 @takes_settings

@@ -9,8 +9,8 @@ import typer
 from ..serving.console import console
 from ..storage.databases import bring_up_to_date, distributed
 from ..storage.distribution import ACCOUNT, DistributedTable, TableKind
-from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
-from .output import print_json
+from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .common.output import print_json
 
 
 def migrate(

@@ -30,7 +30,7 @@ from ..serving.webhook_delivery import deliver
 from ..storage.database import StorageError
 from ..storage.databases import database_at
 from ..values.database_url import PostgresUrl
-from .options import takes_settings
+from .common.options import takes_settings
 
 
 @takes_settings
