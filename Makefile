@@ -1,5 +1,5 @@
-# All targets work in .venv. `make run` installs what serving needs; the other targets add the
-# development tools.
+# All targets work in .venv. `make run` installs what serving a SQLite file needs; the other targets
+# add the development tools, the driver of PostgreSQL and OpenTelemetry.
 
 PYTHON ?= python3
 VENV := .venv
@@ -68,12 +68,10 @@ format: $(TOOLS) ## Fix what the linter can fix.
 types: $(TOOLS) ## Check types with mypy.
 	@$(BIN)/mypy
 
-generate: $(TOOLS) ## Regenerate generated/, the dashboard, and the tables of settings and metrics.
+generate: $(TOOLS) ## Regenerate generated/ and the tables of settings and metrics.
 	@rm -rf generated/python
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py generated
 	@$(BIN)/python protos/generate_clients.py generated
-	@$(BIN)/python -m rosterd.server.deploy.dashboard > $(VENV)/dashboard.json
-	@mv $(VENV)/dashboard.json server/deploy/dashboard.json
 	@$(BIN)/python -m rosterd.server.deploy.tables
 
 check-generated: $(TOOLS) ## Check that generated/ matches the protos (repair: make generate).
@@ -91,7 +89,7 @@ check-breaking: $(TOOLS) ## Check the protos for breaking changes of the wire an
 
 lock: $(READY) ## Resolve requirements.lock and tests/requirements.lock from pyproject.toml.
 	@$(PIP) install --quiet uv
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --extra build --extra otel \
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --extra build \
 		--no-emit-package roster-client --output-file requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --extra dev \
 		--no-emit-package roster-client --constraint requirements.lock --output-file tests/requirements.lock pyproject.toml

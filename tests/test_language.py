@@ -55,7 +55,7 @@ def tracked_files() -> list[str]:
     if listed.returncode:
         pytest.skip("the files are listed by Git")
     names = listed.stdout.splitlines()
-    return [name for name in names if not EXCLUDED.match(name) and (ROOT / name).exists()]
+    return [name for name in names if not EXCLUDED.match(name) and (ROOT / name).is_file()]
 
 
 def findings_in_python(source: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The command line `roster`.
 
-A command is imported when it runs, so that it starts without the imports of the others.
+Each module of this package is a command, which is a function or the Typer app `app`. A command is
+imported when it runs, so that it starts without the imports of the others.
 """
 
 from __future__ import annotations
@@ -8,60 +9,62 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from importlib.metadata import version
+from pkgutil import iter_modules
 from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
 
-from ..config import SettingError, warn_about_unknown_settings
+from ..config import ALL, SettingError, warn_about_unknown_settings
 from ..rpc.errors import RosterError
 from ..serving.console import CommandError, ExitCode, console, fail, flush, notice
 from ..storage.database import StorageError
 from ..values.addresses import PortInUse
 
-# The module and the attribute of each command: a function, or a Typer app with subcommands.
-COMMANDS = {
-    "serve": "serve:serve",
-    "server": "serve:server",
-    "gateway": "serve:gateway",
-    "worker": "serve:worker",
-    "migrate": "migrate:migrate",
-    "copy": "copy:copy",
-    "backup": "backup:backup",
-    "restore": "restore:restore",
-    "import": "transfer.import_command:import_",
-    "export": "transfer.export_command:export",
-    "batch": "batch:batch",
-    "settings": "settings:settings",
-    "accounts": "accounts:app",
-    "keys": "keys:app",
-    "webhooks": "webhooks:app",
-    "suppressions": "suppressions:app",
-}
-# Commands that log unknown settings instead of printing them.
-_LOGGING = {"serve", "server", "gateway", "worker"}
+# The first commands in the help. The others follow by name.
+_FIRST = [
+    *ALL,
+    "migrate",
+    "copy",
+    "backup",
+    "restore",
+    "import",
+    "export",
+    "batch",
+    "settings",
+    "accounts",
+    "keys",
+    "webhooks",
+]
 
 
 class _Commands(Mapping[str, Any]):
-    """Imports a command when it is looked up."""
+    """The commands by name. Imports a command when it is looked up."""
+
+    def __init__(self) -> None:
+        modules = [module.name for module in iter_modules(__path__) if not module.ispkg]
+        # The name of a module can end in _ because it is a keyword.
+        names = {module.rstrip("_"): module for module in modules}
+        first = [name for name in _FIRST if name in names]
+        self._modules = {name: names[name] for name in dict.fromkeys([*first, *sorted(names)])}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in COMMANDS:
-            raise KeyError(name)
-        module, _, attribute = COMMANDS[name].partition(":")
-        target = getattr(import_module(f".{module}", __package__), attribute)
-        if not isinstance(target, typer.Typer):
-            command, target = target, typer.Typer(add_completion=False)
-            target.command(name)(command)
+        module = self._modules[name]
+        declared = vars(import_module(f".{module}", __package__))
+        if "app" in declared:
+            target = declared["app"]
+        else:
+            target = typer.Typer(add_completion=False)
+            target.command(name)(declared[module])
         loaded = typer.main.get_command(target)
         loaded.name = name
         return loaded
 
     def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
+        return iter(self._modules)
 
     def __len__(self) -> int:
-        return len(COMMANDS)
+        return len(self._modules)
 
 
 class _Group(TyperGroup):
@@ -99,7 +102,7 @@ def _before_command(
         ),
     ] = False,
 ) -> None:
-    if context.invoked_subcommand not in _LOGGING:
+    if context.invoked_subcommand not in ALL:  # These log them.
         warn_about_unknown_settings(notice)
 
 

@@ -19,9 +19,10 @@ from ..storage.output_file import replaceable, standard_stream
 from ..storage.sqlite.file import check_exists
 from ..values.clock import iso8601
 from ..values.database_url import PostgresUrl
-from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
-from .output import print_json
-from .progress import ByteProgress
+from .common.endings import interruptible, writing
+from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .common.output import print_json
+from .common.progress import ByteProgress
 
 
 def backup(
@@ -48,15 +49,13 @@ def backup(
     target = _target(file, database, replace=replace)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with ByteProgress() as progress:
+        with interruptible(f"Interrupted. {file} was not written."), ByteProgress() as progress:
             if target is None:
                 result = stream_backup(database, file, progress.show)
             else:
                 result = back_up(database, target, progress.show)
     except BackupWriteError as error:
         raise CommandError(str(error), ExitCode.INCOMPLETE) from error
-    except KeyboardInterrupt:
-        raise CommandError(f"Interrupted. {file} was not written.", ExitCode.INTERRUPTED) from None
     _report(result, file, database, json=json)
 
 
@@ -65,10 +64,8 @@ def _target(name: str, database: Path, *, replace: bool) -> Path | None:
 
     Raises CommandError if the file must not be written.
     """
-    try:
+    with writing(name, ExitCode.USAGE):
         file = replaceable(name)
-    except OSError as error:
-        raise CommandError(f"{name} cannot be written: {error.strerror}.", ExitCode.USAGE) from None
     # Of everything that is not a regular file, only a disk has content to lose.
     has_content = Path(name).is_block_device() if file is None else file.exists()
     if has_content and not replace:

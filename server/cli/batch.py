@@ -7,14 +7,13 @@ from typing import Annotated, Any
 
 import orjson
 import typer
-import uvloop
 
 from ..serving.console import CommandError, ExitCode, console, errors, pluralized
-from .options import LOCAL_URL, ApiKey, Json, Url
-from .output import print_json
-from .progress import RowProgress
-from .service_client import ServiceClient
-from .transfer.export_command import StatusName
+from .common.options import LOCAL_URL, ApiKey, Json, Url
+from .common.output import print_json
+from .common.progress import RowProgress
+from .common.service_client import ServiceClient, run
+from .export import StatusName
 
 # Seconds between requests for the state of the operation.
 POLL_SECONDS = 0.5
@@ -75,12 +74,10 @@ def batch(
         "action": {name: value for name, value in action.items() if value},
         "dryRun": dry_run,
     }
-    try:
-        operation = uvloop.run(_run(ServiceClient(url, api_key), request))
-    except KeyboardInterrupt:
-        raise CommandError(
-            "Interrupted. The operation continues in the service.", ExitCode.INTERRUPTED
-        ) from None
+    operation = run(
+        _run(ServiceClient(url, api_key), request),
+        if_interrupted="Interrupted. The operation continues in the service.",
+    )
     _print(operation, as_json=json)
     if operation["state"] != "SUCCEEDED":
         raise SystemExit(ExitCode.INCOMPLETE)

@@ -10,11 +10,11 @@ import typer
 from ..config import Settings
 from ..serving.console import CommandError, ExitCode, console
 from ..storage.copy.copy import Copied, Copy
-from ..storage.copy.opening import open_endpoints
 from ..values.database_url import DatabaseLocation, PostgresUrl, parse_database_url
-from .options import Json
-from .output import print_json, print_table
-from .progress import RowProgress
+from .common.endings import interruptible
+from .common.options import Json
+from .common.output import print_json, print_table
+from .common.progress import RowProgress
 
 _FORMATS = "sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
 
@@ -35,6 +35,9 @@ def copy(
     incomplete copy. Exit codes: 4 if a database cannot be used, 8 if the copy differs from the
     source, and 130 if the command was interrupted.
     """
+    # Imports the driver of PostgreSQL, which is an optional dependency.
+    from ..storage.copy.opening import open_endpoints  # noqa: PLC0415
+
     locations = [_location("--from", source), _location("--to", target)]
     names = [
         str(location.resolve() if isinstance(location, Path) else location)
@@ -45,15 +48,14 @@ def copy(
     urls = [
         location.url if isinstance(location, PostgresUrl) else location for location in locations
     ]
-    try:
-        with open_endpoints(*urls) as endpoints, RowProgress(0, 0) as progress:
-            copied = Copy(
-                *endpoints, names[0], lambda rows, total: progress.show(rows, rows, total)
-            ).run()
-    except KeyboardInterrupt:
-        raise CommandError(
-            "Interrupted. Run the same command again to resume.", ExitCode.INTERRUPTED
-        ) from None
+    with (
+        interruptible("Interrupted. Run the same command again to resume."),
+        open_endpoints(*urls) as endpoints,
+        RowProgress(0, 0) as progress,
+    ):
+        copied = Copy(
+            *endpoints, names[0], lambda rows, total: progress.show(rows, rows, total)
+        ).run()
     _report(copied, json=json)
     wrong = [item.table for item in copied if item.source != item.target]
     if wrong:

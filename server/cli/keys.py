@@ -17,8 +17,8 @@ from ..storage.databases import reading, unit_of_work
 from ..storage.transaction import Transaction
 from ..values.clock import iso8601
 from ..values.texts import has_control_characters, trim
-from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
-from .output import print_json, print_table
+from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .common.output import print_json, print_table
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Create, list and revoke API keys."

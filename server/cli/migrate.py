@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..serving.console import console
-from ..storage.citus.distribution import ACCOUNT, DistributedTable, TableKind
 from ..storage.databases import bring_up_to_date, distributed
-from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
-from .output import print_json
+from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .common.output import print_json
+
+if TYPE_CHECKING:
+    from ..storage.citus.distribution import DistributedTable
 
 
 def migrate(
@@ -49,7 +51,5 @@ def migrate(
 
 
 def _line(table: DistributedTable) -> str:
-    kind = (
-        f"distributed by {ACCOUNT}" if table.kind is TableKind.DISTRIBUTED else "a reference table"
-    )
+    kind = "distributed by account_id" if table.kind == "distributed" else "a reference table"
     return f"{table.table} {'was already' if table.before else 'is now'} {kind}"

@@ -16,9 +16,10 @@ from ..storage.backups.atomic_file import BackupWriteError
 from ..storage.backups.restore import Restored
 from ..storage.database import StorageError
 from ..values.database_url import PostgresUrl
-from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
-from .output import print_json
-from .progress import ByteProgress
+from .common.endings import interruptible
+from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
+from .common.output import print_json
+from .common.progress import ByteProgress
 
 
 def restore(
@@ -50,14 +51,13 @@ def restore(
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with ByteProgress() as progress:
+        with (
+            interruptible(f"Interrupted. {database} was not changed."),
+            ByteProgress() as progress,
+        ):
             result = backups.restore(file, database, accept, progress.show)
     except BackupWriteError as error:
         raise CommandError(str(error), ExitCode.INCOMPLETE) from error
-    except KeyboardInterrupt:
-        raise CommandError(
-            f"Interrupted. {database} was not changed.", ExitCode.INTERRUPTED
-        ) from None
     if json:
         kept = None if result.kept is None else str(result.kept)
         print_json(

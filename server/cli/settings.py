@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from ..config import SETTINGS
-from .options import Json
-from .output import print_json, print_table
+from .common.options import Json
+from .common.output import print_json, print_table
 
 
 def settings(json: Json = False) -> None:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from enum import StrEnum
 from typing import Annotated, Any
 
+import orjson
 import typer
-import uvloop
 
 from ..features.suppressions.rules import Reason
-from ..serving.console import CommandError, ExitCode, console
-from ..storage.output_file import STANDARD
-from .options import LOCAL_URL, ApiKey, Json, Url
-from .output import print_json
-from .service_client import ServiceClient
-from .suppressions_client import add as add_all
-from .suppressions_client import export_list, import_list
-from .transfer.files import FileFormat, export_format
+from ..serving.console import CommandError, ExitCode, console, notice
+from ..storage.output_file import STANDARD, AtomicFile, open_stream, replaceable
+from .common.endings import writing
+from .common.files import CONTENT_TYPES, FileFormat, export_format
+from .common.options import (
+    LOCAL_URL,
+    ApiKey,
+    Bom,
+    ExportFormat,
+    ImportFormat,
+    Json,
+    OutputFile,
+    Url,
+)
+from .common.output import print_json
+from .common.service_client import ServiceClient, error_of_line, line_blocks, run, split_error
 from .transfer.import_options import DateFormatOption, NullTokens, given_options
 from .transfer.import_source import Source
 from .transfer.import_summary import summary_lines
@@ -58,7 +67,7 @@ def add(
     reached, and 7 if it rejects the request.
     """
     client = ServiceClient(url, api_key)
-    _print(uvloop.run(add_all(client, emails, reason)), as_json=json)
+    _print(run(_add(client, emails, reason)), as_json=json)
 
 
 @app.command(name="import")
@@ -69,15 +78,7 @@ def import_(
     url: Url = LOCAL_URL,
     api_key: ApiKey = "",
     reason: ReasonOption = ReasonName.MANUAL,
-    file_format: Annotated[
-        FileFormat | None,
-        typer.Option(
-            "--format",
-            case_sensitive=False,
-            help="Format of the file. A JSON array is NDJSON. Default: from the first character or"
-            " the file suffix.",
-        ),
-    ] = None,
+    file_format: ImportFormat = None,
     charset: Annotated[
         str,
         typer.Option(metavar="NAME", help="Character encoding of the file. Default: UTF-8."),
@@ -114,12 +115,10 @@ def import_(
     )
     with closing(Source(file)) as source:
         client = ServiceClient(url, api_key)
-        try:
-            summary = uvloop.run(import_list(client, source, file_format, query))
-        except KeyboardInterrupt:
-            raise CommandError(
-                "Interrupted. Run the same command again.", ExitCode.INTERRUPTED
-            ) from None
+        summary = run(
+            _import(client, source, file_format, query),
+            if_interrupted="Interrupted. Run the same command again.",
+        )
     _print(summary, as_json=json)
     if summary["failed"]:
         raise SystemExit(ExitCode.ROWS_FAILED)
@@ -127,22 +126,11 @@ def import_(
 
 @app.command()
 def export(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="File to write; - is standard output.")
-    ] = STANDARD,
+    file: OutputFile = STANDARD,
     url: Url = LOCAL_URL,
     api_key: ApiKey = "",
-    file_format: Annotated[
-        FileFormat | None,
-        typer.Option(
-            "--format",
-            case_sensitive=False,
-            help="Format of the file. Default: from the file suffix; NDJSON without one.",
-        ),
-    ] = None,
-    bom: Annotated[
-        bool, typer.Option("--bom", help="Start a CSV file with a byte order mark, for Excel.")
-    ] = False,
+    file_format: ExportFormat = None,
+    bom: Bom = False,
 ) -> None:
     """Export the suppressions of an account, oldest first.
 
@@ -154,15 +142,11 @@ def export(
     """
     file_format = file_format or export_format(file, compressed=False)
     query = {"format": file_format.upper()} | ({"bom": "true"} if bom else {})
-    try:
-        uvloop.run(export_list(ServiceClient(url, api_key), file, query))
-    except KeyboardInterrupt:
-        raise CommandError("Interrupted.", ExitCode.INTERRUPTED) from None
-    except BrokenPipeError:
-        raise SystemExit(1) from None
-    except OSError as error:
-        message = f"{file} cannot be written: {error.strerror}."
-        raise CommandError(message, ExitCode.USAGE) from error
+    with writing(file, ExitCode.USAGE):
+        try:
+            run(_export(ServiceClient(url, api_key), file, query))
+        except BrokenPipeError:
+            raise SystemExit(1) from None
 
 
 def _print(counts: dict[str, Any], *, as_json: bool) -> None:
@@ -174,3 +158,72 @@ def _print(counts: dict[str, Any], *, as_json: bool) -> None:
         f" Failed: {counts.get('failed', 0):,}. Subscribers opted out: {counts['optedOut']:,}."
     ]
     console.print("\n".join([*lines, *summary_lines(counts)]), markup=False, soft_wrap=True)
+
+
+async def _add(client: ServiceClient, emails: list[str], reason: str) -> dict[str, Any]:
+    """Adds suppressions and returns the counts."""
+    body = {"emails": emails, "reason": reason}
+    async with client:
+        counts: dict[str, Any] = await client.post("/api/suppressions", body)
+    return counts
+
+
+async def _import(
+    client: ServiceClient,
+    source: Source,
+    file_format: FileFormat | None,
+    query: Mapping[str, str | list[str]],
+) -> dict[str, Any]:
+    """Sends a list, prints the failed rows, and returns the summary. Raises CommandError."""
+    summary: dict[str, Any] = {}
+    async with client:
+        file_format = file_format or await source.detect_format()
+        async with client.request(
+            "POST",
+            "/api/suppressions/import",
+            query,
+            data=source.chunks(),
+            headers={"Content-Type": CONTENT_TYPES[file_format]},
+        ) as response:
+            async for block in line_blocks(response):
+                for line in filter(None, block.split(b"\n")):
+                    if error := error_of_line(line):
+                        raise source.error or error
+                    record = orjson.loads(line)
+                    summary = record.get("summary", summary)
+                    if record.get("outcome") == "FAILED":
+                        notice(_failure(record))
+    if source.error:
+        raise source.error
+    if not summary:
+        raise CommandError(
+            "The service ended the response before all rows were sent.", ExitCode.INCOMPLETE
+        )
+    return summary
+
+
+async def _export(client: ServiceClient, file: str, query: Mapping[str, str]) -> None:
+    """Writes all suppressions to a file, which is replaced when it is complete.
+
+    Raises CommandError, or OSError if the file cannot be written.
+    """
+    path = replaceable(file)
+    with ExitStack() as stack:
+        part = AtomicFile(path) if path else None
+        target = part.file if part else stack.enter_context(open_stream(file))
+        if part:
+            part.truncate(0)
+            stack.callback(part.close)
+        async with client, client.request("GET", "/api/suppressions/export", query) as response:
+            async for block in line_blocks(response):
+                data, error = split_error(block)
+                if error is not None:
+                    raise error
+                target.write(data)
+        if part:
+            part.publish()
+
+
+def _failure(result: Mapping[str, Any]) -> str:
+    field = f" ({result['field']})" if "field" in result else ""
+    return f"Line {result['line']}, {result['email'] or 'no address'}: {result['failure']}{field}."

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
+import orjson
 import typer
 import uvloop
+from rich.text import Text
 
-from ..serving.console import ExitCode
-from .options import LOCAL_URL, ApiKey, Json, Url
-from .output import print_json, print_table
-from .webhooks_client import print_attempts, webhooks
+from ..serving.console import CommandError, ExitCode, console
+from .common.options import LOCAL_URL, ApiKey, Json, Url
+from .common.output import print_json, print_table
+from .common.service_client import ServiceClient, error_of_line, line_blocks, run
+
+_DATA = b"data: "
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="List webhooks, and print delivery attempts."
@@ -20,7 +25,7 @@ app = typer.Typer(
 @app.command(name="list")
 def list_(url: Url = LOCAL_URL, api_key: ApiKey = "", json: Json = False) -> None:
     """List the webhooks of an account, oldest first."""
-    rows = uvloop.run(webhooks(url, api_key))
+    rows = run(_webhooks(url, api_key))
     if json:
         print_json({"webhooks": rows})
         return
@@ -48,7 +53,7 @@ def tail(
     130 if the command is interrupted.
     """
     try:
-        uvloop.run(print_attempts(url, api_key, webhook, as_json=json))
+        uvloop.run(_print_attempts(url, api_key, webhook, as_json=json))
     except KeyboardInterrupt:
         raise SystemExit(ExitCode.INTERRUPTED) from None
 
@@ -59,3 +64,66 @@ def state_of(webhook: dict[str, Any]) -> str:
         return "failing" if "failingSince" in webhook else "enabled"
     reason = webhook.get("disabledReason", "")
     return f"disabled: {reason.lower()}" if reason else "disabled"
+
+
+async def _webhooks(url: str, api_key: str) -> list[dict[str, Any]]:
+    async with ServiceClient(url, api_key) as client:
+        return await _list(client)
+
+
+async def _list(client: ServiceClient) -> list[dict[str, Any]]:
+    page = await client.get("/api/webhooks", limit="100")
+    if not isinstance(page, dict) or not isinstance(page.get("webhooks"), list):
+        raise client.not_roster()
+    return list(page["webhooks"])
+
+
+async def _print_attempts(url: str, api_key: str, webhook: str, *, as_json: bool) -> None:
+    """Prints attempts until the service ends the response; then raises CommandError."""
+    urls: dict[str, str] = {}
+    async with ServiceClient(url, api_key) as client:
+        async for record in _attempts(client, webhook):
+            if as_json:
+                console.out(orjson.dumps(record).decode(), highlight=False)
+                continue
+            webhook_id = record["delivery"]["webhookId"]
+            if webhook_id not in urls:
+                urls = {item["id"]: item["url"] for item in await _list(client)}
+            console.print(_line(record, urls.get(webhook_id, webhook_id)), soft_wrap=True)
+
+
+async def _attempts(client: ServiceClient, webhook: str) -> AsyncIterator[dict[str, Any]]:
+    """Yields attempts from server-sent events, which include keep-alive comments."""
+    query = {"webhookId": webhook} if webhook else {}
+    headers = {"Accept": "text/event-stream"}
+    path = "/api/webhook-deliveries/tail"
+    async with client.request("GET", path, query, headers=headers) as response:
+        if response.content_type != headers["Accept"]:
+            raise client.not_roster()
+        async for block in line_blocks(response):
+            for line in block.splitlines():
+                if not line.startswith(_DATA):
+                    continue
+                data = line.removeprefix(_DATA)
+                if error := error_of_line(data):
+                    raise error
+                yield orjson.loads(data)
+    raise CommandError("The service closed the connection.", ExitCode.INCOMPLETE)
+
+
+def _line(record: dict[str, Any], url: str) -> Text:
+    delivery, attempt = record["delivery"], record["attempt"]
+    error = attempt.get("error", "")
+    line = Text(f"{attempt['startedAt']}  ")
+    line.append(f"{attempt.get('httpStatus', '---')}", style="red" if error else "green")
+    line.append(f"  {delivery['eventType']:<24}  {url}  {attempt['durationMs']} ms")
+    if error:
+        line.append(f"  {error}", style="red")
+        line.append(f"  {_next(delivery)}")
+    return line
+
+
+def _next(delivery: dict[str, Any]) -> str:
+    """Returns the time of the next attempt, or the final status of the delivery."""
+    at = delivery.get("nextAttemptAt")
+    return f"again at {at}" if at else str(delivery["status"]).lower()

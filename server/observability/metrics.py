@@ -1,4 +1,4 @@
-"""Declares the metrics. The exposition, the documented table and the dashboard use these rows.
+"""Declares the metrics. The exposition and the documented table use these rows.
 
 Names follow the Prometheus conventions: base units, and `_total` for counters. Label values
 come from a small, fixed set: never an account, an ID or a path that a client has sent.

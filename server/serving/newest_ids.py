@@ -6,11 +6,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from ..app import newest_id
 from ..rpc.errors import Unavailable
-from ..storage.postgres.database import PostgresDatabase
 from ..storage.sqlite.database import SqliteDatabase
+
+if TYPE_CHECKING:
+    from ..storage.postgres.database import PostgresDatabase
 
 log = logging.getLogger(__name__)
 

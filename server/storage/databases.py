@@ -1,21 +1,20 @@
-"""Opens databases by URL: for the server, and for short transactions of the command line."""
+"""Opens databases by URL: for the server, and for short transactions of the command line.
+
+The driver of PostgreSQL is an optional dependency, so its modules are imported when they are used.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from typing import TYPE_CHECKING
 
 from peewee import Database, PeeweeException
 
 from ..config import Settings
 from ..values.database_url import DatabaseLocation, PostgresUrl
 from . import migrate
-from .citus import distribution
-from .citus.database import CitusDatabase
-from .citus.distribution import DistributedTable
 from .database import StorageError
-from .postgres import connection
-from .postgres.database import PostgresDatabase
 from .sqlite.database import SqliteDatabase
 from .sqlite.file import (
     connect,
@@ -28,10 +27,16 @@ from .sqlite.file import (
 )
 from .transaction import Transaction
 
+if TYPE_CHECKING:
+    from .citus.distribution import DistributedTable
+    from .postgres.database import PostgresDatabase
+
 
 def database_at(location: DatabaseLocation, connections: int) -> PostgresDatabase | SqliteDatabase:
     """Returns the database for a server to open."""
     if isinstance(location, PostgresUrl):
+        from .citus.database import CitusDatabase
+
         return CitusDatabase(location.url, connections)
     make_folder(location)
     return SqliteDatabase(location)
@@ -45,7 +50,9 @@ def bring_up_to_date(database_url: str) -> list[str]:
     """
     location = Settings.database_url.parse(database_url)
     if isinstance(location, PostgresUrl):
-        with connection.open_database(location.url) as server:
+        from .citus import distribution
+
+        with _server(location) as server:
             return distribution.bring_up_to_date(server)
     make_folder(location)
     with reports_damage(location), closing(connect(location)) as database:
@@ -68,7 +75,9 @@ def distributed(
         raise StorageError(
             "A SQLite file cannot be distributed. Use a PostgreSQL database with Citus."
         )
-    with connection.open_database(location.url) as server:
+    from .citus import distribution
+
+    with _server(location) as server:
         yield from distribution.distribute(server, allow_single_node=allow_single_node)
 
 
@@ -102,17 +111,22 @@ def reading(database_url: str) -> Iterator[Transaction]:
 
 def _existing(location: DatabaseLocation) -> AbstractContextManager[Database]:
     if isinstance(location, PostgresUrl):
-        return connection.open_database(location.url)
+        return _server(location)
     return open_existing(location)
+
+
+def _server(location: PostgresUrl) -> AbstractContextManager[Database]:
+    from .postgres.connection import open_database
+
+    return open_database(location.url)
 
 
 @contextmanager
 def _transaction(location: DatabaseLocation, *, read_only: bool = False) -> Iterator[Transaction]:
     if isinstance(location, PostgresUrl):
-        with (
-            connection.open_database(location.url) as server,
-            connection.transaction(server, read_only=read_only) as tx,
-        ):
+        from .postgres import connection
+
+        with _server(location) as server, connection.transaction(server, read_only=read_only) as tx:
             yield tx
         return
     try:

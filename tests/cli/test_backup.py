@@ -156,7 +156,7 @@ def test_interrupted_command_changes_nothing(
     target = path.parent / "two" if command == "backup" else file
     # The command waits for the signal at its first progress report.
     code = "import time, server.storage.backups.verify as verify\nverify.STEPS = 1"
-    code += "\nfrom server.cli import main\nfrom server.cli.progress import ByteProgress"
+    code += "\nfrom server.cli import main\nfrom server.cli.common.progress import ByteProgress"
     code += "\nshow = lambda *_: (print('started', flush=True), time.sleep(60))"
     code += "\nByteProgress.show = show\nmain()"
 

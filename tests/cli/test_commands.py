@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shlex
@@ -45,6 +46,13 @@ if sys.platform == "linux":
     library.capget(version, sets)
     sets[0] &= ~2
     library.capset(version, sets)
+main()
+"""
+# Runs the command line without the optional packages.
+WITHOUT_PACKAGES = """
+import sys
+from rosterd.server.cli import main
+sys.modules.update(dict.fromkeys(("opentelemetry", "psycopg"), None))
 main()
 """
 
@@ -650,3 +658,31 @@ def test_read_only_database_is_rejected_with_a_hint(
         path.chmod(0o755)
 
     assert re.search("read-only|cannot be written", error_line(done, ExitCode.DATABASE))
+
+
+# Optional packages
+
+
+def test_service_on_sqlite_needs_no_optional_packages(tmp_path: Path) -> None:
+    assert start(tmp_path, under=("env",), code=WITHOUT_PACKAGES).stop() == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("serve", "--database-url", "postgresql://127.0.0.1:1/roster"),
+        ("accounts", "list", "--database-url", "postgresql://127.0.0.1:1/roster"),
+        ("copy", "--from", "sqlite:///roster.db", "--to", "postgresql://127.0.0.1:1/roster"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_commands_on_postgresql_print_the_package_that_they_need(
+    arguments: tuple[str, ...],
+) -> None:
+    key = base64.b64encode(bytes(32)).decode()
+
+    done = in_new_process(
+        *arguments, under=("env",), code=WITHOUT_PACKAGES, **FREE, ROSTER_SECRET_KEY=key
+    )
+
+    assert "pip install 'roster[postgres]'" in error_line(done, ExitCode.DATABASE)

@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
+from rosterd.server.cli.common.files import CHUNK_BYTES
 from rosterd.server.cli.transfer.compression import Decompressor, detect_compression
-from rosterd.server.cli.transfer.files import CHUNK_BYTES
 from rosterd.server.features.accounts.rules import make_secret
 
 from ..conftest import Account, new_account

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from rosterd.server.cli import output
+from rosterd.server.cli.common import output
 from rosterd.server.serving.console import console
 
 

@@ -1,15 +1,14 @@
-"""Tests the dashboard: its file is up to date, and its queries find data in a real Prometheus."""
+"""Tests the dashboard: its queries name existing metrics, and find data in a real Prometheus."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from rosterd.server.deploy.dashboard import dashboard, dashboard_json
-from rosterd.server.deploy.panels import ROWS
 from rosterd.server.observability.metrics import METRICS, Kind
 
 from ..conftest import Account, new_account
@@ -19,45 +18,31 @@ from ..processes import Service
 from .helpers import metrics_url
 from .prometheus import Prometheus, prometheus
 
-FILE = Path(__file__).parent.parent.parent / "server" / "deploy" / "dashboard.json"
+FILE = Path(__file__).parents[2] / "server" / "deploy" / "dashboard.json"
 QUERIES = [
-    pytest.param(query, id=f"{panel.title}-{legend}")
-    for row in ROWS
-    for panel in row.panels
-    for query, legend in panel.queries
+    pytest.param(target["expr"], id=f"{panel['title']}-{target.get('legendFormat', '')}")
+    for panel in json.loads(FILE.read_text())["panels"]
+    for target in panel.get("targets", ())
 ]
 # Queries without results while nothing is wrong, and on a database that is not distributed.
 EMPTY = ("unreachable: {{instance}} {{worker}}", "Database nodes-{{state}}")
 
 
-def test_dashboard_file_is_up_to_date() -> None:
-    assert FILE.read_text() == dashboard_json(), "run: make generate"
+def test_dashboard_shows_all_metrics_and_no_others() -> None:
+    suffixes = {Kind.HISTOGRAM: "(_bucket|_sum|_count)"}
+    series = set(re.findall(r"roster_\w+", FILE.read_text()))
 
-
-def test_every_metric_is_on_the_dashboard() -> None:
-    suffixes = {Kind.HISTOGRAM: ("_bucket", "_sum", "_count")}
-    series = set(re.findall(r"roster_\w+", dashboard_json()))
-
-    missing = [
-        metric.name
+    shown = {
+        metric.name: {
+            name
+            for name in series
+            if re.fullmatch(f"{metric.name}{suffixes.get(metric.kind, '')}", name)
+        }
         for metric in METRICS
-        if not any(metric.name + suffix in series for suffix in suffixes.get(metric.kind, ("",)))
-    ]
+    }
 
-    assert missing == []
-
-
-def test_panels_do_not_overlap() -> None:
-    cells = [
-        (x, y)
-        for panel in dashboard()["panels"]
-        for position in [panel["gridPos"]]
-        for x in range(position["x"], position["x"] + position["w"])
-        for y in range(position["y"], position["y"] + position["h"])
-    ]
-
-    assert len(cells) == len(set(cells))
-    assert max(x for x, _ in cells) < 24
+    assert [name for name, found in shown.items() if not found] == []
+    assert series - set().union(*shown.values()) == set()
 
 
 @pytest.fixture(scope="module")

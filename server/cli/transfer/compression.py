@@ -18,7 +18,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-from .files import CHUNK_BYTES, GZIP_SUFFIX, ZSTD_SUFFIX
+from ..common.files import CHUNK_BYTES, GZIP_SUFFIX, ZSTD_SUFFIX
 
 # Raised by decompression if the data is corrupt or truncated.
 DECOMPRESSION_ERRORS = (zlib.error, zstd.ZstdError, EOFError)

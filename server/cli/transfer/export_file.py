@@ -11,19 +11,19 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
 
-from ...serving.console import CommandError, ExitCode, notice
+from ...serving.console import ExitCode, notice
 from ...storage.output_file import AtomicFile
-from ..progress import ByteProgress
+from ..common.endings import writing
+from ..common.files import CHUNK_BYTES, FileFormat, write_json_atomically
+from ..common.progress import ByteProgress
 from .compression import Compression
 from .export_target import PartialExport
-from .files import CHUNK_BYTES, FileFormat, write_json_atomically
 
 # Suffix of a compressed file that is being written.
 COMPRESSING = ".packing"
@@ -32,6 +32,7 @@ COMPRESSING = ".packing"
 class ExportFile:
     """A file as the target of an export."""
 
+    # True if a progress bar on the same terminal would mix with the data.
     hides_progress = False
 
     def __init__(
@@ -49,11 +50,11 @@ class ExportFile:
         self._part: AtomicFile | None = None
 
     def open(self, *, resume: bool) -> PartialExport:
-        """Opens the partial file and removes what cannot be continued.
+        """Opens the partial file, and returns its rows, which this export continues.
 
         Raises CommandError if it cannot be written.
         """
-        with self._writing(ExitCode.USAGE):
+        with writing(str(self._path), ExitCode.USAGE):
             part = AtomicFile(self._path)
             partial = self._read(part) if resume else PartialExport()
             if not partial.rows:
@@ -64,13 +65,13 @@ class ExportFile:
 
     def write(self, data: bytes) -> None:
         assert self._part is not None
-        with self._writing():
+        with writing(str(self._path)):
             self._part.file.write(data)
 
     def finish(self) -> None:
         """Syncs the partial file, compresses it if required, and renames it."""
         assert self._part is not None
-        with self._writing():
+        with writing(str(self._path)):
             if self._compression is None:
                 self._publish(self._part)
             else:
@@ -81,10 +82,11 @@ class ExportFile:
     def abort(self) -> None:
         """Closes the partial file, which another run can continue."""
         if self._part is not None:
-            with self._writing():
+            with writing(str(self._path)):
                 self._part.close()
 
     def hint(self) -> str:
+        """Returns how to resume an incomplete export; empty if it has not started."""
         if self._part is None:
             return ""
         return f"{self._part.path} contains the rows so far. Run the same command again to resume."
@@ -126,15 +128,6 @@ class ExportFile:
         except (OSError, ValueError, KeyError):
             notice(f"{part.path} is not valid. Starting over.")
             return PartialExport()
-
-    @contextmanager
-    def _writing(self, code: ExitCode = ExitCode.INCOMPLETE) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise CommandError(
-                f"{self._path} cannot be written: {error.strerror}.", code
-            ) from error
 
 
 def read_partial_export(file: BinaryIO, file_format: FileFormat) -> PartialExport:

@@ -9,13 +9,15 @@ import uvloop
 
 from ...serving.console import CommandError, ExitCode, notice, pluralized
 from ...storage.output_file import replaceable
-from ..progress import RowProgress
-from ..service_client import ServiceClient, error_of_line, fingerprint, line_blocks
+from ..common.endings import writing
+from ..common.files import FileFormat
+from ..common.progress import RowProgress
+from ..common.service_client import ServiceClient, fingerprint, line_blocks, split_error
 from .compression import compression_by_suffix
 from .export_file import ExportFile, RowCounter
-from .export_target import ExportTarget, PartialExport, StreamTarget
-from .files import FileFormat
+from .export_target import PartialExport, StreamTarget
 
+ExportTarget = ExportFile | StreamTarget
 # The parameters of an export that a list does not have.
 _NOT_COUNTED = ("include", "bom", "escapeFormulas")
 
@@ -36,12 +38,8 @@ def run(
     client = ServiceClient(url, key)
     compression = compression_by_suffix(file)
     job = {"service": client.url, "key": fingerprint(key), "format": file_format, **filters}
-    try:
+    with writing(file, ExitCode.USAGE):
         path = replaceable(file)
-    except OSError as error:
-        raise CommandError(
-            f"{file} cannot be written: {error.strerror}.", ExitCode.USAGE
-        ) from error
     target: ExportTarget = (
         ExportFile(path, file_format, job, compression) if path else StreamTarget(file, compression)
     )
@@ -100,7 +98,7 @@ async def _receive(
                     block, expects_header = _without_header(block, partial, target), False
                 if file_format is FileFormat.NDJSON:
                     block = _without_blank_lines(block)
-                data, error = _split_error(block)
+                data, error = split_error(block)
                 target.write(data)
                 rows += counter.count(data)
                 if error is not None:
@@ -128,10 +126,3 @@ def _without_blank_lines(block: bytes) -> bytes:
     if not block.startswith(b"\n") and b"\n\n" not in block:
         return block
     return b"".join(line for line in block.splitlines(keepends=True) if line != b"\n")
-
-
-def _split_error(block: bytes) -> tuple[bytes, CommandError | None]:
-    """Splits off the last line if the service ended the response with an error."""
-    cut = block.rfind(b"\n", 0, len(block) - 1) + 1
-    error = error_of_line(block[cut:])
-    return (block, None) if error is None else (block[:cut], error)

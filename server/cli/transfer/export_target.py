@@ -1,4 +1,4 @@
-"""The interface of export targets, and targets that cannot be replaced, such as pipes."""
+"""An export to standard output, a device or a FIFO, which cannot be resumed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
-from ...serving.console import CommandError, ExitCode
 from ...storage.output_file import open_stream, standard_stream
+from ..common.endings import writing
 from .compression import Compression
 
 
@@ -26,30 +25,8 @@ class PartialExport:
     last_id: str = ""
 
 
-class ExportTarget(Protocol):
-    """The target of an export."""
-
-    # True if a progress bar on the same terminal would mix with the data.
-    hides_progress: bool
-
-    def open(self, *, resume: bool) -> PartialExport:
-        """Returns the rows of an earlier run that this export continues."""
-
-    def write(self, data: bytes) -> None:
-        """Appends data. Raises CommandError on failure."""
-
-    def finish(self) -> None:
-        """Completes the export."""
-
-    def abort(self) -> None:
-        """Closes the target of an incomplete export."""
-
-    def hint(self) -> str:
-        """Returns how to resume an incomplete export; empty if it has not started."""
-
-
 class StreamTarget:
-    """Standard output, a device or a FIFO. An export to it cannot be resumed."""
+    """Standard output, a device or a FIFO as the target of an export. See `ExportFile`."""
 
     def __init__(self, name: str, compression: Compression | None) -> None:
         """Opens the target; a FIFO waits for its reader. Raises CommandError."""
@@ -63,7 +40,7 @@ class StreamTarget:
             if compression:
                 self._file = self._stack.enter_context(compression.compress(self._file))
 
-    def open(self, *, resume: bool) -> PartialExport:  # noqa: ARG002 - of the protocol
+    def open(self, *, resume: bool) -> PartialExport:  # noqa: ARG002 - of ExportFile
         self._has_started = True
         return PartialExport()
 
@@ -86,11 +63,8 @@ class StreamTarget:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Ends the program without a message if the reader, such as `head`, has closed the pipe."""
-        try:
-            yield
-        except BrokenPipeError:
-            raise SystemExit(1) from None
-        except OSError as error:
-            raise CommandError(
-                f"{self._name} cannot be written: {error.strerror}.", ExitCode.INCOMPLETE
-            ) from error
+        with writing(self._name):
+            try:
+                yield
+            except BrokenPipeError:
+                raise SystemExit(1) from None

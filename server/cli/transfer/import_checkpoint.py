@@ -8,17 +8,44 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from ...serving.console import notice
-from .files import write_json_atomically
-from .import_counts import Tally
+from ..common.files import write_json_atomically
 
 INTERVAL_SECONDS = 1.0
+CREATED, UPDATED, SKIPPED, FAILED = "CREATED", "UPDATED", "SKIPPED", "FAILED"
+
+
+@dataclass
+class Tally:
+    """The last line with a received result, and the number of rows per outcome and reason."""
+
+    line: int = 0
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys((CREATED, UPDATED, SKIPPED, FAILED), 0)
+    )
+    reasons: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def failed(self) -> int:
+        return self.counts[FAILED]
+
+    def count(self, result: dict[str, Any]) -> None:
+        """Adds the result of a row."""
+        outcome = result["outcome"]
+        self.line = int(result["line"])
+        self.counts[outcome] += 1
+        if "reason" in result:
+            self.reasons[result["reason"]] = self.reasons.get(result["reason"], 0) + 1
 
 
 @dataclass(frozen=True)
@@ -68,7 +95,7 @@ class CheckpointFile:
         """Replaces the checkpoint. Raises OSError."""
         content = {
             "job": self._job,
-            "tally": checkpoint.tally.as_json(),
+            "tally": asdict(checkpoint.tally),
             "failures": checkpoint.failures,
             "failuresSize": checkpoint.failures_size,
         }

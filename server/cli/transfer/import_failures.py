@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from typing import BinaryIO
 
-from ...serving.console import CommandError, ExitCode
+from ...serving.console import ExitCode
 from ...storage.output_file import AtomicFile, open_stream, replaceable, standard_stream
+from ..common.endings import writing
 
 
 class Failures:
@@ -48,7 +48,7 @@ class Failures:
     def add(self, row: bytes, header: bytes) -> None:
         """Writes a failed row, and the header before the first. Raises CommandError."""
         assert self._file is not None
-        with self._writing():
+        with writing(self.name):
             self._file.write(row if self._has_rows else header + row)
             self._has_rows = True
 
@@ -56,13 +56,13 @@ class Failures:
         """Flushes the rows and returns the size of the partial file. Raises CommandError."""
         if self._file is None:
             return 0
-        with self._writing():
+        with writing(self.name):
             self._file.flush()
             return self._part.size if self._part else 0
 
     def finish(self) -> None:
         """Replaces the file if a row failed. Raises CommandError."""
-        with self._writing():
+        with writing(self.name):
             if self._part is None:
                 self._stack.close()
             elif self._has_rows:
@@ -81,22 +81,5 @@ class Failures:
         self._part.close()
         return str(self._part.path)
 
-    @contextmanager
-    def _opening(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise CommandError(
-                f"{self.name} cannot be written: {error.strerror}. Choose another file with"
-                " --failures.",
-                ExitCode.USAGE,
-            ) from error
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise CommandError(
-                f"{self.name} cannot be written: {error.strerror}.", ExitCode.INCOMPLETE
-            ) from error
+    def _opening(self) -> AbstractContextManager[None]:
+        return writing(self.name, ExitCode.USAGE, " Choose another file with --failures.")

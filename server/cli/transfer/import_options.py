@@ -1,4 +1,4 @@
-"""Options that the imports of subscribers and of suppressions share."""
+"""Options of the imports of subscribers and of suppressions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,41 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+
+
+class OnConflict(StrEnum):
+    """Actions for a row whose address is already taken."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+    UPDATE = "update"
+
+
+class Preset(StrEnum):
+    """The services with a preset."""
+
+    ROSTER = "roster"
+    MAILCHIMP = "mailchimp"
+    KIT = "kit"
+    BUTTONDOWN = "buttondown"
+    EMAILOCTOPUS = "emailoctopus"
+    SUBSTACK = "substack"
+    BEEHIIV = "beehiiv"
+    LISTMONK = "listmonk"
+    GHOST = "ghost"
+    MAILERLITE = "mailerlite"
+    BREVO = "brevo"
+    HUBSPOT = "hubspot"
+    KLAVIYO = "klaviyo"
+    ACTIVECAMPAIGN = "activecampaign"
+
+
+class UnknownColumns(StrEnum):
+    """Actions for unknown columns."""
+
+    FAIL = "fail"
+    IGNORE = "ignore"
+    CREATE_FIELDS = "create-fields"
 
 
 class DateFormat(StrEnum):

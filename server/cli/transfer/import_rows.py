@@ -20,7 +20,7 @@ from rosterd.http_gateway.streams.csv_lines import CsvParser
 from rosterd.http_gateway.streams.json_values import JsonSplitter
 from rosterd.http_gateway.streams.records import Record
 
-from .files import FileFormat
+from ..common.files import FileFormat
 
 # The columns, or members, that are added to failed rows. An import ignores them.
 FAILURE = ("line", "reason", "field")

@@ -19,16 +19,15 @@ from typing import Any
 import orjson
 
 from ...serving.console import CommandError, ExitCode, notice, pluralized
-from ..progress import RowProgress
-from ..service_client import ServiceClient, error_of_line, fingerprint, line_blocks
-from .files import FileFormat
-from .import_checkpoint import Checkpoint, CheckpointFile
-from .import_counts import FAILED, OnConflict, Tally
+from ..common.files import CONTENT_TYPES, FileFormat
+from ..common.progress import RowProgress
+from ..common.service_client import ServiceClient, error_of_line, fingerprint, line_blocks
+from .import_checkpoint import FAILED, Checkpoint, CheckpointFile, Tally
 from .import_failures import Failures
+from .import_options import OnConflict
 from .import_rows import SentRows
 from .import_source import Source
 
-CONTENT_TYPES = {FileFormat.CSV: "text/csv", FileFormat.NDJSON: "application/x-ndjson"}
 # Exit codes after which no row was imported if no result was received.
 _REJECTED = (ExitCode.REJECTED, ExitCode.UNREACHABLE)
 

@@ -18,8 +18,8 @@ from rosterd.http_gateway.streams import archives
 
 from ...serving.console import CommandError, ExitCode
 from ...storage.output_file import STANDARD
+from ..common.files import CHUNK_BYTES, FileFormat, format_by_suffix
 from .compression import DECOMPRESSION_ERRORS, MAGIC_BYTES, Decompressor, detect_compression
-from .files import CHUNK_BYTES, FileFormat, format_by_suffix
 
 STANDARD_INPUT = 0
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -3,35 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
-
-
-class Preset(StrEnum):
-    """The services with a preset."""
-
-    ROSTER = "roster"
-    MAILCHIMP = "mailchimp"
-    KIT = "kit"
-    BUTTONDOWN = "buttondown"
-    EMAILOCTOPUS = "emailoctopus"
-    SUBSTACK = "substack"
-    BEEHIIV = "beehiiv"
-    LISTMONK = "listmonk"
-    GHOST = "ghost"
-    MAILERLITE = "mailerlite"
-    BREVO = "brevo"
-    HUBSPOT = "hubspot"
-    KLAVIYO = "klaviyo"
-    ACTIVECAMPAIGN = "activecampaign"
-
-
-class UnknownColumns(StrEnum):
-    """Actions for unknown columns."""
-
-    FAIL = "fail"
-    IGNORE = "ignore"
-    CREATE_FIELDS = "create-fields"
 
 
 def summary_lines(summary: Mapping[str, Any]) -> list[str]:

@@ -7,41 +7,18 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-import protovalidate
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
-from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from roster.buf.validate import validate_pb2
 from roster.v1 import http_pb2
 
 from ...values.texts import has_control_characters, json_name, trim
 from ..errors import Detail, ValidationError, invalid
 from .base import Call, Interceptor, Method
+from .bounds import Bounds, bounds_of
 
-# Detail codes by the last part of the ID of a buf.validate rule. Others are INVALID_VALUE.
-_CODES = {
-    "required": "REQUIRED",
-    "min_len": "REQUIRED",
-    "max_len": "TOO_LONG",
-    "min_items": "TOO_FEW",
-    "max_items": "TOO_MANY",
-    "pattern": "INVALID_FORMAT",
-    "gte": "OUT_OF_RANGE",
-    "gte_lte": "OUT_OF_RANGE",
-    "gt_now": "OUT_OF_RANGE",
-    "gt_now_lt": "OUT_OF_RANGE",
-    "lt": "OUT_OF_RANGE",
-    "in": "INVALID_VALUE",
-    "defined_only": "INVALID_VALUE",
-}
 _FIRST_SECOND, _END_SECOND = -62_135_596_800, 253_402_300_800
-_VALIDATOR = protovalidate.Validator()
-_MESSAGES = {
-    "required": "is required",
-    "min_len": "is required",
-}
 
 
 class Validate(Interceptor):
@@ -68,9 +45,7 @@ class Validate(Interceptor):
         if request is None:
             raise undecodable_request()
         checks = checks_of(request.DESCRIPTOR, method.path_fields)
-        faults = list(checks.faults(request))
-        if checks.can_exceed_bounds(request):
-            faults += [_detail(each.proto) for each in _VALIDATOR.collect_violations(request)]
+        faults = [*checks.faults(request), *checks.bounds.faults(request)]
         if faults:
             raise ValidationError(faults)
 
@@ -134,26 +109,12 @@ class TextField(NamedTuple):
 
 
 class Checks(NamedTuple):
-    """The checks of a message type.
-
-    `bounded` are the numbers of the fields with bounds, and of messages, which can have some.
-    `is_valid_if_empty` is whether a message without these fields is within its bounds.
-    """
+    """The checks of a message type."""
 
     text_fields: Sequence[TextField]
     times: Sequence[str]
     messages: Mapping[str, Checks]
-    bounded: set[int]
-    is_valid_if_empty: bool
-
-    def can_exceed_bounds(self, request: Any) -> bool:
-        """Whether the validator is needed, which takes a tenth of a lookup (`get_by_id`)."""
-        if not self.is_valid_if_empty:
-            return True
-        for field, _ in request.ListFields():  # noqa: SIM110 - faster (`get_by_id`)
-            if field.number in self.bounded:
-                return True
-        return False
+    bounds: Bounds
 
     def faults(self, request: Any) -> Iterator[Detail]:
         """Trims the text of a message and of those in it. Yields invalid text and times."""
@@ -176,13 +137,6 @@ def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
     Text in the path is not checked: an ID that is not valid is not found. Neither is text in
     repeated messages, which are rows that are validated one by one.
     """
-    bounded = {
-        field.number
-        for field in message.fields
-        if field.GetOptions().HasExtension(validate_pb2.field)
-    }
-    if bounded:
-        bounded |= {field.number for field in message.fields if field.message_type is not None}
     return Checks(
         text_fields=[
             TextField(
@@ -207,28 +161,10 @@ def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
             and not field.is_repeated
             and field.message_type.file.package == message.file.package
         },
-        bounded=bounded,
-        is_valid_if_empty=not bounded
-        or not _VALIDATOR.collect_violations(GetMessageClass(message)()),
+        bounds=bounds_of(message),
     )
 
 
 def _is_time(value: Timestamp) -> bool:
     """Whether a time is in the years 1 to 9999, as its type requires."""
     return _FIRST_SECOND <= value.seconds < _END_SECOND and 0 <= value.nanos < 1_000_000_000
-
-
-def _detail(violation: Any) -> Detail:
-    rule = violation.rule_id.rpartition(".")[2]
-    code = _CODES.get(rule, "INVALID_VALUE")
-    return Detail(json_path(violation.field), code, _MESSAGES.get(rule, violation.message))
-
-
-def json_path(path: Any) -> str:
-    """Returns a buf.validate field path as a JSON path, such as subscribers[3].email."""
-    text = ""
-    for element in path.elements:
-        text += f".{json_name(element.field_name)}" if text else json_name(element.field_name)
-        if element.subscript is not None:
-            text += f"[{element.subscript.value}]"
-    return text

@@ -27,7 +27,6 @@ from ..database import StorageError
 from ..migrate import migrate, pending, tables_in_dependency_order
 from ..postgres import schema
 from ..postgres.connection import PLANNING, without_services
-from ..postgres.transaction import driver_error
 
 REFERENCE_TABLES = ("account", "api_key", "installation")
 ACCOUNT = "account_id"
@@ -193,7 +192,8 @@ def _execute(database: Psycopg3Database, table: str, text: str, *values: str) ->
     try:
         database.execute_sql(text, values)
     except PeeweeException as error:
-        reason = " ".join(str(driver_error(error) or error).split())
+        # Peewee wraps the error of the driver.
+        reason = " ".join(str(error.__context__ or error).split())
         raise StorageError(f"Citus rejected the table {table}: {reason}") from error
 
 

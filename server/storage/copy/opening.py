@@ -12,12 +12,12 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import apsw
-import psycopg
 from peewee import PeeweeException
 
 from ..citus.distribution import bring_up_to_date
 from ..database import StorageError
 from ..migrate import check_current, migrate
+from ..postgres import DriverError
 from ..postgres.connection import open_database
 from ..postgres.transaction import driver_error
 from ..sqlite.file import check_exists, connect, file_lock, make_folder, open_existing, prepare
@@ -37,7 +37,7 @@ def open_endpoints(
     with ExitStack() as stack:
         try:
             yield _source(source, stack), _target(target, stack)
-        except (PeeweeException, psycopg.Error, apsw.Error) as error:
+        except (PeeweeException, DriverError, apsw.Error) as error:
             reason = " ".join(str(driver_error(error) or error).split())
             raise StorageError(f"The copy failed: {reason}") from error
 

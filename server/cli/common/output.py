@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..serving.console import console
+from ...serving.console import console
 
 # Wider than any table.
 _UNLIMITED_WIDTH = 1_000_000

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from ...features.subscribers.fields import Status
-from ...serving.console import console, pluralized
-from ...storage.output_file import STANDARD, standard_stream
-from ..options import LOCAL_URL, ApiKey, Url
-from .export_run import run
-from .files import FileFormat, export_format
+from ..features.subscribers.fields import Status
+from ..serving.console import console, pluralized
+from ..storage.output_file import STANDARD, standard_stream
+from .common.files import export_format
+from .common.options import LOCAL_URL, ApiKey, Bom, ExportFormat, OutputFile, Url
+from .transfer.export_run import run
 
 
 class StatusName(StrEnum):
@@ -28,19 +28,10 @@ class Include(StrEnum):
 
 
 def export(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="File to write; - is standard output.")
-    ] = STANDARD,
+    file: OutputFile = STANDARD,
     url: Url = LOCAL_URL,
     api_key: ApiKey = "",
-    file_format: Annotated[
-        FileFormat | None,
-        typer.Option(
-            "--format",
-            case_sensitive=False,
-            help="Format of the file. Default: from the file suffix; NDJSON without one.",
-        ),
-    ] = None,
+    file_format: ExportFormat = None,
     status: Annotated[
         StatusName | None,
         typer.Option(case_sensitive=False, help="Only subscribers with this status."),
@@ -77,9 +68,7 @@ def export(
             help="links also exports the URLs that confirm and unsubscribe.",
         ),
     ] = None,
-    bom: Annotated[
-        bool, typer.Option("--bom", help="Start a CSV file with a byte order mark, for Excel.")
-    ] = False,
+    bom: Bom = False,
     no_escape_formulas: Annotated[
         bool,
         typer.Option(

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
+import uvloop
 
-from ..config import API_KEY, URL
-from ..serving.console import CommandError, ExitCode
-from .transfer.files import CHUNK_BYTES
+from ...config import API_KEY, URL
+from ...serving.console import CommandError, ExitCode
+from .endings import interruptible
+from .files import CHUNK_BYTES
+
+Result = TypeVar("Result")
 
 CONNECT_SECONDS = 10.0
 # The service sends nothing while it skips lines that an earlier run has already imported.
 READ_SECONDS = 300.0
 # Codes of errors that may not occur again if the request is repeated.
 _TRANSIENT_CODES = {"Internal", "Unavailable", "DeadlineExceeded", "RateLimited", "RequestTimeout"}
+
+
+def run(call: Coroutine[Any, Any, Result], *, if_interrupted: str = "Interrupted.") -> Result:
+    """Runs calls of a service. Raises CommandError with this message after Ctrl-C."""
+    with interruptible(if_interrupted):
+        return uvloop.run(call)
 
 
 def fingerprint(key: str) -> str:
@@ -182,6 +192,13 @@ def error_of_line(line: bytes) -> CommandError | None:
         f"The service ended the response with an error: {_error_text(body)}",
         ExitCode.INCOMPLETE if is_transient else ExitCode.REJECTED,
     )
+
+
+def split_error(block: bytes) -> tuple[bytes, CommandError | None]:
+    """Splits off the last line if the service ended the response with an error."""
+    cut = block.rfind(b"\n", 0, len(block) - 1) + 1
+    error = error_of_line(block[cut:])
+    return (block, None) if error is None else (block[:cut], error)
 
 
 def _error_text(body: Any) -> str:

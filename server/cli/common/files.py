@@ -23,6 +23,7 @@ class FileFormat(StrEnum):
     NDJSON = "ndjson"
 
 
+CONTENT_TYPES = {FileFormat.CSV: "text/csv", FileFormat.NDJSON: "application/x-ndjson"}
 EXPORT_SUFFIXES = (".csv", ".ndjson", ".jsonl")
 COMPRESSED_SUFFIXES = GZIP_SUFFIX, ZSTD_SUFFIX = ".gz", ".zst"
 _SUFFIXES = {

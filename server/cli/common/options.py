@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..config import API_KEY, SETTINGS, URL, Setting, Settings
-from ..serving.role import Role
+from ...config import API_KEY, SETTINGS, URL, Setting, Settings
+from ...serving.role import Role
+from .files import FileFormat
 
 
 def option(setting: Setting[Any]) -> Any:
@@ -34,6 +35,30 @@ ApiKey = Annotated[
         envvar=API_KEY,
         help="API key. Other users of this machine can see flags, but not the environment.",
     ),
+]
+
+OutputFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="File to write; - is standard output.")
+]
+ExportFormat = Annotated[
+    FileFormat | None,
+    typer.Option(
+        "--format",
+        case_sensitive=False,
+        help="Format of the file. Default: from the file suffix; NDJSON without one.",
+    ),
+]
+ImportFormat = Annotated[
+    FileFormat | None,
+    typer.Option(
+        "--format",
+        case_sensitive=False,
+        help="Format of the file. A JSON array is NDJSON. Default: from the first character or the"
+        " file suffix.",
+    ),
+]
+Bom = Annotated[
+    bool, typer.Option("--bom", help="Start a CSV file with a byte order mark, for Excel.")
 ]
 
 

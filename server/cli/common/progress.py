@@ -16,7 +16,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from ..serving.console import errors, pluralized
+from ...serving.console import errors, pluralized
 
 
 class _Bar:

@@ -9,18 +9,23 @@ from typing import Annotated
 import typer
 import uvloop
 
-from ...serving.console import CommandError, ExitCode, console, errors, notice, pluralized
-from ...storage.output_file import STANDARD
-from ..options import LOCAL_URL, ApiKey, Json, Url
-from ..output import print_json
-from ..service_client import ServiceClient
-from .files import FileFormat
-from .import_counts import OnConflict
-from .import_failures import Failures
-from .import_options import DateFormatOption, NullTokens, given_options
-from .import_run import ImportOptions, ImportRun
-from .import_source import Source
-from .import_summary import Preset, UnknownColumns, summary_lines
+from ..serving.console import CommandError, ExitCode, console, errors, notice, pluralized
+from ..storage.output_file import STANDARD
+from .common.options import LOCAL_URL, ApiKey, ImportFormat, Json, Url
+from .common.output import print_json
+from .common.service_client import ServiceClient
+from .transfer.import_failures import Failures
+from .transfer.import_options import (
+    DateFormatOption,
+    NullTokens,
+    OnConflict,
+    Preset,
+    UnknownColumns,
+    given_options,
+)
+from .transfer.import_run import ImportOptions, ImportRun
+from .transfer.import_source import Source
+from .transfer.import_summary import summary_lines
 
 
 def import_(
@@ -36,15 +41,7 @@ def import_(
             help="Action for a row with an existing address. Its status can only become stricter.",
         ),
     ] = OnConflict.FAIL,
-    file_format: Annotated[
-        FileFormat | None,
-        typer.Option(
-            "--format",
-            case_sensitive=False,
-            help="Format of the file. A JSON array is NDJSON. Default: from the first character or"
-            " the file suffix.",
-        ),
-    ] = None,
+    file_format: ImportFormat = None,
     preset: Annotated[
         Preset | None,
         typer.Option(
