@@ -55,7 +55,7 @@ def tracked_files() -> list[str]:
     if listed.returncode:
         pytest.skip("the files are listed by Git")
     names = listed.stdout.splitlines()
-    return [name for name in names if not EXCLUDED.match(name) and (ROOT / name).exists()]
+    return [name for name in names if not EXCLUDED.match(name) and (ROOT / name).is_file()]
 
 
 def findings_in_python(source: str) -> Iterator[str]:
@@ -85,15 +85,3 @@ def test_texts_and_identifiers_use_standard_terms() -> None:
         findings += [f"{name}:{finding}" for finding in find(source)]
 
     assert findings == []
-
-
-@pytest.mark.parametrize(
-    "source",
-    ['"""Tells the caller."""', "# whoever calls", "def vault(): ...", "class BusyLane: ..."],
-)
-def test_banned_words_are_found(source: str) -> None:
-    assert list(findings_in_python(source))
-
-
-def test_names_of_the_standard_library_are_allowed() -> None:
-    assert list(findings_in_python("position = file.tell()")) == []

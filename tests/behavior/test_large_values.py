@@ -18,7 +18,6 @@ from .large_values import (
     MAX_BYTES,
     UNUSED_KEY,
     create_large_subscribers,
-    rows_of_size,
     values,
     with_fields,
 )
@@ -52,15 +51,6 @@ def test_values_up_to_the_maximum_size_are_stored_and_one_byte_more_is_rejected(
     assert emails(account) == ["a@b.io"]
 
 
-def test_maximum_size_of_values_is_in_bytes(account: Account) -> None:
-    with_fields(account)
-    euros = dict.fromkeys(KEYS[:11], "€" * 1_000)
-
-    error = account.fails("ValidationError", "CreateSubscriber", email="a@b.io", customFields=euros)
-
-    assert error.violations == TOO_LONG
-
-
 def test_maximum_size_applies_to_all_values_after_an_update(account: Account) -> None:
     with_fields(account)
     created = create_subscriber(account, "a@b.io", customFields=values(MAX_BYTES - 100))
@@ -74,16 +64,6 @@ def test_maximum_size_applies_to_all_values_after_an_update(account: Account) ->
 
     account.ok("UpdateSubscriber", id=created["id"], customFields={**more, KEYS[0]: None})
     assert stored(account, created)["customFields"][UNUSED_KEY] == "y" * 400
-
-
-def test_bulk_row_above_the_maximum_size_fails_without_affecting_others(account: Account) -> None:
-    with_fields(account)
-    big, small = {"email": "a@b.io", "customFields": values(MAX_BYTES + 1)}, {"email": "c@b.io"}
-
-    response = account.ok("BulkCreateSubscribers", subscribers=[big, small])
-
-    assert response["failed"] == [{"index": 0, "email": "a@b.io", "reason": "INVALID_CUSTOM_FIELD"}]
-    assert emails(account) == ["c@b.io"]
 
 
 @pytest.mark.parametrize("form", ["rows", "table"])
@@ -209,11 +189,3 @@ def test_overlong_address_is_truncated_in_failures(account: Account) -> None:
     (result,) = import_rows(account, [{"email": address, "customFields": {"k" * 5_000: 1}}])
 
     assert response["failed"][0]["email"] == result["email"] == address[:320]
-
-
-def test_import_of_maximum_size_rows_returns_every_result(account: Account) -> None:
-    with_fields(account)
-
-    results = import_rows(account, rows_of_size(30))
-
-    assert {result["outcome"] for result in results} == {"CREATED"}

@@ -121,19 +121,6 @@ def test_submitting_the_page_unsubscribes(account: Account, body: bytes) -> None
     assert again.html == submitted.html
 
 
-@over_http
-def test_one_click_in_a_multipart_form_unsubscribes(account: Account) -> None:
-    create_subscriber(account)
-    head = b'--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"'
-    form = head + b"\r\n\r\nOne-Click\r\n--x--"
-
-    headers = {"Content_Type": "multipart/form-data; boundary=x"}
-    submitted = open_page(account, unsubscribe_link(account, ADA), form, **headers)
-
-    assert submitted.status == 200
-    assert status_of(account) == "UNSUBSCRIBED"
-
-
 def test_the_page_undoes_that_a_person_unsubscribed(account: Account) -> None:
     create_subscriber(account, isConfirmed=True)
     link = unsubscribe_link(account, ADA)
@@ -145,15 +132,6 @@ def test_the_page_undoes_that_a_person_unsubscribed(account: Account) -> None:
     assert undone.title == "You are subscribed again"
     assert 'value="undo"' not in undone.html
     assert status_of(account) == "CONFIRMED"
-
-
-def test_undo_without_an_opt_out_changes_nothing(account: Account) -> None:
-    create_subscriber_in(account, "BOUNCED")
-
-    opened = open_page(account, unsubscribe_link(account, ADA), UNDO)
-
-    assert opened.title == "Unsubscribe"
-    assert status_of(account) == "BOUNCED"
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -342,35 +320,3 @@ def test_characters_that_mail_programs_add_to_urls_are_ignored(account: Account)
             "You are subscribed again",
             "Your subscription is confirmed",
         ], added
-
-
-@over_http
-def test_parameters_that_mail_programs_add_are_ignored(account: Account) -> None:
-    create_subscriber(account)
-    link = unsubscribe_link(account, ADA)
-
-    submitted = open_page(account, f"{link}?utm_source=news&x", ONE_CLICK)
-
-    assert submitted.status == 200
-    assert status_of(account) == "UNSUBSCRIBED"
-
-
-@over_http
-def test_an_invalid_link_returns_a_page_for_people(account: Account) -> None:
-    opened = open_page(account, "u/x", Accept_Language="de")
-
-    assert opened.title == "Dieser Link funktioniert nicht"
-    assert opened.headers["content-type"] == "text/html; charset=utf-8"
-    assert opened.headers["cache-control"] == "no-store"
-
-
-@over_http
-def test_a_link_for_one_purpose_does_not_work_on_the_page_of_another(account: Account) -> None:
-    create_subscriber(account)
-    assert isinstance(account.front, HttpFront)
-
-    confirm, unsubscribe = confirm_link(account, ADA), unsubscribe_link(account, ADA)
-    for path in (confirm.replace("c", "/u", 1), unsubscribe.replace("u", "/c", 1)):
-        for method in ("GET", "POST"):
-            assert account.front.exchange(method, path)[0] == 404
-    assert status_of(account) == "UNCONFIRMED"

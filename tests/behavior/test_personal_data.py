@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver
 from ..fronts import Response
 from . import deliveries
 from .helpers import create_field, create_subscriber
-from .test_subscriber_history import history
 
 # Each is a part of one person's data, and of no other.
 TRACES = ("ada@", "ada.l@", "lovelace", "paris", "vip")
@@ -208,28 +206,3 @@ def test_deleting_keeps_events_unless_erased(account: Account) -> None:
     assert traces("".join(event_texts(account))) == set(TRACES)
     account.fails("SubscriberNotFound", "DeleteSubscriber", id=id_, erase=True)
     account.fails("SubscriberNotFound", "GetSubscriberPersonalData", id=id_)
-
-
-def test_erased_person_who_opted_out_stays_suppressed(account: Account) -> None:
-    row = create_subscriber(account)
-    account.ok("ChangeSubscriberStatus", id=row["id"], status="UNSUBSCRIBED")
-
-    account.ok("DeleteSubscriber", id=row["id"], erase=True)
-
-    account.fails("SubscriberSuppressed", "CreateSubscriber", email="ada@example.com")
-
-
-def test_history_starts_anew_for_a_person_who_returns(account: Account) -> None:
-    row = create_subscriber(account)
-    account.ok("DeleteSubscriber", id=row["id"], erase=True)
-
-    create_subscriber(account)
-
-    assert [entry["type"] for entry in history(account)] == ["CREATED"]
-
-
-def test_malformed_page_token_is_rejected(account: Account) -> None:
-    row = create_subscriber(account)
-    fields: dict[str, Any] = {"id": row["id"], "pageToken": "x"}
-
-    account.fails("ValidationError", "GetSubscriberPersonalData", **fields)

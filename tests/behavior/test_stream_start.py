@@ -113,7 +113,6 @@ def test_import_starts_once_its_header_is_read(account: Account) -> None:
         (EXPORT, {"afterId": "nothing"}, grpc.StatusCode.INVALID_ARGUMENT),
         (TAIL, {"webhookId": MISSING_ID}, grpc.StatusCode.NOT_FOUND),
     ],
-    ids=["export", "tail"],
 )
 def test_rejected_stream_has_the_status_of_its_error(
     account: Account, rpc: str, fields: dict[str, Any], code: grpc.StatusCode
@@ -128,17 +127,3 @@ def test_rejected_stream_has_the_status_of_its_error(
         response = connection.getresponse()
         assert response.status == (404 if code is grpc.StatusCode.NOT_FOUND else 400)
         assert json.loads(response.read())["error"]["details"] is not None
-
-
-def test_import_with_an_invalid_header_has_the_status_of_its_error(account: Account) -> None:
-    if isinstance(account.front, GrpcFront):
-        line = {"lines": [{"number": 1, "cells": ["other"]}]}
-        kind = message_factory.GetMessageClass(METHODS[IMPORT].input_type)
-        call = call_over_grpc(account, IMPORT, iter([json_format.ParseDict(line, kind())]))
-        assert call.initial_metadata() == ()
-        assert call.code() is grpc.StatusCode.INVALID_ARGUMENT
-        return
-    with open_request(account, "POST", PATHS[IMPORT]) as connection:
-        connection.send(b"6\r\nother\n\r\n")
-        response = connection.getresponse()
-        assert (response.status, response.headers["content-type"]) == (400, "application/json")

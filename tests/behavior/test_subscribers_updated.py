@@ -37,6 +37,7 @@ def test_filters_by_time_of_the_last_change(account: Account) -> None:
         ({"updatedBefore": times[2]}, [1]),
         ({"updatedAfter": times[1], "updatedBefore": times[3]}, [2]),
         ({"updatedAfter": times[1], "q": "p0"}, [0]),
+        ({"filter": f'updatedAt >= "{times[2]}" AND updatedAt < "{times[3]}"'}, [2]),
     ):
         listed = account.ok("ListSubscribers", **filters)
         assert [row["email"] for row in listed["subscribers"]] == [f"p{n}@b.io" for n in expected]
@@ -69,7 +70,7 @@ def test_change_moves_a_subscriber_to_the_end(
     assert addresses(page(account, orderBy="createdAt")) == [f"p{n}@b.io" for n in range(3)]
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     "filters", [{}, {"tag": "vip"}, {"status": "UNCONFIRMED"}, {"q": "p"}], ids=str
 )

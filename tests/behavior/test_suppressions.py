@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import pytest
 
@@ -13,9 +12,6 @@ from .helpers import (
     create_subscriber,
     create_subscriber_in,
     emails,
-    failures,
-    over_http,
-    send,
     stored,
     suppress,
     tag_names,
@@ -74,13 +70,7 @@ def test_deleting_a_subscriber_without_an_opt_out_creates_no_suppression(
     create_subscriber(account)
 
 
-def test_opting_out_creates_no_suppression(account: Account) -> None:
-    create_subscriber_in(account, "UNSUBSCRIBED")
-
-    assert account.ok("ListSuppressions")["total"] == 0
-
-
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @each_spelling
 def test_suppressed_address_cannot_be_created_again(
     account: Account, suppressed: str, written: str
@@ -96,7 +86,7 @@ def test_suppressed_address_cannot_be_created_again(
     assert tag_names(account) == []
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @each_spelling
 def test_bulk_row_with_a_suppressed_address_fails_without_affecting_others(
     account: Account, suppressed: str, written: str
@@ -117,37 +107,7 @@ def test_bulk_row_with_a_suppressed_address_fails_without_affecting_others(
     assert tag_names(account) == []
 
 
-def test_bulk_rows_next_to_a_suppressed_row_fail_independently(
-    account: Account,
-) -> None:
-    create_subscriber(account, "there@example.com")
-    suppress(account)
-
-    body = account.ok(
-        "BulkCreateSubscribers",
-        subscribers=[
-            {"email": "there@example.com"},
-            {"email": "ADA@example.com"},
-            {"email": "ada@example.com"},
-            {"email": "b@example.com", "customFields": {"nope": 1}},
-            {"email": "unknown"},
-            {"email": "ada@example.com", "tags": [""]},
-            {"email": "good@example.com"},
-        ],
-    )
-
-    assert failures(body) == [
-        (0, "ALREADY_EXISTS"),
-        (1, "SUPPRESSED"),
-        (2, "SUPPRESSED"),
-        (3, "UNKNOWN_CUSTOM_FIELD"),
-        (4, "INVALID_EMAIL"),
-        (5, "INVALID_TAG"),
-    ]
-    assert emails(account) == ["there@example.com", "good@example.com"]
-
-
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @each_spelling
 def test_subscriber_cannot_change_to_a_suppressed_address(
     account: Account, suppressed: str, written: str
@@ -163,7 +123,7 @@ def test_subscriber_cannot_change_to_a_suppressed_address(
     assert stored(account, bob) == bob
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @each_spelling
 def test_suppression_is_found_and_lifted_by_any_spelling(
     account: Account, suppressed: str, written: str
@@ -191,17 +151,7 @@ def test_address_with_a_lifted_suppression_can_be_created_again(account: Account
     assert again.status == 404
 
 
-def test_address_suppressed_again_has_the_later_reason(account: Account) -> None:
-    suppress(account, "ada@example.com", "UNSUBSCRIBED")
-    account.ok("DeleteSuppression", email="ada@example.com")
-
-    suppress(account, "ada@example.com", "BOUNCED")
-
-    listed = account.ok("ListSuppressions")["suppressions"]
-    assert [row["reason"] for row in listed] == ["BOUNCED"]
-
-
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize("rpc", ["GetSuppression", "DeleteSuppression"])
 @pytest.mark.parametrize(
     "unknown",
@@ -275,18 +225,6 @@ def test_hash_of_an_address_differs_between_accounts(
     assert len(hashes) == 2
 
 
-@pytest.mark.parametrize("scope", ["read", "write"])
-def test_only_an_admin_key_can_lift_a_suppression(account: Account, scope: str) -> None:
-    suppress(account)
-    limited = account.with_key(account.new_key(scope))
-
-    error = limited.fails("Forbidden", "DeleteSuppression", email="ada@example.com")
-
-    assert error.status == 403
-    assert is_suppressed(limited)
-    assert limited.ok("ListSuppressions")["total"] == 1
-
-
 @pytest.mark.parametrize("reason", OPTED_OUT)
 def test_changing_the_address_of_an_opted_out_subscriber_suppresses_the_old_one(
     account: Account, reason: str
@@ -311,7 +249,6 @@ def test_changing_the_address_of_an_opted_out_subscriber_suppresses_the_old_one(
         ("CONFIRMED", "ada@example.org"),
         ("BOUNCED", "ADA@Example.com"),
     ],
-    ids=["not confirmed", "confirmed", "opted out, the same address"],
 )
 def test_other_address_changes_suppress_nothing(account: Account, status: str, email: str) -> None:
     ada = create_subscriber_in(account, status)
@@ -330,20 +267,3 @@ def test_failed_address_change_suppresses_nothing(account: Account, existing: st
 
     assert account.ok("ListSuppressions")["total"] == 0
     assert stored(account, ada) == ada
-
-
-@over_http
-@pytest.mark.parametrize(
-    ("query", "violation"),
-    [
-        ("limit=-1", ("limit", "OUT_OF_RANGE")),
-        ("page=x", ("page", "INVALID_TYPE")),
-        ("reason=BOUNCED", ("reason", "UNKNOWN_FIELD")),
-    ],
-)
-def test_list_suppressions_rejects_an_invalid_parameter(
-    account: Account, query: str, violation: tuple[str, Any]
-) -> None:
-    error = send(account, "GET", f"/api/suppressions?{query}")
-
-    assert (error.status, error.violations) == (400, [violation])
