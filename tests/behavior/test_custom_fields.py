@@ -58,14 +58,6 @@ def test_key_is_derived_from_the_label(account: Account, label: str, key: str) -
     assert create(account, label)["key"] == key
 
 
-def test_fallback_is_returned_only_if_set(account: Account) -> None:
-    field = create(account, "Age", fallback="unknown")
-
-    assert field["fallback"] == "unknown"
-    assert account.ok("GetCustomField", id=field["id"])["customField"] == field
-    assert "fallback" not in create(account, "Size", fallback="")
-
-
 @pytest.mark.parametrize(
     ("body", "violation"),
     [
@@ -162,16 +154,6 @@ def test_update_custom_field_rejects_the_label_of_another(account: Account, exis
 
     assert error.status == 409
     assert account.ok("GetCustomField", id=field["id"])["customField"] == field
-
-
-@over_http
-@pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_fetched_custom_field_can_be_sent_back(account: Account, method: str) -> None:
-    field = create(account, "Town", dataType="DATE", fallback="here")
-
-    response = send(account, method, f"/api/custom-fields/{field['id']}", field)
-
-    assert (response.status, response.body) == (200, {"customField": field})
 
 
 @over_http

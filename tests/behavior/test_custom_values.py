@@ -230,25 +230,6 @@ def test_values_are_returned_by_every_read(account: Account) -> None:
     assert account.ok("ListSubscribers", tag="vip", q="ada")["subscribers"] == [created]
 
 
-@pytest.mark.usefixtures("fields")
-def test_bulk_rows_have_separate_values(account: Account) -> None:
-    expected: list[dict[str, Any]] = [
-        {} if number % 3 == 0 else {"town": f"town {number}", "age": number, "member": None}
-        for number in range(100)
-    ]
-    rows = [
-        {"email": f"{number:03}@example.com", "customFields": values}
-        for number, values in enumerate(expected)
-    ]
-
-    assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
-
-    listed = account.ok("ListSubscribers", limit=100)["subscribers"]
-    assert [row.get("customFields", {}) for row in listed] == [
-        {key: value for key, value in values.items() if value is not None} for values in expected
-    ]
-
-
 @pytest.mark.each_database
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(
@@ -279,21 +260,6 @@ def test_update_merges_values_into_the_stored_ones(
     assert response == {**ada, **rest, "customFields": after}
     assert stored(account, ada) == response
     assert stored(account, bob) == bob
-
-
-@pytest.mark.usefixtures("fields")
-def test_removing_the_last_value_removes_the_custom_fields_key(account: Account) -> None:
-    bare = create_subscriber(account)
-    account.ok("UpdateSubscriber", id=bare["id"], customFields={"town": "Paris", "age": 1})
-
-    after = account.ok(
-        "UpdateSubscriber",
-        id=bare["id"],
-        customFields={"town": None, "age": None, "member": None},
-    )["subscriber"]
-
-    assert after == bare
-    assert stored(account, bare) == bare
 
 
 @over_http

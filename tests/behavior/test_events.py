@@ -21,7 +21,7 @@ from .helpers import (
     create_subscriber,
     create_subscriber_in,
     over_http,
-    send,
+    record_events,
     statuses,
 )
 from .streams import import_rows
@@ -39,12 +39,6 @@ EVERY_TYPE = [
     "webhook.disabled",
     "webhook.test",
 ]
-
-
-def record_events(account: Account) -> str:
-    """Creates a disabled webhook, so that events are recorded, and returns its id."""
-    response = account.ok("CreateWebhook", url=URL, enabled=False)
-    return str(response["webhook"]["id"])
 
 
 def events(account: Account, **filters: Any) -> list[dict[str, Any]]:
@@ -421,17 +415,6 @@ def test_events_are_recorded_only_while_there_is_a_webhook(account: Account) -> 
     recorded = [(event["sequence"], event["data"]["tag"]["name"]) for event in events(account)]
 
     assert recorded == [(1, "b"), (2, "e")]
-
-
-@over_http
-def test_repeated_request_publishes_one_event(account: Account) -> None:
-    record_events(account)
-
-    for _ in range(3):
-        headers = {"Idempotency-Key": "a"}
-        send(account, "POST", "/api/subscribers", {"email": "ada@example.com"}, headers=headers)
-
-    assert types(account) == ["subscriber.created"]
 
 
 def test_concurrent_writers_leave_no_gap_in_the_event_sequence(account: Account) -> None:

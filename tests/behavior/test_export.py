@@ -264,16 +264,6 @@ def test_export_requires_a_key_of_any_scope(account: Account) -> None:
     assert export(account.with_key(account.new_key("read"))) == [created]
 
 
-def test_export_has_no_subscribers_of_other_accounts(
-    account: Account, other_account: Account
-) -> None:
-    create_field(account, "Town")
-    created = create_subscribers(account, 2)
-
-    assert export(other_account) == []
-    assert export_table(other_account, afterId=created[0]["id"]) == [HEADER]
-
-
 @pytest.fixture
 def many_addresses(account: Account) -> list[str]:
     """The addresses of enough subscribers for three messages."""

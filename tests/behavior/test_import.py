@@ -479,12 +479,6 @@ def test_summary_counts_rows_without_a_returned_result(
     assert (added, got.summary["failed"]) == (2_501, 1)
 
 
-def test_empty_import_stores_nothing_and_has_no_results(account: Account) -> None:
-    assert import_rows(account, []) == []
-    assert import_table(account, "") == []
-    assert import_table(account, "email\n") == []
-
-
 def import_as_row_and_as_table(account: Account) -> list[StreamResult]:
     """Imports one subscriber as a row, and another as a table."""
     rows = send_rows(account, [{"email": "ada@b.io"}])

@@ -105,18 +105,6 @@ def test_unknown_columns_can_become_custom_fields(account: Account) -> None:
     ]
 
 
-def test_columns_that_cannot_become_custom_fields_are_rejected(account: Account) -> None:
-    text = "email,🙂,updated at?\n"
-
-    found = violations(account, text, unknownColumns="CREATE_FIELDS")
-
-    assert found == [("🙂", "INVALID_FORMAT"), ("updated at?", "RESERVED")]
-    summary = import_mapped(
-        account, f"{text}a@b.io,1,2\n", "#2=Mood", "#3=Changed", unknownColumns="CREATE_FIELDS"
-    )
-    assert summary["createdFields"] == ["mood", "changed"]
-
-
 def test_columns_without_a_name_of_their_own_are_unknown_columns(account: Account) -> None:
     text = "email,,Phone,phone,\na@b.io,x,1,2,\n"
 
@@ -183,11 +171,3 @@ def test_custom_fields_are_created_within_the_limit(account: Account) -> None:
     assert error is not None
     assert (error.status, error.code) == (409, "CustomFieldLimitReached")
     assert account.ok("ListCustomFields")["total"] == 0
-
-
-def test_custom_fields_require_a_verified_email(unverified_account: Account) -> None:
-    error = send_table(unverified_account, "email,Town\n", unknownColumns="CREATE_FIELDS").error
-
-    assert error is not None
-    assert (error.status, error.code) == (403, "EmailNotVerified")
-    assert send_table(unverified_account, "email\n", unknownColumns="CREATE_FIELDS").error is None

@@ -12,7 +12,7 @@ from rosterd.server.features.subscribers.store_attached import put_values
 
 from ..conftest import Account
 from ..fronts import GrpcFront
-from .helpers import create_subscriber, emails, stored
+from .helpers import create_subscriber, emails, record_events, stored
 from .large_values import (
     KEYS,
     MAX_BYTES,
@@ -22,7 +22,6 @@ from .large_values import (
     with_fields,
 )
 from .streams import Row, export, export_table, import_rows, import_table, written_table
-from .test_events import record_events
 
 TOO_LONG = [("customFields", "TOO_LONG")]
 
@@ -180,12 +179,3 @@ def test_export_messages_have_at_most_one_mebibyte(grpc_account: Account) -> Non
 
         assert max(sizes) <= 1024 * 1024
         assert len(sizes) <= 6
-
-
-def test_overlong_address_is_truncated_in_failures(account: Account) -> None:
-    address = f"{'a' * 5_000}@b.io"
-
-    response = account.ok("BulkCreateSubscribers", subscribers=[{"email": address}])
-    (result,) = import_rows(account, [{"email": address, "customFields": {"k" * 5_000: 1}}])
-
-    assert response["failed"][0]["email"] == result["email"] == address[:320]

@@ -150,24 +150,6 @@ def test_the_page_shows_the_status(account: Account, status: str) -> None:
     assert confirm.title == titles.get(status, "Confirm your subscription")
 
 
-@pytest.mark.parametrize("suppressed", [False, True])
-def test_a_person_who_may_not_confirm_sees_a_page_that_explains_it(
-    account: Account, suppressed: bool
-) -> None:
-    create_subscriber_in(account, "UNCONFIRMED" if suppressed else "COMPLAINED")
-    if suppressed:
-        account.ok("AddSuppressions", emails=[ADA])
-    before = status_of(account)
-
-    submitted = open_page(account, confirm_link(account, ADA), b"")
-
-    assert (submitted.status, submitted.title) == (
-        200,
-        "This subscription cannot be confirmed here",
-    )
-    assert status_of(account) == before
-
-
 def test_the_page_shows_the_sender_and_a_masked_address(account: Account) -> None:
     create_subscriber(account, firstName="Ada", lastName="Lovelace")
     account.ok("UpdateAccount", displayName="<b>News</b> & more", color="#ffcc00")
@@ -209,15 +191,6 @@ def test_the_page_is_in_the_language_of_the_person(
     assert opened.title == title
     assert opened.headers["content-language"] == language[:2]
     assert "Accept-Language" in opened.headers["vary"]
-
-
-def test_the_history_contains_the_address_of_the_client(account: Account) -> None:
-    create_subscriber(account)
-    open_page(account, unsubscribe_link(account, ADA), ONE_CLICK)
-
-    change, _ = account.ok("ListSubscriberHistory", id=ADA)["history"]
-
-    assert (change["source"], change["ip"]) == ("SELF_SERVICE", "127.0.0.1")
 
 
 def invalid_links(account: Account, other: Account) -> dict[str, str]:
@@ -289,19 +262,6 @@ def test_the_page_of_a_changed_address_shows_the_address_of_the_link(
             assert "n***" not in page.html
             assert 'value="undo"' not in page.html
         assert stored(account, ada)["status"] == "UNSUBSCRIBED"
-
-
-def test_the_page_of_a_deleted_subscriber_suppresses_its_address(account: Account) -> None:
-    create_subscriber(account, isConfirmed=True)
-    link = unsubscribe_link(account, ADA)
-    account.call("DeleteSubscriber", id=ADA)
-
-    titles = [open_page(account, link, body).title for body in (None, UNDO, ONE_CLICK, b"", None)]
-
-    assert titles == ["Unsubscribe"] * 2 + ["You are unsubscribed"] * 3
-    assert 'value="undo"' not in open_page(account, link).html
-    suppression = account.ok("GetSuppression", email=ADA)["suppression"]
-    assert suppression["reason"] == "UNSUBSCRIBED"
 
 
 @over_http

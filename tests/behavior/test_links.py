@@ -14,6 +14,7 @@ from .helpers import (
     confirm_token,
     create_subscriber,
     create_subscriber_in,
+    record_events,
     signed_unsubscribe_token,
     stored,
     suppress,
@@ -37,10 +38,6 @@ def follow(account: Account, token: str, **request: Any) -> dict[str, Any]:
 def history(account: Account) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = account.ok("ListSubscriberHistory", id=ADA)["history"]
     return entries
-
-
-def record_events(account: Account) -> None:
-    account.ok("CreateWebhook", url="http://127.0.0.1:9/", enabled=False)
 
 
 def subscriber_events(account: Account) -> list[dict[str, Any]]:

@@ -194,17 +194,6 @@ def test_field_of_another_account_is_unknown(account: Account, other_account: Ac
     assert (rendered["body"], rendered["unknown"]) == ("", ["town"])
 
 
-def test_templates_of_maximum_length_are_rendered(account: Account) -> None:
-    bob = create_subscriber(account, firstName="B" * 100)
-    subject, body = "é" * 987 + "{{firstName}}", "<br>" * 124_996 + "{{firstName}}   "
-    assert (len(subject), len(body)) == (1_000, 500_000)
-
-    rendered = render(account, bob, subject=subject, body=body)
-
-    assert rendered["subject"] == "é" * 987 + "B" * 100
-    assert rendered["body"] == "<br>" * 124_996 + "B" * 100 + "   "
-
-
 @pytest.mark.parametrize(
     "piece",
     ["{", "{{", "{{email", "{{email|", '{{email | fallback: "', '{{email | fallback: "\\', "{{ "],

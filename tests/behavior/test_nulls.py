@@ -44,19 +44,6 @@ def test_null_on_creation_is_an_absent_key(
     assert with_nulls == create(other_account, rpc, member, needed)
 
 
-@pytest.mark.parametrize(
-    ("rpc", "key"), [(rpc, key) for rpc, (needed, *_) in CREATIONS.items() for key in needed]
-)
-def test_null_for_a_required_key_is_reported_as_missing(
-    account: Account, rpc: str, key: str
-) -> None:
-    needed, _, _ = CREATIONS[rpc]
-
-    error = account.fails("ValidationError", rpc, **{**needed, key: None})
-
-    assert error.violations == [(key, "REQUIRED")]
-
-
 def a_subscriber(account: Account) -> dict[str, Any]:
     create_field(account, "Town")
     names: dict[str, Any] = {"firstName": "Ada", "lastName": "King", "tags": ["vip"]}

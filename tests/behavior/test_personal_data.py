@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver
 from ..fronts import Response
 from . import deliveries
-from .helpers import create_field, create_subscriber
+from .helpers import create_field, create_subscriber, record_events
+
+pytestmark = pytest.mark.each_database
 
 # Each is a part of one person's data, and of no other.
 TRACES = ("ada@", "ada.l@", "lovelace", "paris", "vip")
 
 
-def create_webhook(account: Account) -> str:
-    """Creates a webhook, so that events are recorded."""
-    url = "http://127.0.0.1:9/"
-    return str(account.ok("CreateWebhook", url=url, enabled=False)["webhook"]["id"])
-
-
 def create_person(account: Account) -> str:
     """Creates a subscriber and a history, next to another one."""
-    create_webhook(account)
+    record_events(account)
     create_field(account, "City")
     create_subscriber(account, "eve@example.com", firstName="Eve")
     row = create_subscriber(
@@ -74,7 +72,7 @@ def test_personal_data_has_the_row_the_history_and_the_events(account: Account) 
 
 
 def test_personal_data_that_exceeds_a_page_is_returned_completely(account: Account) -> None:
-    create_webhook(account)
+    record_events(account)
     for number in range(30):
         create_field(account, f"F{number}")
     row = create_subscriber(account)

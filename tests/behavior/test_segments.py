@@ -102,16 +102,6 @@ def test_names_of_segments_are_unique_without_regard_to_case(account: Account) -
     assert (body["total"], body["page"], body["limit"]) == (2, 2, 1)
 
 
-def test_a_deleted_segment_keeps_its_subscribers(account: Account) -> None:
-    create_people(account)
-    segment = create_segment(account, "VIPs", VIPS)
-
-    assert account.call("DeleteSegment", id=segment["id"]).status == 204
-
-    assert account.fails("SegmentNotFound", "GetSegment", id=segment["id"])
-    assert account.ok("ListSubscribers")["total"] == 2
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -14,6 +14,7 @@ from .helpers import (
     create_subscriber,
     create_subscriber_in,
     over_http,
+    record_events,
     send,
     statuses,
     suppress,
@@ -37,10 +38,6 @@ def sign_up(form: Account, email: str = ADA, **request: Any) -> None:
 def subscribers(account: Account) -> list[dict[str, Any]]:
     listed: list[dict[str, Any]] = account.ok("ListSubscribers")["subscribers"]
     return listed
-
-
-def record_events(account: Account) -> None:
-    account.ok("CreateWebhook", url="http://127.0.0.1:9/", enabled=False)
 
 
 def events(account: Account) -> list[dict[str, Any]]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from ..cases import each
 from ..conftest import Account
 from .helpers import create_subscriber
+
+pytestmark = pytest.mark.each_database
 
 NOTHING = {
     "created": 0,

@@ -101,13 +101,6 @@ def test_names_are_stored_verbatim(account: Account) -> None:
     assert (created["firstName"], created["lastName"]) == (" Ada ", "e\u0301" * 50)
 
 
-def test_unknown_tag_names_create_tags_with_an_empty_description(account: Account) -> None:
-    account.ok("CreateSubscriber", email="ada@example.com", tags=[" vip ", "new"])
-
-    listed = account.ok("ListTags")["tags"]
-    assert [(tag["name"], tag["description"]) for tag in listed] == [("new", ""), ("vip", "")]
-
-
 def test_tags_are_returned_in_their_stored_spelling(account: Account) -> None:
     account.ok("CreateTag", name="ViP", description="pays")
 
@@ -192,21 +185,3 @@ def test_delete_subscriber_returns_no_content_and_deletes_it(account: Account) -
     left = account.ok("ListSubscribers")
     assert [subscriber["email"] for subscriber in left["subscribers"]] == ["bob@example.com"]
     assert (left["subscribers"][0]["tags"], left["total"]) == (["vip"], 1)
-
-
-def test_delete_subscriber_keeps_the_tags_of_the_account(account: Account) -> None:
-    ada = account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])["subscriber"]
-
-    account.ok("DeleteSubscriber", id=ada["id"])
-
-    assert tag_names(account) == ["vip"]
-
-
-def test_address_of_a_deleted_subscriber_can_be_created_again(account: Account) -> None:
-    old = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
-    account.ok("DeleteSubscriber", id=old["subscriber"]["id"])
-
-    new = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
-
-    assert new["id"] > old["subscriber"]["id"]
-    assert (new["firstName"], new["tags"]) == ("", [])

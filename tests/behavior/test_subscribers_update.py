@@ -75,17 +75,6 @@ def test_update_subscriber_rejects_the_address_of_another(
     assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
 
 
-def test_changed_address_is_found_and_the_old_one_is_available(
-    account: Account, ada: dict[str, Any]
-) -> None:
-    account.ok("UpdateSubscriber", id=ada["id"], email="ada@example.org")
-
-    result = account.ok("GetSubscriber", id="ada@example.org")["subscriber"]
-    assert result["id"] == ada["id"]
-    account.fails("SubscriberNotFound", "GetSubscriber", id="ada@example.com")
-    account.ok("CreateSubscriber", email="ada@example.com")
-
-
 @over_http
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_put_and_patch_are_partial_updates(
@@ -94,13 +83,6 @@ def test_put_and_patch_are_partial_updates(
     response = send(account, method, f"/api/subscribers/{ada['id']}", {"lastName": "King"})
 
     assert (response.status, response.body) == (200, {"subscriber": {**ada, "lastName": "King"}})
-
-
-@over_http
-def test_fetched_subscriber_can_be_sent_back(account: Account, ada: dict[str, Any]) -> None:
-    response = send(account, "PUT", f"/api/subscribers/{ada['id']}", ada)
-
-    assert (response.status, response.body) == (200, {"subscriber": ada})
 
 
 def update(account: Account, **request: Any) -> Any:

@@ -13,6 +13,8 @@ from .helpers import create_subscriber
 from .streams import export
 from .test_subscribers_page_tokens import addresses, page, walk
 
+pytestmark = pytest.mark.each_database
+
 
 def updated_at(account: Account, id_: str) -> str:
     return str(account.ok("GetSubscriber", id=id_, view="FULL")["subscriber"]["updatedAt"])
@@ -70,7 +72,6 @@ def test_change_moves_a_subscriber_to_the_end(
     assert addresses(page(account, orderBy="createdAt")) == [f"p{n}@b.io" for n in range(3)]
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize(
     "filters", [{}, {"tag": "vip"}, {"status": "UNCONFIRMED"}, {"q": "p"}], ids=str
 )

@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import pytest
-
 from ..conftest import Account
-from .helpers import call_concurrently, over_http, send, statuses, suppress
+from .helpers import call_concurrently, statuses, suppress
 
 ADA = {"id": "ada@example.com", "firstName": "Ada", "tags": ["vip"], "isConfirmed": True}
 
@@ -50,16 +48,6 @@ def test_upsert_does_not_confirm_an_existing_subscriber(account: Account) -> Non
     assert (response.status, response.body["subscriber"]["status"]) == (200, "UNSUBSCRIBED")
 
 
-def test_upsert_renames_an_existing_subscriber(account: Account) -> None:
-    created = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
-
-    response = upsert(account, id="ada@example.com", email="ada@example.org")
-
-    renamed = response.body["subscriber"]
-    assert (response.status, renamed["id"]) == (200, created["id"])
-    assert renamed["email"] == "ada@example.org"
-
-
 def test_upsert_rejects_another_address_for_a_missing_subscriber(account: Account) -> None:
     error = account.fails(
         "ValidationError",
@@ -90,27 +78,3 @@ def test_parallel_upserts_of_one_address_create_one_subscriber(account: Account)
     assert statuses(responses) == [200] * 49 + [201]
     assert len({response.body["subscriber"]["id"] for response in responses}) == 1
     assert account.ok("ListSubscribers")["total"] == 1
-
-
-def test_upserts_record_a_creation_and_an_update(account: Account) -> None:
-    upsert(account, id="ada@example.com", firstName="Ada")
-    upsert(account, id="ada@example.com", firstName="Eve")
-
-    entries = account.ok("ListSubscriberHistory", id="ada@example.com")["history"]
-    assert [entry["type"] for entry in entries] == ["FIELDS_CHANGED", "CREATED"]
-
-
-@over_http
-@pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_upsert_with_an_idempotency_key_is_replayed(account: Account, method: str) -> None:
-    key = {"Idempotency-Key": "upsert-1"}
-    path = "/api/subscribers/ada%40example.com?allowMissing=true"
-
-    first = send(account, method, path, {"firstName": "Ada"}, headers=key)
-    account.ok("DeleteSubscriber", id="ada@example.com")
-    again = send(account, method, path, {"firstName": "Ada"}, headers=key)
-    other = send(account, method, path, {"firstName": "Eve"}, headers=key)
-
-    assert (first.status, again.status, other.status) == (201, 201, 422)
-    assert again.body == first.body
-    assert account.ok("ListSubscribers")["total"] == 0

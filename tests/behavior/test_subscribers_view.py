@@ -8,7 +8,7 @@ import pytest
 
 from ..conftest import Account
 from ..fronts import GrpcFront
-from .helpers import create_field, create_subscriber, create_subscriber_in, over_http
+from .helpers import create_field, create_subscriber, create_subscriber_in
 from .streams import export, export_table
 
 BASIC = ["id", "email", "firstName", "lastName", "status", "tags", "createdAt"]
@@ -75,18 +75,6 @@ def test_full_view_of_a_table_adds_columns_before_the_custom_fields(account: Acc
         "updatedAt": full["updatedAt"],
         "customFields.city": "Paris",
     }
-
-
-@over_http
-def test_full_view_can_be_sent_back_in_an_update(account: Account) -> None:
-    row = create_subscriber_in(account, "UNSUBSCRIBED")
-    full = get(account, row["id"], view="FULL")
-    sent = {name: value for name, value in full.items() if name != "id"}
-
-    account.ok("UpdateSubscriber", **{"id": row["id"], **sent, "firstName": "Eve"})
-
-    after = get(account, row["id"], view="FULL")
-    assert after == {**full, "firstName": "Eve", "updatedAt": after["updatedAt"]}
 
 
 READS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..cases import each
 from ..conftest import Account
-from .helpers import create_subscriber, create_subscriber_in, over_http, stored, suppress
+from .helpers import create_subscriber, create_subscriber_in, stored, suppress
 from .streams import (
     EXPORT_SUPPRESSIONS,
     IMPORT_SUPPRESSIONS,
@@ -274,27 +274,6 @@ def test_invalid_rows_fail_alone(account: Account) -> None:
     ]
     assert result.summary is not None
     assert (result.summary["added"], result.summary["failed"]) == (1, 3)
-
-
-@over_http
-def test_malformed_rows_fail_alone(account: Account) -> None:
-    rows = [
-        {"email": 1},
-        {"email": ADA, "reason": "NO"},
-        {"x": 1, "email": BOB},
-        [],
-        {"email": BOB},
-    ]
-
-    result = send_rows(account, rows, IMPORT_SUPPRESSIONS)
-
-    assert [(row["outcome"], row.get("failure"), row.get("field")) for row in result.records] == [
-        ("FAILED", "INVALID_FIELD", "email"),
-        ("FAILED", "INVALID_FIELD", "reason"),
-        ("FAILED", "INVALID_FIELD", "x"),
-        ("FAILED", "INVALID_ROW", None),
-        ("ADDED", None, None),
-    ]
 
 
 def test_file_without_a_column_for_addresses_is_rejected(account: Account) -> None:

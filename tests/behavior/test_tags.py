@@ -36,16 +36,6 @@ def test_list_tags_is_sorted_by_name_without_regard_to_case(account: Account) ->
     assert (body["total"], body["page"], body["limit"]) == (3, 1, 20)
 
 
-def test_list_tags_returns_pages(account: Account) -> None:
-    for name in ("a", "b", "c"):
-        account.ok("CreateTag", name=name)
-
-    body = account.ok("ListTags", limit=2, page=2)
-
-    assert [tag["name"] for tag in body["tags"]] == ["c"]
-    assert (body["total"], body["page"], body["limit"]) == (3, 2, 2)
-
-
 def test_update_tag_changes_only_the_given_keys(account: Account) -> None:
     tag = account.ok("CreateTag", name="vip", description="pays")["tag"]
 

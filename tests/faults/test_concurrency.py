@@ -5,23 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import pytest
+
 from ..behavior.helpers import call_concurrently, emails, failures, statuses
 from ..conftest import Account
 from ..fronts import Response
+
+pytestmark = pytest.mark.each_database
 
 
 def concurrently(account: Account, count: int, rpc: str, **request: Any) -> list[Response]:
     """Makes the same call several times concurrently."""
     return call_concurrently(*[partial(account.call, rpc, **request)] * count)
-
-
-def test_one_of_50_concurrent_creates_of_an_email_succeeds(account: Account) -> None:
-    answers = concurrently(account, 50, "CreateSubscriber", email="ada@example.com", tags=["vip"])
-
-    assert statuses(answers) == [201] + [409] * 49
-    assert {a.code for a in answers if a.status == 409} == {"SubscriberAlreadyExists"}
-    made = next(answer.body["subscriber"] for answer in answers if answer.status == 201)
-    assert account.ok("ListSubscribers")["subscribers"] == [made]
 
 
 def test_one_of_50_concurrent_creates_of_a_field_key_succeeds(account: Account) -> None:
