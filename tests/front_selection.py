@@ -5,6 +5,7 @@ tests/README.md states the rules. What is left out has the marker `verify`.
 
 from __future__ import annotations
 
+from collections import Counter
 from zlib import crc32
 
 import pytest
@@ -16,22 +17,25 @@ ON_POSTGRES = "http-over-grpc"
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # The number of the cases of each test over each front so far.
+    counts: Counter[str] = Counter()
     for item in items:
         if not isinstance(item, pytest.Function) or FRONT not in item.fixturenames:
             continue
-        if item.callspec.params[FRONT] not in _in_make_test(item):
+        test, front = item.nodeid.partition("[")[0], item.callspec.params[FRONT]
+        if front not in _in_make_test(item, counts[f"{test} {front}"]):
             item.add_marker(pytest.mark.verify)
+        counts[f"{test} {front}"] += 1
 
 
-def _in_make_test(item: pytest.Function) -> list[str]:
+def _in_make_test(item: pytest.Function, case: int) -> list[str]:
     """Returns the fronts of a test or case: one, or one for each database."""
     fronts = next(
         (list(mark.args[1]) for mark in item.iter_markers("parametrize") if mark.args[0] == FRONT),
         list(FRONTS),
     )
     # Another one for each test and case, so that every front runs a part of each table.
-    case = sorted((name, index) for name, index in item.callspec.indices.items() if name != FRONT)
-    number = crc32(f"{item.originalname}{case}".encode())
+    number = crc32(item.originalname.encode()) + case
     if item.get_closest_marker("each_database") is None:
         return [fronts[number % len(fronts)]]
     on_sqlite = [front for front in fronts if front != ON_POSTGRES]
