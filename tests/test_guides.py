@@ -63,6 +63,7 @@ def test_every_guide_is_in_the_navigation() -> None:
     assert sorted(GUIDES) == sorted(path.stem for path in (ROOT / FOLDER).glob("*.md"))
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize("name", GUIDES)
 def test_samples_of_a_guide_run_in_order(name: str, service: Service, tmp_path: Path) -> None:
     front = HttpFront("http", service.http)

@@ -127,6 +127,12 @@ def create_field(
     return custom_field
 
 
+def record_events(account: Account) -> str:
+    """Creates a disabled webhook, so that events are recorded, and returns its id."""
+    response = account.ok("CreateWebhook", url="https://example.com/hooks", enabled=False)
+    return str(response["webhook"]["id"])
+
+
 def suppress(account: Account, email: str = "ada@example.com", reason: str = "UNSUBSCRIBED") -> str:
     """Suppresses an address by deleting a subscriber that opted out; returns the address."""
     account.ok("DeleteSubscriber", id=create_subscriber_in(account, reason, email)["id"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import MISSING_ID, call_concurrently, over_http, send, statuses
+from .helpers import call_concurrently, statuses
 
 SECRET = re.compile(r"rk_[0-9A-Za-z]{46}")
 LATER = "2190-01-02T03:04:05.000Z"
@@ -35,10 +35,6 @@ def test_create_api_key_returns_the_key_and_a_secret_that_works(account: Account
     account.with_key(response.body["secret"]).ok("ListSubscribers")
 
 
-def test_every_key_has_a_unique_secret(account: Account) -> None:
-    assert len({create(account)["secret"] for _ in range(3)}) == 3
-
-
 @pytest.mark.parametrize(
     ("scope", "reads", "writes", "administers"),
     [
@@ -57,40 +53,15 @@ def test_each_scope_includes_the_lower_scopes(
     assert (key.call("ListApiKeys").status == 200) is administers
 
 
-@pytest.mark.parametrize("rpc", ["CreateApiKey", "ListApiKeys", "RotateApiKey", "RevokeApiKey"])
-def test_only_an_admin_key_can_manage_keys(account: Account, rpc: str) -> None:
-    created = create(account, "write")
-
-    error = account.with_key(created["secret"]).fails(
-        "Forbidden", rpc, **({"id": created["apiKey"]["id"]} if rpc.startswith("R") else {})
-    )
-
-    assert error.status == 403
-
-
-@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("body", "violation"),
     [
-        ({"scope": "read"}, ("name", "REQUIRED")),
         ({"name": " ", "scope": "read"}, ("name", "REQUIRED")),
-        ({"name": "x" * 101, "scope": "read"}, ("name", "TOO_LONG")),
-        ({"name": "ci"}, ("scope", "REQUIRED")),
-        ({"name": "ci", "scope": "root"}, ("scope", "INVALID_VALUE")),
         ({"name": "ci", "scope": "Read"}, ("scope", "INVALID_VALUE")),
         (
             {"name": "ci", "scope": "read", "expiresAt": "2001-01-01T00:00:00Z"},
             ("expiresAt", "OUT_OF_RANGE"),
         ),
-    ],
-    ids=[
-        "no name",
-        "blank name",
-        "long name",
-        "no scope",
-        "unknown scope",
-        "scope in capitals",
-        "expiry in the past",
     ],
 )
 def test_create_api_key_rejects_an_invalid_body(
@@ -100,24 +71,6 @@ def test_create_api_key_rejects_an_invalid_body(
 
     assert (error.status, error.violations) == (400, [violation])
     assert account.ok("ListApiKeys")["total"] == 1
-
-
-@over_http
-@pytest.mark.parametrize("timestamp", ["soon", "2190-01-02", "2190-01-02T03:04:05", 1, True])
-def test_key_expiry_must_be_a_timestamp(account: Account, timestamp: Any) -> None:
-    body = {"name": "ci", "scope": "read", "expiresAt": timestamp}
-
-    error = send(account, "POST", "/api/keys", body)
-
-    assert (error.status, error.code) == (400, "ValidationError")
-    assert [path for path, _ in error.violations] == ["expiresAt"]
-
-
-def test_key_returns_its_expiry(account: Account) -> None:
-    created = create(account, expiresAt=LATER)
-
-    assert created["apiKey"]["expiresAt"] == LATER
-    account.with_key(created["secret"]).ok("ListSubscribers")
 
 
 def test_list_api_keys_pages_oldest_first(account: Account) -> None:
@@ -244,9 +197,3 @@ def test_revoked_key_stops_working_immediately_and_is_deleted(account: Account) 
     assert created["apiKey"] not in account.ok("ListApiKeys")["apiKeys"]
     account.fails("ApiKeyNotFound", "RevokeApiKey", id=created["apiKey"]["id"])
     account.fails("ApiKeyNotFound", "RotateApiKey", id=created["apiKey"]["id"])
-
-
-@pytest.mark.parametrize("rpc", ["RotateApiKey", "RevokeApiKey"])
-@pytest.mark.parametrize("unknown", [MISSING_ID, "no id"])
-def test_missing_key_is_not_found(account: Account, rpc: str, unknown: str) -> None:
-    assert account.fails("ApiKeyNotFound", rpc, id=unknown).status == 404

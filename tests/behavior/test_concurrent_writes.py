@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
+import pytest
+
 from ..conftest import Account
 from ..fronts import Response
 from .helpers import (
@@ -16,6 +18,8 @@ from .helpers import (
     stored,
     suppress,
 )
+
+pytestmark = pytest.mark.each_database
 
 
 def codes(responses: Sequence[Response]) -> Counter[str]:

@@ -29,53 +29,32 @@ TYPES = {"town": "TEXT", "age": "NUMBER", "member": "BOOLEAN", "born": "DATE"}
 VALUES = {"town": "Paris", "age": 36, "member": True, "born": "1815-12-10"}
 
 VALID: list[tuple[str, Any]] = [
-    ("town", "Paris"),
     ("town", ""),
     ("town", " \n kept\t"),
-    ("town", "true"),
-    ("town", "é" * 1_000),
     ("town", "🎈" * 1_000),
-    ("age", 36),
     ("age", 0),
-    ("age", -7),
     ("age", 0.1),
     ("age", -0.0),
     ("age", 1e300),
-    ("age", 5e-324),
     ("age", 2**53),
     ("member", True),
-    ("member", False),
     ("born", "1815-12-10"),
-    ("born", "2024-02-29"),
-    ("born", "2026-01-31T10:20"),
     ("born", "2026-01-31T10:20:30Z"),
     ("born", "2026-01-31T10:20:30.123+02:00"),
 ]
 INVALID: list[tuple[str, Any, str]] = [
     ("town", 5, "INVALID_TYPE"),
-    ("town", True, "INVALID_TYPE"),
     ("town", ["Paris"], "INVALID_TYPE"),
-    ("town", {"name": "Paris"}, "INVALID_TYPE"),
     ("town", "x" * 1_001, "TOO_LONG"),
-    ("town", "a\0b", "INVALID_CHARACTER"),
     ("age", "36", "INVALID_TYPE"),
-    ("age", "", "INVALID_TYPE"),
     ("age", False, "INVALID_TYPE"),
-    ("age", [36], "INVALID_TYPE"),
     ("member", 1, "INVALID_TYPE"),
     ("member", "true", "INVALID_TYPE"),
-    ("member", {}, "INVALID_TYPE"),
     ("born", 18151210, "INVALID_TYPE"),
-    ("born", True, "INVALID_TYPE"),
-    ("born", "", "INVALID_FORMAT"),
     ("born", "10.12.1815", "INVALID_FORMAT"),
-    ("born", "1815-2-1", "INVALID_FORMAT"),
     ("born", "2026-02-29", "INVALID_FORMAT"),
-    ("born", "2026-W05-1", "INVALID_FORMAT"),
-    ("born", " 1815-12-10", "INVALID_FORMAT"),
     ("born", "2026-01-31T25:00:00Z", "INVALID_FORMAT"),
     ("nope", "x", "UNKNOWN_FIELD"),
-    ("Town", "x", "UNKNOWN_FIELD"),
     ("nope", None, "UNKNOWN_FIELD"),
 ]
 
@@ -100,7 +79,7 @@ def are_equal(one: Any, other: Any) -> bool:
     return repr(float(one)) == repr(float(other)) if both_numbers else repr(one) == repr(other)
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(("key", "value"), VALID, ids=map(case_id, VALID))
 def test_value_is_returned_as_it_was_sent(account: Account, key: str, value: Any) -> None:
@@ -113,9 +92,7 @@ def test_value_is_returned_as_it_was_sent(account: Account, key: str, value: Any
 
 @over_http
 @pytest.mark.usefixtures("fields")
-@pytest.mark.parametrize(
-    "number", ["5", "-7", "0", "-0.0", "0.1", "1.5", "1e+300", "123456789012", "9007199254740992"]
-)
+@pytest.mark.parametrize("number", ["5", "-0.0", "0.1", "1e+300", "9007199254740992"])
 def test_number_is_returned_in_the_same_notation(account: Account, number: str) -> None:
     assert isinstance(account.front, HttpFront)
     body = f'{{"email":"ada@example.com","customFields":{{"age":{number}}}}}'.encode()
@@ -127,7 +104,6 @@ def test_number_is_returned_in_the_same_notation(account: Account, number: str) 
         assert re.findall(rb'"customFields":\{"age":([^}]+)\}', text) == [number.encode()]
 
 
-@pytest.mark.one_front_per_case
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(("key", "value", "code"), INVALID, ids=map(case_id, INVALID))
 def test_invalid_value_is_reported_and_changes_nothing(
@@ -152,7 +128,6 @@ def test_invalid_value_is_reported_and_changes_nothing(
     assert tag_names(account) == []
 
 
-@pytest.mark.one_front_per_case
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(("key", "value", "code"), INVALID, ids=map(case_id, INVALID))
 def test_bulk_row_with_an_invalid_value_fails_without_affecting_others(
@@ -174,25 +149,9 @@ def test_bulk_row_with_an_invalid_value_fails_without_affecting_others(
     assert tag_names(account) == []
 
 
-@pytest.mark.usefixtures("fields")
-def test_every_invalid_value_is_reported(account: Account) -> None:
-    error = account.fails(
-        "ValidationError",
-        "CreateSubscriber",
-        email="ada@example.com",
-        customFields={"age": "36", "nope": 1, "town": "Paris", "born": "soon"},
-    )
-
-    assert sorted(error.violations) == [
-        ("customFields.age", "INVALID_TYPE"),
-        ("customFields.born", "INVALID_FORMAT"),
-        ("customFields.nope", "UNKNOWN_FIELD"),
-    ]
-
-
 @over_http
 @pytest.mark.usefixtures("fields")
-@pytest.mark.parametrize("number", ["1e400", "-1e400", "1" + "0" * 400], ids=["inf", "-inf", "int"])
+@pytest.mark.parametrize("number", ["1e400", "1" + "0" * 400], ids=["inf", "int"])
 def test_number_beyond_a_double_is_invalid_and_fails_its_row(account: Account, number: str) -> None:
     value = f'{{"email":"ada@example.com","customFields":{{"age":{number}}}}}'
 
@@ -223,10 +182,9 @@ def test_number_that_is_not_finite_is_rejected(grpc_account: Account, number: fl
     assert emails(grpc_account) == []
 
 
-@pytest.mark.one_front_per_case
 @over_http
 @pytest.mark.usefixtures("fields")
-@pytest.mark.parametrize("value", ["town", 1, True, [], [{"town": "Paris"}]], ids=repr)
+@pytest.mark.parametrize("value", ["town", []], ids=repr)
 def test_custom_fields_must_be_an_object(account: Account, value: Any) -> None:
     ada = create_subscriber(account, customFields={"town": "Paris"})
 
@@ -249,7 +207,6 @@ def test_custom_fields_must_be_an_object(account: Account, value: Any) -> None:
 @pytest.mark.parametrize(
     "body",
     [{}, {"customFields": {}}, {"customFields": None}, {"customFields": {"town": None}}],
-    ids=["absent", "empty", "null", "null value"],
 )
 def test_subscriber_without_values_has_no_custom_fields_key(
     account: Account, body: dict[str, Any]
@@ -273,26 +230,7 @@ def test_values_are_returned_by_every_read(account: Account) -> None:
     assert account.ok("ListSubscribers", tag="vip", q="ada")["subscribers"] == [created]
 
 
-@pytest.mark.usefixtures("fields")
-def test_bulk_rows_have_separate_values(account: Account) -> None:
-    expected: list[dict[str, Any]] = [
-        {} if number % 3 == 0 else {"town": f"town {number}", "age": number, "member": None}
-        for number in range(100)
-    ]
-    rows = [
-        {"email": f"{number:03}@example.com", "customFields": values}
-        for number, values in enumerate(expected)
-    ]
-
-    assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
-
-    listed = account.ok("ListSubscribers", limit=100)["subscribers"]
-    assert [row.get("customFields", {}) for row in listed] == [
-        {key: value for key, value in values.items() if value is not None} for values in expected
-    ]
-
-
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(
     ("body", "after"),
@@ -309,16 +247,6 @@ def test_bulk_rows_have_separate_values(account: Account) -> None:
         ({"firstName": "A.", "tags": ["x"]}, VALUES),
         ({"email": "ada@example.org"}, VALUES),
     ],
-    ids=[
-        "one value",
-        "two values",
-        "null removes",
-        "the same values",
-        "empty changes nothing",
-        "null changes nothing",
-        "other fields",
-        "another address",
-    ],
 )
 def test_update_merges_values_into_the_stored_ones(
     account: Account, body: dict[str, Any], after: dict[str, Any]
@@ -334,21 +262,6 @@ def test_update_merges_values_into_the_stored_ones(
     assert stored(account, bob) == bob
 
 
-@pytest.mark.usefixtures("fields")
-def test_removing_the_last_value_removes_the_custom_fields_key(account: Account) -> None:
-    bare = create_subscriber(account)
-    account.ok("UpdateSubscriber", id=bare["id"], customFields={"town": "Paris", "age": 1})
-
-    after = account.ok(
-        "UpdateSubscriber",
-        id=bare["id"],
-        customFields={"town": None, "age": None, "member": None},
-    )["subscriber"]
-
-    assert after == bare
-    assert stored(account, bare) == bare
-
-
 @over_http
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
@@ -361,21 +274,6 @@ def test_fetched_subscriber_with_values_can_be_sent_back(account: Account, metho
 
     assert (response.status, response.body) == (200, {"subscriber": ada})
     assert are_equal(stored(account, ada)["customFields"]["age"], -0.0)
-
-
-@over_http
-@pytest.mark.usefixtures("fields")
-def test_fetched_subscriber_can_be_created_in_another_account(
-    account: Account, other_account: Account
-) -> None:
-    create_fields(other_account)
-    ada = create_subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
-
-    response = send(other_account, "POST", "/api/subscribers", ada)
-
-    assert response.status == 201
-    created = response.body["subscriber"]
-    assert created == {**ada, "id": created["id"], "createdAt": created["createdAt"]}
 
 
 @pytest.mark.parametrize("mask", [["*"], ["custom_fields"]], ids=["everything", "values"])
@@ -429,25 +327,6 @@ def test_new_field_with_the_label_of_a_deleted_one_starts_empty(
     assert stored(account, ada)["customFields"] == {"town": 5}
 
 
-@pytest.mark.usefixtures("fields")
-def test_deleting_a_subscriber_deletes_its_values(account: Account) -> None:
-    ada = create_subscriber(account, customFields=VALUES)
-    account.ok("DeleteSubscriber", id=ada["id"])
-
-    assert "customFields" not in create_subscriber(account)
-
-
-def test_changing_the_label_of_a_field_keeps_its_values(
-    account: Account, fields: dict[str, dict[str, Any]]
-) -> None:
-    ada = create_subscriber(account, customFields={"town": "Paris"})
-
-    account.ok("UpdateCustomField", id=fields["town"]["id"], label="City", fallback="nowhere")
-
-    assert stored(account, ada) == ada
-    account.ok("UpdateSubscriber", id=ada["id"], customFields={"town": "Rome"})
-
-
 def test_custom_field_of_another_account_is_unknown(
     account: Account, other_account: Account
 ) -> None:
@@ -465,18 +344,3 @@ def test_custom_field_of_another_account_is_unknown(
     assert error.violations == [("customFields.town", "UNKNOWN_FIELD")]
     create_subscriber(account, customFields={"age": 1})
     create_subscriber(other_account, customFields={"age": "one", "town": "Paris"})
-
-
-def test_value_without_a_kind_fails_only_its_row(grpc_account: Account) -> None:
-    request = pb.BulkCreateSubscribersRequest()
-    request.subscribers.add(email="ada@example.com")
-    request.subscribers.add(email="eve@example.com").custom_fields.fields["age"].SetInParent()
-    assert isinstance(grpc_account.front, GrpcFront)
-
-    reply = grpc_account.front.stub("BulkCreateSubscribers")(
-        request, metadata=[("authorization", f"Bearer {grpc_account.key}")], timeout=20
-    )
-
-    failure = pb.BulkFailure
-    assert [(row.index, row.reason) for row in reply.failed] == [(1, failure.INVALID_FIELD)]
-    assert grpc_account.ok("ListSubscribers")["total"] == 1

@@ -21,7 +21,7 @@ from .helpers import (
     create_subscriber,
     create_subscriber_in,
     over_http,
-    send,
+    record_events,
     statuses,
 )
 from .streams import import_rows
@@ -39,12 +39,6 @@ EVERY_TYPE = [
     "webhook.disabled",
     "webhook.test",
 ]
-
-
-def record_events(account: Account) -> str:
-    """Creates a disabled webhook, so that events are recorded, and returns its id."""
-    response = account.ok("CreateWebhook", url=URL, enabled=False)
-    return str(response["webhook"]["id"])
 
 
 def events(account: Account, **filters: Any) -> list[dict[str, Any]]:
@@ -118,16 +112,6 @@ def test_creation_publishes_the_subscriber_and_its_new_tags(account: Account) ->
     assert published[-1] == ("subscriber.created", {"subscriber": created[0]}, None)
 
 
-def test_rejected_creation_publishes_nothing(account: Account) -> None:
-    record_events(account)
-    create_subscriber(account)
-
-    assert (
-        new_events(account, lambda: account.call("CreateSubscriber", email="ADA@example.com")) == []
-    )
-    assert new_events(account, lambda: account.call("CreateSubscriber", email="no address")) == []
-
-
 UPDATES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a name": ({"firstName": "Eve"}, {"firstName": ""}),
     "the same address in another spelling": (
@@ -138,9 +122,7 @@ UPDATES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"email": "eve@example.com"},
         {"email": "ada@example.com", "status": "CONFIRMED"},
     ),
-    "tags": ({"tags": ["new"]}, {"tags": ["vip"]}),
     "no tags": ({"tags": []}, {"tags": ["vip"]}),
-    "a value": ({"customFields": {"age": 1.5}}, {"customFields": {"age": 42}}),
     "a rechanged value": ({"customFields": {"age": None}}, {"customFields": {"age": 42}}),
     "a second value": ({"customFields": {"paid": True}}, {"customFields": {"age": 42}}),
 }
@@ -180,7 +162,6 @@ def test_previous_custom_fields_are_null_before_the_first_value(account: Account
 
 
 NO_CHANGES: dict[str, dict[str, Any]] = {
-    "nothing": {},
     "the same": {"email": "ada@example.com", "firstName": "", "lastName": ""},
     "the same tags": {"tags": ["VIP"]},
     "the same value": {"customFields": {"age": 42.0}},
@@ -246,21 +227,6 @@ def test_address_change_that_resets_the_status_is_one_event(account: Account, be
     assert new_events(account, change) == [
         ("subscriber.updated", {"subscriber": changed}, previous)
     ]
-
-
-def test_rejected_status_transition_publishes_nothing(account: Account) -> None:
-    record_events(account)
-    subscriber = create_subscriber_in(account, "UNSUBSCRIBED")
-
-    def change() -> None:
-        account.fails(
-            "InvalidStatusTransition",
-            "ChangeSubscriberStatus",
-            id=subscriber["id"],
-            status="BOUNCED",
-        )
-
-    assert new_events(account, change) == []
 
 
 def test_adding_and_removing_tags_publishes_subscriber_events(account: Account) -> None:
@@ -426,16 +392,6 @@ def test_custom_field_publishes_each_change(account: Account) -> None:
     assert deleted == [("custom_field.deleted", {"customField": after}, None)]
 
 
-def test_deletion_of_a_custom_field_with_values_is_one_event(account: Account) -> None:
-    record_events(account)
-    field_id = create_field(account, "Town")["id"]
-    create_subscriber(account, customFields={"town": "Bonn"})
-
-    published = new_events(account, lambda: account.ok("DeleteCustomField", id=field_id))
-
-    assert [event_type for event_type, _, _ in published] == ["custom_field.deleted"]
-
-
 def test_webhook_changes_publish_no_events(account: Account) -> None:
     webhook_id = record_events(account)
 
@@ -459,17 +415,6 @@ def test_events_are_recorded_only_while_there_is_a_webhook(account: Account) -> 
     recorded = [(event["sequence"], event["data"]["tag"]["name"]) for event in events(account)]
 
     assert recorded == [(1, "b"), (2, "e")]
-
-
-@over_http
-def test_repeated_request_publishes_one_event(account: Account) -> None:
-    record_events(account)
-
-    for _ in range(3):
-        headers = {"Idempotency-Key": "a"}
-        send(account, "POST", "/api/subscribers", {"email": "ada@example.com"}, headers=headers)
-
-    assert types(account) == ["subscriber.created"]
 
 
 def test_concurrent_writers_leave_no_gap_in_the_event_sequence(account: Account) -> None:
@@ -562,22 +507,14 @@ FILTERS: dict[str, tuple[dict[str, Any], list[int]]] = {
     "a type": ({"type": "tag.updated"}, [2]),
     "all types of a resource": ({"type": "tag.*"}, [1, 2, 5]),
     "a type of two words": ({"type": "custom_field.*"}, [4]),
-    "a type without events": ({"type": "webhook.test"}, []),
     "after a sequence": ({"afterSequence": 5}, [6, 7]),
-    "after the last event": ({"afterSequence": 7}, []),
     "after the greatest sequence": ({"afterSequence": 9007199254740991}, []),
     "a type after a sequence": ({"afterSequence": 1, "type": "tag.*"}, [2, 5]),
-    "descending": ({"order": "desc"}, [7, 6, 5, 4, 3, 2, 1]),
     "a type, descending": ({"order": "desc", "type": "tag.*"}, [5, 2, 1]),
-    "the second page": ({"limit": 3, "page": 2}, [4, 5, 6]),
     "the second page, descending": ({"limit": 3, "page": 2, "order": "desc"}, [4, 3, 2]),
     "the second page of a type": ({"limit": 2, "page": 2, "type": "tag.*"}, [5]),
-    "the last page": ({"limit": 3, "page": 3}, [7]),
     "a page past the end": ({"limit": 3, "page": 4}, []),
-    "a page past the end, descending": ({"limit": 3, "page": 4, "order": "desc"}, []),
-    "since long ago": ({"createdAfter": "2001-01-01T00:00:00Z"}, [1, 2, 3, 4, 5, 6, 7]),
     "until long ago": ({"createdBefore": "2001-01-01T00:00:00Z"}, []),
-    "until later": ({"createdBefore": "2190-01-01T00:00:00Z"}, [1, 2, 3, 4, 5, 6, 7]),
     "since later": ({"createdAfter": "2190-01-01T00:00:00Z"}, []),
 }
 
@@ -619,9 +556,7 @@ def test_events_are_filtered_by_time(account: Account) -> None:
     assert sequences(createdAfter=at, createdBefore=at) == []
 
 
-@pytest.mark.parametrize(
-    "event_type", ["tag", "tag.*.", "*", "tags.*", "tag.renamed", "Tag.created"]
-)
+@pytest.mark.parametrize("event_type", ["tag", "tags.*", "Tag.created"])
 def test_unknown_event_type_is_rejected(account: Account, event_type: str) -> None:
     error = account.fails("ValidationError", "ListEvents", type=event_type)
 
@@ -635,29 +570,6 @@ def test_every_event_type_can_be_listed_and_subscribed_to(
     assert account.ok("ListEvents", type=event_type)["events"] == []
     webhook = account.ok("CreateWebhook", url=URL, eventTypes=[event_type])["webhook"]
     assert webhook["eventTypes"] == [event_type]
-
-
-@pytest.mark.parametrize(
-    ("filters", "detail"),
-    [
-        ({"limit": -1}, ("limit", "OUT_OF_RANGE")),
-        ({"page": -1}, ("page", "OUT_OF_RANGE")),
-        ({"afterSequence": -1}, ("afterSequence", "OUT_OF_RANGE")),
-        ({"afterSequence": 1.5}, ("afterSequence", "INVALID_VALUE")),
-        ({"afterSequence": 9007199254740992}, ("afterSequence", "OUT_OF_RANGE")),
-        ({"order": "up"}, ("order", "INVALID_VALUE")),
-        ({"type": "x" * 51}, ("type", "TOO_LONG")),
-    ],
-    ids=str,
-)
-def test_list_events_rejects_invalid_filters(
-    account: Account, filters: dict[str, Any], detail: tuple[str, str]
-) -> None:
-    assert account.fails("ValidationError", "ListEvents", **filters).violations == [detail]
-
-
-def test_read_key_can_list_events(account: Account) -> None:
-    account.with_key(account.new_key("read")).ok("ListEvents")
 
 
 def test_accounts_have_separate_events(account: Account, other_account: Account) -> None:

@@ -68,18 +68,15 @@ def test_export_of_an_empty_account_has_only_a_header(account: Account) -> None:
 
 FORMULAS = [
     "=cmd|' /C calc'!A0",
-    "+1-1@SUM(A1)",
     "-2+3",
     "@x",
     "'=x",
-    "''+1",
     "'plain",
     "a=b",
     "-5",
 ]
 
 
-@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("text", FORMULAS)
 def test_formula_is_escaped_in_a_table_and_restored_by_an_import(
     account: Account, other_account: Account, text: str
@@ -151,26 +148,17 @@ def test_table_is_sent_as_csv_and_rows_as_ndjson(account: Account) -> None:
 NDJSON, CSV, EVENTS = "application/x-ndjson", "text/csv; charset=utf-8", "text/event-stream"
 
 
-@pytest.mark.one_front_per_case
 @over_http
 @pytest.mark.parametrize(
     ("accept", "query", "content_type"),
     [
         ("text/csv", "", CSV),
-        ("Text/CSV;charset=utf-8", "", CSV),
         ("text/csv, */*;q=0.1", "", CSV),
-        ("*/*, text/csv", "", CSV),
-        ("text/*", "", CSV),
         ("application/x-ndjson;q=0.5, text/csv;q=0.6", "", CSV),
-        ("application/json, text/*;q=0.5", "", CSV),
-        ("text/csv", "format=FORMAT_UNSPECIFIED", CSV),
         ("*/*", "", NDJSON),
-        ("application/*", "", NDJSON),
         ("application/jsonl, text/csv", "", NDJSON),
         ("text/csv;q=0.5, application/x-ndjson;q=0.6", "", NDJSON),
-        ("text/csv;q=0, */*", "", NDJSON),
         ("text/html,application/xhtml+xml,*/*;q=0.8", "", NDJSON),
-        ("image/png", "", NDJSON),
         ("text/csv", "format=NDJSON", NDJSON),
         ("application/x-ndjson", "format=CSV", CSV),
         ("text/csv;q=0.5, text/event-stream", "", EVENTS),
@@ -189,29 +177,6 @@ def test_accept_selects_the_format_unless_the_query_does(
     assert (status, headers["content-type"], headers["vary"]) == (200, content_type, "Accept")
     begin = {NDJSON: b'{"id":', CSV: b"id,email,", EVENTS: b'data: {"id":'}
     assert text.startswith(begin[content_type])
-
-
-@over_http
-@pytest.mark.parametrize("query", ["format=csv", "format=Csv&status=unconfirmed"])
-def test_enum_values_in_the_query_are_case_insensitive(account: Account, query: str) -> None:
-    assert isinstance(account.front, HttpFront)
-    create_subscriber(account, "ada@b.io")
-
-    status, headers, text = account.front.exchange(
-        "GET", f"/api/subscribers/export?{query}", account.key
-    )
-
-    assert (status, headers["content-type"]) == (200, "text/csv; charset=utf-8")
-    assert b"ada@b.io" in text
-
-
-@over_http
-def test_enum_values_in_a_body_are_case_sensitive(
-    account: Account,
-) -> None:
-    created = create_subscriber(account, "ada@b.io")
-
-    account.fails("ValidationError", "ChangeSubscriberStatus", id=created["id"], status="confirmed")
 
 
 def test_table_has_a_column_for_each_custom_field(account: Account) -> None:
@@ -233,26 +198,12 @@ def test_table_has_a_column_for_each_custom_field(account: Account) -> None:
     ]
 
 
-@over_http
-def test_cells_are_quoted_if_necessary(account: Account) -> None:
-    assert isinstance(account.front, HttpFront)
-    names = {"firstName": 'A "B", C', "lastName": "D; E"}
-    create_subscriber(account, "ada@b.io", **names, tags=["x,y", "z"])
+def test_export_filters_by_status(account: Account) -> None:
+    for status in STATUSES:
+        create_subscriber_in(account, status, f"{status.lower()}@b.io")
 
-    status, _, text = account.front.exchange(
-        "GET", "/api/subscribers/export?format=CSV", account.key
-    )
-
-    assert status == 200
-    assert b',"A ""B"", C",D; E,UNCONFIRMED,"[""x,y"", ""z""]",' in text
-
-
-@pytest.mark.parametrize("status", STATUSES)
-def test_export_filters_by_status(account: Account, status: str) -> None:
-    for other in STATUSES:
-        create_subscriber_in(account, other, f"{other.lower()}@b.io")
-
-    assert exported_emails(account, status=status) == [f"{status.lower()}@b.io"]
+    for status in STATUSES:
+        assert exported_emails(account, status=status) == [f"{status.lower()}@b.io"]
 
 
 def test_export_filters_by_tag_in_any_spelling(account: Account) -> None:
@@ -276,14 +227,6 @@ def test_export_filters_by_creation_time(account: Account) -> None:
     assert len(exported_emails(account, **between)) == 3
 
 
-def test_export_filters_are_combined(account: Account) -> None:
-    create_subscriber_in(account, "BOUNCED", "a@b.io", tags=["vip"])
-    create_subscriber_in(account, "BOUNCED", "c@b.io")
-    create_subscriber_in(account, "CONFIRMED", "d@b.io", tags=["vip"])
-
-    assert exported_emails(account, status="BOUNCED", tag="vip") == ["a@b.io"]
-
-
 def test_export_resumes_after_a_subscriber(account: Account) -> None:
     created = create_subscribers(account, 4)
 
@@ -295,19 +238,9 @@ def test_export_resumes_after_a_subscriber(account: Account) -> None:
     assert exported_emails(account, afterId=MISSING_ID) == [f"p{n}@b.io" for n in (0, 2, 3)]
 
 
-def test_export_resumes_after_a_subscriber_within_its_filters(account: Account) -> None:
-    created = [
-        create_subscriber(account, f"p{n}@b.io", tags=["vip"] if n % 2 else []) for n in range(6)
-    ]
-
-    assert exported_emails(account, afterId=created[1]["id"], tag="vip") == ["p3@b.io", "p5@b.io"]
-
-
 REJECTED: list[tuple[dict[str, Any], int, str]] = [
     ({"afterId": "none"}, 400, "ValidationError"),
-    ({"afterId": "none", "format": "CSV"}, 400, "ValidationError"),
     ({"status": 99}, 400, "ValidationError"),
-    ({"format": 99}, 400, "ValidationError"),
 ]
 
 
@@ -331,16 +264,6 @@ def test_export_requires_a_key_of_any_scope(account: Account) -> None:
     assert export(account.with_key(account.new_key("read"))) == [created]
 
 
-def test_export_has_no_subscribers_of_other_accounts(
-    account: Account, other_account: Account
-) -> None:
-    create_field(account, "Town")
-    created = create_subscribers(account, 2)
-
-    assert export(other_account) == []
-    assert export_table(other_account, afterId=created[0]["id"]) == [HEADER]
-
-
 @pytest.fixture
 def many_addresses(account: Account) -> list[str]:
     """The addresses of enough subscribers for three messages."""
@@ -355,65 +278,3 @@ def test_export_of_several_messages_is_complete(
 ) -> None:
     assert exported_emails(account) == many_addresses
     assert exported_emails(account, tag="all") == many_addresses
-
-
-def test_export_that_exactly_fills_its_messages_is_complete(
-    account: Account, many_addresses: list[str]
-) -> None:
-    last = export(account)[99]["id"]
-
-    assert exported_emails(account, afterId=last) == many_addresses[100:]
-
-
-SPECIAL_ROWS: list[Row] = [
-    {
-        "email": "ada@b.io",
-        "firstName": 'Ada "A"',
-        "lastName": "King, Countess",
-        "tags": ["vip", "x,y", "a;b", "c|d", "[e]", '"f"', "größe"],
-        "customFields": {
-            "note": 'one\r\ntwo, "three"; \t<b>',
-            "age": -1.5,
-            "paid": True,
-            "born": "1815-12-10T10:00:00Z",
-        },
-    },
-    {"email": "bob@b.io", "tags": ["[]"], "customFields": {"age": 1e16, "paid": False}},
-    {"email": "=cmd@b.io", "firstName": "=1+1", "tags": ["[x"], "customFields": {"note": "0042"}},
-    {"email": "dörte@größe.example", "lastName": "李", "customFields": {"age": 0, "note": "[]"}},
-    {"email": "eve@b.io", "tags": [f"tag {number:02}" for number in range(100)]},
-]
-
-
-@pytest.mark.parametrize("form", ["rows", "table"])
-def test_export_can_be_imported_into_another_account(
-    account: Account, other_account: Account, form: str
-) -> None:
-    for owner in (account, other_account):
-        # Two keys that differ only in an underscore.
-        for label in ("Note", "No te"):
-            create_field(owner, label)
-        for label, data_type in (("Age", "NUMBER"), ("Paid", "BOOLEAN"), ("Born", "DATE")):
-            create_field(owner, label, data_type)
-    for row in SPECIAL_ROWS:
-        create_subscriber(account, **row)
-    before = export(account)
-
-    if form == "rows":
-        # Messages have no fields for output-only keys.
-        is_http = isinstance(account.front, HttpFront)
-        results = import_rows(
-            other_account, before if is_http else list(map(importable_fields, before))
-        )
-    else:
-        results = import_table(other_account, written_table(export_table(account)))
-
-    assert [result["outcome"] for result in results] == ["CREATED"] * len(SPECIAL_ROWS)
-    assert [importable_fields(row) for row in export(other_account)] == [
-        importable_fields(row) for row in before
-    ]
-
-
-def importable_fields(row: Row) -> Row:
-    """Returns the fields of a subscriber that an import preserves."""
-    return {key: row.get(key) for key in ("email", "firstName", "lastName", "tags", "customFields")}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from ..cases import each
@@ -18,12 +16,6 @@ def full(account: Account, email: str = "a@b.io") -> Row:
     return row
 
 
-def summary_of(account: Account, text: str, **options: Any) -> Row:
-    streamed = send_table(account, text, **options)
-    assert streamed.summary is not None, streamed.error
-    return streamed.summary
-
-
 @each("cell", ["0000-00-00", "0000-00-00 00:00:00", "00-00-0000", "0001-01-01T00:00:00Z", "NULL"])
 def test_zero_date_is_no_date_and_no_opt_out(account: Account, cell: str) -> None:
     email = f"z{cell[:1]}{len(cell)}@b.io"
@@ -32,16 +24,6 @@ def test_zero_date_is_no_date_and_no_opt_out(account: Account, cell: str) -> Non
     row = full(account, email)
     assert (row["status"], row["createdAt"]) == ("UNCONFIRMED", "2024-01-01T10:00:00.000Z")
     assert "unsubscribedAt" not in row
-
-
-def test_zero_date_of_a_preset_marks_no_status(account: Account) -> None:
-    rows = "a@b.io,0000-00-00 00:00:00,,1,a\nb@b.io,2023-06-07 08:09:10,,2,b\n"
-
-    summary = summary_of(account, f"Email Address,UNSUB_TIME,CLEAN_TIME,LEID,EUID\n{rows}")
-
-    assert full(account)["status"] == "CONFIRMED"
-    assert full(account, "b@b.io")["status"] == "UNSUBSCRIBED"
-    assert summary["unrecognizedCells"] == []
 
 
 def test_numeric_date_fails_its_row_until_its_order_is_stated(account: Account) -> None:
@@ -177,19 +159,6 @@ def test_suppression_list_takes_the_options_and_addresses_of_imports(account: Ac
     assert found[0]["createdAt"] == "2015-09-30T00:00:00.000Z"
 
 
-def test_column_of_addresses_is_named_by_position_in_a_list_without_a_header(
-    account: Account,
-) -> None:
-    text = "1,<a@b.io>\n2,b@b.io\n"
-
-    streamed = send_table(account, text, IMPORT_SUPPRESSIONS, columnMap=["#2=email"])
-
-    assert [(row["line"], row["outcome"]) for row in streamed.records] == [
-        (1, "ADDED"),
-        (2, "ADDED"),
-    ]
-
-
 @each(
     ("entry", "code"),
     [("Who", "INVALID_FORMAT"), ("#9=email", "INVALID_VALUE"), ("Who=tags", "INVALID_VALUE")],
@@ -201,26 +170,3 @@ def test_invalid_map_of_a_suppression_list_is_rejected(
 
     assert error is not None
     assert error.violations == [("columnMap[0]", code)]
-
-
-def test_numeric_date_of_a_suppression_is_reported_with_the_option(account: Account) -> None:
-    streamed = send_table(account, "email,date\na@b.io,12/31/2024\n", IMPORT_SUPPRESSIONS)
-
-    assert outcomes(streamed.records) == ["ADDED"]
-    assert streamed.summary is not None
-    (cells,) = streamed.summary["unrecognizedCells"]
-    assert "dateFormat" in cells["hint"]
-
-
-@over_http
-def test_dates_of_json_suppressions_have_the_same_forms(account: Account) -> None:
-    rows = [
-        {"email": "a@b.io", "createdAt": 1443651125},
-        {"email": "b@b.io", "createdAt": "9/30/2015"},
-    ]
-
-    streamed = send_rows(account, rows, IMPORT_SUPPRESSIONS, dateFormat="mdy")
-
-    assert outcomes(streamed.records) == ["ADDED", "ADDED"]
-    found = [account.ok("GetSuppression", email=f"{name}@b.io")["suppression"] for name in "ab"]
-    assert [row["createdAt"][:10] for row in found] == ["2015-09-30", "2015-09-30"]

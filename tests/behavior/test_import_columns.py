@@ -72,14 +72,6 @@ def test_full_name_is_split(
     assert names(account) == [expected]
 
 
-def test_map_precedes_the_preset(account: Account) -> None:
-    text = "Email Address,First Name,Nick,LEID,EUID\na@b.io,Ada,Countess,1,a\n"
-
-    import_mapped(account, text, "Nick=firstName")
-
-    assert names(account) == [("Countess", "")]
-
-
 @pytest.mark.parametrize(
     ("entry", "code"),
     [
@@ -97,27 +89,6 @@ def test_invalid_map_is_rejected(account: Account, entry: str, code: str) -> Non
     assert violations(account, text, columnMap=["Notes=tags", entry]) == [("columnMap[1]", code)]
 
 
-def test_field_of_a_mapped_and_another_column_is_rejected(account: Account) -> None:
-    found = violations(account, "email,Work\n", columnMap=["Work=email"])
-
-    assert found == [("email", "DUPLICATE_FIELD"), ("Work", "DUPLICATE_FIELD")]
-
-
-def test_all_unknown_columns_are_named(account: Account) -> None:
-    columns = [f"column {number}" for number in range(30)]
-
-    error = send_table(account, ",".join(["email", *columns])).error
-
-    assert error is not None
-    assert all(column in error.body["error"]["message"] for column in columns)
-
-
-def test_unknown_columns_can_be_ignored(account: Account) -> None:
-    summary = import_mapped(account, "email,a,b\nx@b.io,1,2\n", unknownColumns="IGNORE")
-
-    assert summary["ignoredColumns"] == ["a", "b"]
-
-
 def test_unknown_columns_can_become_custom_fields(account: Account) -> None:
     create_field(account, "Town")
     text = "email,Town,Favourite colour,customFields.shoe_size,\na@b.io,Rome,red,44,x\n"
@@ -132,27 +103,6 @@ def test_unknown_columns_can_become_custom_fields(account: Account) -> None:
         ("Favourite colour", "TEXT"),
         ("shoe_size", "TEXT"),
     ]
-
-
-def test_dry_run_creates_no_custom_fields(account: Account) -> None:
-    text = "email,Town\na@b.io,Rome\n"
-
-    summary = import_mapped(account, text, unknownColumns="CREATE_FIELDS", dryRun=True)
-
-    assert (summary["created"], summary["createdFields"]) == (1, ["town"])
-    assert account.ok("ListCustomFields")["total"] == 0
-
-
-def test_columns_that_cannot_become_custom_fields_are_rejected(account: Account) -> None:
-    text = "email,🙂,updated at?\n"
-
-    found = violations(account, text, unknownColumns="CREATE_FIELDS")
-
-    assert found == [("🙂", "INVALID_FORMAT"), ("updated at?", "RESERVED")]
-    summary = import_mapped(
-        account, f"{text}a@b.io,1,2\n", "#2=Mood", "#3=Changed", unknownColumns="CREATE_FIELDS"
-    )
-    assert summary["createdFields"] == ["mood", "changed"]
 
 
 def test_columns_without_a_name_of_their_own_are_unknown_columns(account: Account) -> None:
@@ -221,11 +171,3 @@ def test_custom_fields_are_created_within_the_limit(account: Account) -> None:
     assert error is not None
     assert (error.status, error.code) == (409, "CustomFieldLimitReached")
     assert account.ok("ListCustomFields")["total"] == 0
-
-
-def test_custom_fields_require_a_verified_email(unverified_account: Account) -> None:
-    error = send_table(unverified_account, "email,Town\n", unknownColumns="CREATE_FIELDS").error
-
-    assert error is not None
-    assert (error.status, error.code) == (403, "EmailNotVerified")
-    assert send_table(unverified_account, "email\n", unknownColumns="CREATE_FIELDS").error is None

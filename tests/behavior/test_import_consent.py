@@ -116,13 +116,6 @@ def test_status_words_are_known_in_json_rows(account: Account) -> None:
     assert by_address(account, "b@b.io")["status"] == "UNSUBSCRIBED"
 
 
-def test_invalid_status_map_fails_the_import(account: Account) -> None:
-    for entry, code in (("gone", "INVALID_FORMAT"), ("gone=AWAY", "INVALID_VALUE")):
-        error = send_table(account, "email,status\n", statusMap=["a=BOUNCED", entry]).error
-        assert error is not None
-        assert error.violations == [("statusMap[1]", code)]
-
-
 CONSENT_COLUMNS = (
     *(
         "subscribed",
@@ -156,7 +149,6 @@ CONSENT_COLUMNS = (
 )
 
 
-@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("name", CONSENT_COLUMNS)
 def test_column_that_looks_like_consent_is_not_ignored(account: Account, name: str) -> None:
     table = f"email,{name}\na@b.io,\n"
@@ -171,21 +163,6 @@ def test_column_that_looks_like_consent_is_not_ignored(account: Account, name: s
         assert "optedIn or optedOut" in str(error.body)
 
     assert send_table(account, table, ignoreColumns=[name]).error is None
-
-
-@pytest.mark.one_front_per_case
-@pytest.mark.parametrize(
-    "name",
-    [
-        "subscription_tier",
-        "SMS Marketing Consent",
-        "laptop info",
-        "date subscribed",
-        "What would you most like to read about in the newsletter over the coming year?",
-    ],
-)
-def test_other_columns_do_not_look_like_consent(account: Account, name: str) -> None:
-    assert send_table(account, f'email,"{name}"\n', unknownColumns="IGNORE").error is None
 
 
 @pytest.mark.parametrize("action", ["IGNORE", "CREATE_FIELDS"])
@@ -309,19 +286,6 @@ def test_latest_of_several_dates_of_an_opt_out_counts(account: Account) -> None:
     )
 
     assert imported_statuses(account, table) == {"a@b.io": "UNSUBSCRIBED"}
-
-
-@pytest.mark.parametrize("action", ["IGNORE", "CREATE_FIELDS"])
-def test_json_row_with_a_field_that_looks_like_consent_fails(account: Account, action: str) -> None:
-    row = {"email": "a@b.io", "isConfirmed": True, "customFields": {"opted_out": True}}
-    other = {"email": "b@b.io", "customFields": {"size": 3}}
-
-    streamed = send_rows(account, [row, other], unknownColumns=action)
-
-    assert outcomes(streamed.records) == ["FAILED", "CREATED"]
-    assert rejections(streamed.records)[0] == ("UNKNOWN_CUSTOM_FIELD", "customFields.opted_out")
-    options = {"unknownColumns": action, "ignoreColumns": ["opted_out"]}
-    assert outcomes(send_rows(account, [row], **options).records) == ["CREATED"]
 
 
 def _records_and_summary(account: Account, table: Any) -> tuple[list[Row], Row]:

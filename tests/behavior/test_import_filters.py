@@ -60,14 +60,6 @@ def test_a_filtered_row_does_not_update_a_subscriber(account: Account) -> None:
     assert (ada["firstName"], ada["status"]) == ("Ada", "UNCONFIRMED")
 
 
-def test_a_filtered_row_claims_no_address(account: Account) -> None:
-    rows = [{"email": "ada@b.io", "firstName": name} for name in ("Eve", "Ada")]
-
-    assert kept(account, rows, "firstName = Ada") == ["ada@b.io"]
-
-    assert by_address(account, "ada@b.io")["firstName"] == "Ada"
-
-
 @pytest.mark.parametrize("on_conflict", ["FAIL", "SKIP", "UPDATE"])
 @pytest.mark.parametrize("is_first", [True, False], ids=["first", "last"])
 @pytest.mark.parametrize("between", [0, 3_000])
@@ -171,20 +163,6 @@ def test_a_row_is_compared_as_the_subscriber_that_it_would_create(account: Accou
         assert kept(account, rows, text, addTags=["added"], dryRun=True) == matching, text
 
 
-@each_form
-def test_dry_run_returns_the_results_of_an_import_with_a_filter(
-    account: Account, import_: Import
-) -> None:
-    rows: list[Row] = [{"email": "ada@b.io"}, {"email": "bob@c.io"}, {"email": "ADA@b.io"}]
-    options: dict[str, Any] = {"filter": 'email = "a*"', "onConflict": "SKIP"}
-
-    dry_run = import_(account, rows, **options, dryRun=True)
-
-    assert list_subscribers(account) == []
-    imported = import_(account, rows, **options)
-    assert [{**each, "id": ""} for each in dry_run] == [{**each, "id": ""} for each in imported]
-
-
 def test_a_segment_and_a_filter_must_both_match(account: Account) -> None:
     text = 'email.domain = "b.io"'
     segment = account.ok("CreateSegment", name="B", filter=text)["segment"]["id"]
@@ -192,14 +170,6 @@ def test_a_segment_and_a_filter_must_both_match(account: Account) -> None:
 
     assert kept(account, rows, "", segment=segment, dryRun=True) == ["ada@b.io", "bob@b.io"]
     assert kept(account, rows, 'email = "bob*"', segment=segment) == ["bob@b.io"]
-
-
-def test_lines_of_a_preset_are_compared_with_their_status(account: Account) -> None:
-    text = "Email Address,First Name,State\nada@b.io,Ada,active\nbob@b.io,Bob,Cancelled\n"
-
-    results = send_table(account, text, filter="status = CONFIRMED").records
-
-    assert rejections(results) == [(None, None), FILTERED]
 
 
 @pytest.mark.parametrize("text", ["status = ", "customFields.town = Rome"])

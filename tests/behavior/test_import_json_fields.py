@@ -7,9 +7,8 @@ from typing import Any
 
 from ..cases import each
 from ..conftest import Account
-from ..fronts import HttpFront
-from .helpers import create_field, create_subscriber
-from .streams import Row, StreamResult, export, import_rows, send_rows
+from .helpers import create_field
+from .streams import Row, StreamResult, import_rows, send_rows
 from .test_import import by_address, outcomes, rejections
 
 CREATE = "CREATE_FIELDS"
@@ -53,30 +52,6 @@ def test_unknown_fields_are_created_with_the_type_of_the_first_value(account: Ac
         {"age": 5, "vip": True, "shoe_size": "44", "born": "2001-02-03"},
         {"age": 6.5, "shoe_size": "45", "favorite_color": "blue"},
     ]
-
-
-def test_export_is_imported_into_an_empty_account_without_loss(
-    account: Account, other_account: Account
-) -> None:
-    for label, data_type in {"Âge": "NUMBER", "Paid?": "BOOLEAN", "Born": "DATE"}.items():
-        create_field(account, label, data_type)
-    create_field(account, "Note")
-    for n, value in enumerate([-0.5, 3, 2**53, 1e300]):
-        values = {"age": value, "paid": bool(n % 2), "born": "1815-12-10", "note": f"={n} "}
-        create_subscriber(account, f"{n}@b.io", customFields=values)
-    create_subscriber(account, "none@b.io")
-    rows = export(account, view="FULL")
-
-    # Keys that are ignored in JSON are no fields of the message.
-    imported(other_account, rows if isinstance(account.front, HttpFront) else _kept(rows))
-
-    assert _kept(export(other_account, view="FULL")) == _kept(rows)
-
-
-def _kept(rows: list[Row]) -> list[Row]:
-    """Returns exported rows without the keys that imports ignore."""
-    ignored = ("id", "updatedAt")
-    return [{k: v for k, v in row.items() if k not in ignored} for row in rows]
 
 
 def test_unknown_fields_are_ignored_and_reported(account: Account) -> None:
@@ -144,16 +119,6 @@ def test_fields_are_created_within_the_limit(account: Account, options: Row) -> 
     assert error is not None
     assert (error.status, error.code) == (409, "CustomFieldLimitReached")
     assert fields(account) == {}
-
-
-def test_verified_email_is_required_to_create_fields(unverified_account: Account) -> None:
-    rows: list[Row] = [{"email": "a@b.io", "customFields": {"town": "Rome"}}]
-
-    error = send_rows(unverified_account, rows, unknownColumns=CREATE).error
-
-    assert error is not None
-    assert (error.status, error.code) == (403, "EmailNotVerified")
-    assert import_rows(unverified_account, [{"email": "a@b.io"}], unknownColumns=CREATE)
 
 
 def test_concurrent_imports_create_each_field_once(account: Account) -> None:

@@ -147,16 +147,6 @@ def test_mailchimp_opt_outs_keep_their_times_and_unclear_dates_are_reported(
     ]
 
 
-def test_merged_mailchimp_file_takes_the_status_of_each_row(account: Account) -> None:
-    send_table(
-        account,
-        "Email Address,UNSUB_TIME,CLEAN_TIME,LEID,EUID\n"
-        "a@b.io,2023-06-07 08:09:10,,1,a\nb@b.io,,2023-06-07 08:09:10,2,b\nc@b.io,,,3,c\n",
-    )
-
-    assert statuses(account) == {"a": OUT, "b": B, "c": C}
-
-
 def test_mailchimp_contact_without_a_confirmation_is_unconfirmed(account: Account) -> None:
     send_table(
         account,
@@ -199,16 +189,6 @@ def test_export_never_resubscribes_an_existing_subscriber(account: Account) -> N
 
     assert [result.get("statusKept", False) for result in streamed.records[:2]] == [True, False]
     assert statuses(account)["ada"] == statuses(account)["bob"] == OUT
-
-
-def test_preset_can_be_named(account: Account) -> None:
-    text = "Email,Status\na@b.io,inactive\nb@b.io,active\n"
-
-    summary = send_table(account, text, preset="BEEHIIV").summary
-
-    assert summary is not None
-    assert summary["preset"] == "BEEHIIV"
-    assert statuses(account) == {"a": OUT, "b": C}
 
 
 def test_own_export_is_detected_and_unknown_columns_fail(account: Account) -> None:

@@ -50,7 +50,6 @@ def test_columns_are_matched_by_name(account: Account, header: str, cells: str) 
     assert created["customFields"] == {"size_of_shoes": 44}
 
 
-@pytest.mark.one_front_per_case
 @over_http
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("line_break", ["\n", "\r\n"])
@@ -77,7 +76,6 @@ def test_csv_dialects_of_common_programs_are_imported(
         ("latin-1", "text/csv; charset=ISO-8859-1", ""),
         ("latin-1", "text/csv; charset=utf-8", "?charset=latin1"),
     ],
-    ids=["UTF-16", "query", "header", "query and header"],
 )
 def test_other_encodings_are_imported(
     account: Account, encoding: str, content_type: str, query: str
@@ -94,7 +92,6 @@ def test_other_encodings_are_imported(
         ("", "must be encoded in UTF-8, or in the encoding that charset names (line 3, byte 10)"),
         ("utf-16-le", "must be encoded in utf-16-le (line 1, byte 37)"),
     ],
-    ids=["UTF-8", "UTF-16"],
 )
 def test_text_in_another_encoding_is_reported_with_its_position(
     account: Account, charset: str, message: str
@@ -107,29 +104,6 @@ def test_text_in_another_encoding_is_reported_with_its_position(
     assert [detail["message"] for detail in error.body["error"]["details"]] == [message]
 
 
-@over_http
-def test_unknown_charset_is_rejected(account: Account) -> None:
-    error = send_body(account, "text/csv", b"email\n", {"charset": "zlib"}).error
-
-    assert error is not None
-    assert (error.status, error.violations) == (400, [("charset", "INVALID_VALUE")])
-
-
-def test_quoted_cells_can_contain_line_breaks_quotes_and_commas(account: Account) -> None:
-    create_field(account, "Note")
-    note = 'one,\r\ntwo "three"\nfour; '
-
-    results = import_table(
-        account,
-        written_table([["email", "note"], ["ada@b.io", note], ["bob@b.io", "plain"]]),
-    )
-
-    # A row is numbered by its last line.
-    assert line_outcomes(results) == [(4, "CREATED"), (5, "CREATED")]
-    assert [row["customFields"]["note"] for row in list_subscribers(account)] == [note, "plain"]
-
-
-@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("cell", "tags"),
     [
@@ -207,7 +181,6 @@ def test_empty_cells_are_ignored(account: Account) -> None:
         assert "customFields" not in created
 
 
-@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("data_type", "cell", "value"),
     [
@@ -260,22 +233,6 @@ def test_full_name_next_to_a_first_name_loses_no_text(account: Account) -> None:
     ]
 
 
-def test_invalid_confirmation_flag_fails_only_its_row(account: Account) -> None:
-    results = import_table(account, "email,isConfirmed\na@b.io,maybe\nc@b.io,yes\n")
-
-    assert rejections(results) == [("INVALID_FIELD", "isConfirmed"), (None, None)]
-    assert emails(account) == ["c@b.io"]
-
-
-def test_line_with_more_or_fewer_cells_fails_without_affecting_others(account: Account) -> None:
-    results = import_table(account, "email,name\na@b.io,Ada,x\nb@b.io,Bob,\nc@b.io\nd@b.io,Dan\n")
-
-    assert line_outcomes(results) == [(2, "FAILED"), (3, "FAILED"), (4, "FAILED"), (5, "CREATED")]
-    assert rejections(results) == [("INVALID_ROW", None)] * 3 + [(None, None)]
-    assert emails(account) == ["d@b.io"]
-
-
-@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("header", "violations"),
     [

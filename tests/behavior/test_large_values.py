@@ -12,18 +12,16 @@ from rosterd.server.features.subscribers.store_attached import put_values
 
 from ..conftest import Account
 from ..fronts import GrpcFront
-from .helpers import create_subscriber, emails, stored
+from .helpers import create_subscriber, emails, record_events, stored
 from .large_values import (
     KEYS,
     MAX_BYTES,
     UNUSED_KEY,
     create_large_subscribers,
-    rows_of_size,
     values,
     with_fields,
 )
 from .streams import Row, export, export_table, import_rows, import_table, written_table
-from .test_events import record_events
 
 TOO_LONG = [("customFields", "TOO_LONG")]
 
@@ -52,15 +50,6 @@ def test_values_up_to_the_maximum_size_are_stored_and_one_byte_more_is_rejected(
     assert emails(account) == ["a@b.io"]
 
 
-def test_maximum_size_of_values_is_in_bytes(account: Account) -> None:
-    with_fields(account)
-    euros = dict.fromkeys(KEYS[:11], "€" * 1_000)
-
-    error = account.fails("ValidationError", "CreateSubscriber", email="a@b.io", customFields=euros)
-
-    assert error.violations == TOO_LONG
-
-
 def test_maximum_size_applies_to_all_values_after_an_update(account: Account) -> None:
     with_fields(account)
     created = create_subscriber(account, "a@b.io", customFields=values(MAX_BYTES - 100))
@@ -74,16 +63,6 @@ def test_maximum_size_applies_to_all_values_after_an_update(account: Account) ->
 
     account.ok("UpdateSubscriber", id=created["id"], customFields={**more, KEYS[0]: None})
     assert stored(account, created)["customFields"][UNUSED_KEY] == "y" * 400
-
-
-def test_bulk_row_above_the_maximum_size_fails_without_affecting_others(account: Account) -> None:
-    with_fields(account)
-    big, small = {"email": "a@b.io", "customFields": values(MAX_BYTES + 1)}, {"email": "c@b.io"}
-
-    response = account.ok("BulkCreateSubscribers", subscribers=[big, small])
-
-    assert response["failed"] == [{"index": 0, "email": "a@b.io", "reason": "INVALID_CUSTOM_FIELD"}]
-    assert emails(account) == ["c@b.io"]
 
 
 @pytest.mark.parametrize("form", ["rows", "table"])
@@ -200,20 +179,3 @@ def test_export_messages_have_at_most_one_mebibyte(grpc_account: Account) -> Non
 
         assert max(sizes) <= 1024 * 1024
         assert len(sizes) <= 6
-
-
-def test_overlong_address_is_truncated_in_failures(account: Account) -> None:
-    address = f"{'a' * 5_000}@b.io"
-
-    response = account.ok("BulkCreateSubscribers", subscribers=[{"email": address}])
-    (result,) = import_rows(account, [{"email": address, "customFields": {"k" * 5_000: 1}}])
-
-    assert response["failed"][0]["email"] == result["email"] == address[:320]
-
-
-def test_import_of_maximum_size_rows_returns_every_result(account: Account) -> None:
-    with_fields(account)
-
-    results = import_rows(account, rows_of_size(30))
-
-    assert {result["outcome"] for result in results} == {"CREATED"}

@@ -121,19 +121,6 @@ def test_submitting_the_page_unsubscribes(account: Account, body: bytes) -> None
     assert again.html == submitted.html
 
 
-@over_http
-def test_one_click_in_a_multipart_form_unsubscribes(account: Account) -> None:
-    create_subscriber(account)
-    head = b'--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"'
-    form = head + b"\r\n\r\nOne-Click\r\n--x--"
-
-    headers = {"Content_Type": "multipart/form-data; boundary=x"}
-    submitted = open_page(account, unsubscribe_link(account, ADA), form, **headers)
-
-    assert submitted.status == 200
-    assert status_of(account) == "UNSUBSCRIBED"
-
-
 def test_the_page_undoes_that_a_person_unsubscribed(account: Account) -> None:
     create_subscriber(account, isConfirmed=True)
     link = unsubscribe_link(account, ADA)
@@ -145,15 +132,6 @@ def test_the_page_undoes_that_a_person_unsubscribed(account: Account) -> None:
     assert undone.title == "You are subscribed again"
     assert 'value="undo"' not in undone.html
     assert status_of(account) == "CONFIRMED"
-
-
-def test_undo_without_an_opt_out_changes_nothing(account: Account) -> None:
-    create_subscriber_in(account, "BOUNCED")
-
-    opened = open_page(account, unsubscribe_link(account, ADA), UNDO)
-
-    assert opened.title == "Unsubscribe"
-    assert status_of(account) == "BOUNCED"
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -170,24 +148,6 @@ def test_the_page_shows_the_status(account: Account, status: str) -> None:
         "COMPLAINED": "This subscription cannot be confirmed here",
     }
     assert confirm.title == titles.get(status, "Confirm your subscription")
-
-
-@pytest.mark.parametrize("suppressed", [False, True])
-def test_a_person_who_may_not_confirm_sees_a_page_that_explains_it(
-    account: Account, suppressed: bool
-) -> None:
-    create_subscriber_in(account, "UNCONFIRMED" if suppressed else "COMPLAINED")
-    if suppressed:
-        account.ok("AddSuppressions", emails=[ADA])
-    before = status_of(account)
-
-    submitted = open_page(account, confirm_link(account, ADA), b"")
-
-    assert (submitted.status, submitted.title) == (
-        200,
-        "This subscription cannot be confirmed here",
-    )
-    assert status_of(account) == before
 
 
 def test_the_page_shows_the_sender_and_a_masked_address(account: Account) -> None:
@@ -231,15 +191,6 @@ def test_the_page_is_in_the_language_of_the_person(
     assert opened.title == title
     assert opened.headers["content-language"] == language[:2]
     assert "Accept-Language" in opened.headers["vary"]
-
-
-def test_the_history_contains_the_address_of_the_client(account: Account) -> None:
-    create_subscriber(account)
-    open_page(account, unsubscribe_link(account, ADA), ONE_CLICK)
-
-    change, _ = account.ok("ListSubscriberHistory", id=ADA)["history"]
-
-    assert (change["source"], change["ip"]) == ("SELF_SERVICE", "127.0.0.1")
 
 
 def invalid_links(account: Account, other: Account) -> dict[str, str]:
@@ -313,19 +264,6 @@ def test_the_page_of_a_changed_address_shows_the_address_of_the_link(
         assert stored(account, ada)["status"] == "UNSUBSCRIBED"
 
 
-def test_the_page_of_a_deleted_subscriber_suppresses_its_address(account: Account) -> None:
-    create_subscriber(account, isConfirmed=True)
-    link = unsubscribe_link(account, ADA)
-    account.call("DeleteSubscriber", id=ADA)
-
-    titles = [open_page(account, link, body).title for body in (None, UNDO, ONE_CLICK, b"", None)]
-
-    assert titles == ["Unsubscribe"] * 2 + ["You are unsubscribed"] * 3
-    assert 'value="undo"' not in open_page(account, link).html
-    suppression = account.ok("GetSuppression", email=ADA)["suppression"]
-    assert suppression["reason"] == "UNSUBSCRIBED"
-
-
 @over_http
 def test_characters_that_mail_programs_add_to_urls_are_ignored(account: Account) -> None:
     for number, added in enumerate([".", ")", "%29", ">", "%3E", ",", "%2C", "%20", "%253E", ">."]):
@@ -342,35 +280,3 @@ def test_characters_that_mail_programs_add_to_urls_are_ignored(account: Account)
             "You are subscribed again",
             "Your subscription is confirmed",
         ], added
-
-
-@over_http
-def test_parameters_that_mail_programs_add_are_ignored(account: Account) -> None:
-    create_subscriber(account)
-    link = unsubscribe_link(account, ADA)
-
-    submitted = open_page(account, f"{link}?utm_source=news&x", ONE_CLICK)
-
-    assert submitted.status == 200
-    assert status_of(account) == "UNSUBSCRIBED"
-
-
-@over_http
-def test_an_invalid_link_returns_a_page_for_people(account: Account) -> None:
-    opened = open_page(account, "u/x", Accept_Language="de")
-
-    assert opened.title == "Dieser Link funktioniert nicht"
-    assert opened.headers["content-type"] == "text/html; charset=utf-8"
-    assert opened.headers["cache-control"] == "no-store"
-
-
-@over_http
-def test_a_link_for_one_purpose_does_not_work_on_the_page_of_another(account: Account) -> None:
-    create_subscriber(account)
-    assert isinstance(account.front, HttpFront)
-
-    confirm, unsubscribe = confirm_link(account, ADA), unsubscribe_link(account, ADA)
-    for path in (confirm.replace("c", "/u", 1), unsubscribe.replace("u", "/c", 1)):
-        for method in ("GET", "POST"):
-            assert account.front.exchange(method, path)[0] == 404
-    assert status_of(account) == "UNCONFIRMED"

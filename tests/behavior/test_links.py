@@ -14,12 +14,13 @@ from .helpers import (
     confirm_token,
     create_subscriber,
     create_subscriber_in,
+    record_events,
     signed_unsubscribe_token,
     stored,
     suppress,
     unsubscribe_token,
 )
-from .streams import export, export_table, import_table, send_export, written_table
+from .streams import export, import_table, send_export
 
 ADA = "ada@example.com"
 
@@ -39,10 +40,6 @@ def history(account: Account) -> list[dict[str, Any]]:
     return entries
 
 
-def record_events(account: Account) -> None:
-    account.ok("CreateWebhook", url="http://127.0.0.1:9/", enabled=False)
-
-
 def subscriber_events(account: Account) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = account.ok("ListEvents", type="subscriber.*")["events"]
     return events
@@ -58,22 +55,6 @@ def test_links_are_urls_of_pages_on_the_public_url(account: Account) -> None:
     assert links["unsubscribeUrl"].startswith(f"http://{account.service.http}/u/")
     # A URL reveals neither the account nor the subscriber.
     assert not any(account.id in links[name] for name in ("confirmUrl", "unsubscribeUrl"))
-
-
-@pytest.mark.parametrize(
-    ("purposes", "keys"),
-    [
-        (["CONFIRM"], {"confirmUrl", "confirmExpiresAt"}),
-        (["UNSUBSCRIBE"], {"unsubscribeUrl"}),
-        ([], {"confirmUrl", "confirmExpiresAt", "unsubscribeUrl"}),
-    ],
-)
-def test_only_requested_links_are_returned(
-    account: Account, purposes: list[str], keys: set[str]
-) -> None:
-    create_subscriber(account)
-
-    assert account.ok("CreateSubscriberLinks", id=ADA, purposes=purposes).keys() == keys
 
 
 def test_following_a_link_confirms_once(account: Account) -> None:
@@ -139,12 +120,6 @@ def test_a_program_cannot_be_undone(account: Account) -> None:
     account.ok("ChangeSubscriberStatus", id=ADA, status="UNSUBSCRIBED")
 
     assert follow(account, token, undo=True)["status"] == "UNSUBSCRIBED"
-
-
-def test_a_link_created_after_the_opt_out_confirms(account: Account) -> None:
-    create_subscriber_in(account, "UNSUBSCRIBED")
-
-    assert follow(account, confirm_token(account, ADA))["status"] == "CONFIRMED"
 
 
 def test_a_link_that_confirms_ends_when_the_person_unsubscribes(account: Account) -> None:
@@ -342,15 +317,6 @@ def test_links_of_the_longest_addresses_fit_into_a_line(account: Account, domain
     assert len(rendered["headers"]["List-Unsubscribe"]) < 500
 
 
-def test_a_different_spelling_of_the_address_keeps_links(account: Account) -> None:
-    create_subscriber(account)
-    token = unsubscribe_token(account, ADA)
-
-    account.ok("UpdateSubscriber", id=ADA, email="ADA@Example.com")
-
-    assert follow(account, token)["status"] == "UNSUBSCRIBED"
-
-
 def test_links_of_another_account_do_not_work(account: Account, other_account: Account) -> None:
     create_subscriber(other_account)
     token = unsubscribe_token(other_account, ADA)
@@ -394,30 +360,6 @@ def test_altered_tokens_do_not_work(account: Account) -> None:
             response = account.call(rpc, token=token)
             assert (response.status, response.code) == (404, "LinkNotFound"), case
     assert status_of(account) == "UNCONFIRMED"
-
-
-def test_get_link_changes_nothing(account: Account) -> None:
-    ada = create_subscriber(account)
-
-    link = account.ok("GetLink", token=unsubscribe_token(account, ADA))["link"]
-
-    assert link == {
-        "purpose": "UNSUBSCRIBE",
-        "subscriberId": ada["id"],
-        "maskedEmail": "a***@e***.com",
-        "status": "UNCONFIRMED",
-    }
-    assert status_of(account) == "UNCONFIRMED"
-
-
-@pytest.mark.parametrize("ip", ["localhost", "1.2.3", "1.2.3.4/8", "fe80::1%x"])
-def test_an_invalid_ip_is_rejected(account: Account, ip: str) -> None:
-    create_subscriber(account)
-    token = unsubscribe_token(account, ADA)
-
-    error = account.fails("ValidationError", "FollowLink", token=token, ip=ip)
-
-    assert error.violations == [("ip", "INVALID_FORMAT")]
 
 
 def test_the_event_of_a_creation_contains_links_that_work(account: Account) -> None:
@@ -504,14 +446,6 @@ def test_undo_keeps_the_time_of_the_confirmation(account: Account) -> None:
     assert confirmed_at() == before
 
 
-def test_rendering_without_the_link_that_unsubscribes_returns_no_headers(account: Account) -> None:
-    create_subscriber(account)
-
-    rendered = account.ok("RenderMergeTags", subscriberId=ADA, body="{{confirmUrl}}")
-
-    assert rendered.keys() == {"subject", "body", "unknown"}
-
-
 def test_export_includes_links_on_request(account: Account) -> None:
     create_subscriber(account)
     create_subscriber(account, "eve@example.com", isConfirmed=True)
@@ -523,22 +457,6 @@ def test_export_includes_links_on_request(account: Account) -> None:
     assert urls[1][0] == ""
     for url in (urls[0][0], urls[0][1], urls[1][1]):
         account.ok("GetLink", token=url.rpartition("/")[2])
-
-
-def test_table_includes_links_on_request_and_can_be_imported(
-    account: Account, other_account: Account
-) -> None:
-    create_subscriber(account, tags=["vip"])
-    create_subscriber(account, "eve@example.com", isConfirmed=True)
-
-    header, ada, eve = export_table(account, include=["LINKS"])
-
-    first = header.index("confirmUrl")
-    assert header[first : first + 2] == ["confirmUrl", "unsubscribeUrl"]
-    assert eve[first] == ""
-    account.ok("GetLink", token=ada[first].rpartition("/")[2])
-    import_table(other_account, written_table([header, ada, eve]))
-    assert other_account.ok("ListSubscribers")["total"] == 2
 
 
 def test_export_with_links_requires_the_scope_write(account: Account) -> None:

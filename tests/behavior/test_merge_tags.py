@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import MISSING_ID, create_field, create_subscriber, over_http, send
+from .helpers import create_field, create_subscriber
 
 FIELDS = {"town": "TEXT", "age": "NUMBER", "member": "BOOLEAN", "born": "DATE"}
 
@@ -54,7 +54,6 @@ def test_render_returns_subject_body_and_unknown_keys(
     }
 
 
-@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("template", "rendered"),
     [
@@ -80,13 +79,6 @@ def test_known_merge_tags_are_replaced_and_other_text_is_unchanged(
     assert response == {"subject": expected, "body": expected, "unknown": []}
 
 
-def test_merge_tag_of_a_field_renders_its_value(account: Account) -> None:
-    created = create_field(account, "Größe in cm", "NUMBER")
-    bob = create_subscriber(account, "bob@example.com", customFields={created["key"]: 180})
-
-    assert render_body(account, bob, f"{created['mergeTag']} cm") == "180 cm"
-
-
 def test_missing_value_uses_the_fallback_of_the_tag_then_of_the_field(
     account: Account,
 ) -> None:
@@ -104,23 +96,6 @@ def test_missing_value_uses_the_fallback_of_the_tag_then_of_the_field(
     )
 
 
-def test_removed_value_uses_the_fallback(account: Account, ada: dict[str, Any]) -> None:
-    account.ok("UpdateSubscriber", id=ada["id"], customFields={"town": None}, firstName="")
-
-    template = '{{customFields.town | fallback: "home"}} {{firstName | fallback: "friend"}}'
-    assert render_body(account, ada, template) == "home friend"
-
-
-def test_zero_and_false_are_rendered(account: Account) -> None:
-    create_field(account, "Points", "NUMBER", fallback="none")
-    create_field(account, "Member", "BOOLEAN", fallback="unknown")
-    bob = create_subscriber(account, "bob@example.com", customFields={"points": 0, "member": False})
-
-    template = '{{customFields.points | fallback: "no"}} {{customFields.member}}'
-    assert render_body(account, bob, template) == "0 false"
-
-
-@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("number", "text"),
     [(5, "5"), (-7, "-7"), (0.1, "0.1"), (-0.0, "0"), (1e21, "1" + "0" * 21), (2**53, str(2**53))],
@@ -147,7 +122,6 @@ def test_values_are_escaped_only_in_the_body(account: Account) -> None:
     )
 
 
-@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\u2028", "\x85"], ids=repr)
 def test_line_break_in_a_value_cannot_break_the_subject(account: Account, end: str) -> None:
     create_field(account, "Town")
@@ -211,15 +185,6 @@ def test_misspelled_names_are_removed_and_listed_with_suggestions(
     }
 
 
-def test_deleted_custom_field_is_unknown(account: Account, ada: dict[str, Any]) -> None:
-    for custom_field in account.ok("ListCustomFields")["customFields"]:
-        account.ok("DeleteCustomField", id=custom_field["id"])
-
-    rendered = render(account, ada, body="[{{customFields.town}}]")
-
-    assert (rendered["body"], rendered["unknown"]) == ("[]", ["town"])
-
-
 def test_field_of_another_account_is_unknown(account: Account, other_account: Account) -> None:
     create_field(other_account, "Town", fallback="secret")
     bob = create_subscriber(account)
@@ -229,53 +194,6 @@ def test_field_of_another_account_is_unknown(account: Account, other_account: Ac
     assert (rendered["body"], rendered["unknown"]) == ("", ["town"])
 
 
-def test_subscriber_of_another_account_is_not_found(
-    account: Account, other_account: Account
-) -> None:
-    theirs = create_subscriber(other_account)
-
-    error = account.fails(
-        "SubscriberNotFound", "RenderMergeTags", subject="{{email}}", subscriberId=theirs["id"]
-    )
-
-    assert error.status == 404
-
-
-@pytest.mark.one_front_per_case
-@pytest.mark.parametrize(
-    ("body", "violation"),
-    [
-        ({"subscriberId": ""}, ("subscriberId", "REQUIRED")),
-        ({"subscriberId": None}, ("subscriberId", "REQUIRED")),
-        ({"subject": "x" * 1_001}, ("subject", "TOO_LONG")),
-        ({"body": "x" * 500_001}, ("body", "TOO_LONG")),
-    ],
-    ids=["no subscriber", "null", "1,001 characters", "500,001 characters"],
-)
-@pytest.mark.parametrize("of", ["one that is there", MISSING_ID])
-def test_render_validates_before_the_lookup(
-    account: Account, body: dict[str, Any], violation: tuple[str, str], of: str
-) -> None:
-    bob = create_subscriber(account)
-    target = bob["id"] if of == "one that is there" else of
-
-    error = account.fails("ValidationError", "RenderMergeTags", **{"subscriberId": target, **body})
-
-    assert (error.status, error.violations) == (400, [violation])
-
-
-def test_templates_of_maximum_length_are_rendered(account: Account) -> None:
-    bob = create_subscriber(account, firstName="B" * 100)
-    subject, body = "é" * 987 + "{{firstName}}", "<br>" * 124_996 + "{{firstName}}   "
-    assert (len(subject), len(body)) == (1_000, 500_000)
-
-    rendered = render(account, bob, subject=subject, body=body)
-
-    assert rendered["subject"] == "é" * 987 + "B" * 100
-    assert rendered["body"] == "<br>" * 124_996 + "B" * 100 + "   "
-
-
-@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     "piece",
     ["{", "{{", "{{email", "{{email|", '{{email | fallback: "', '{{email | fallback: "\\', "{{ "],
@@ -285,25 +203,3 @@ def test_template_of_unclosed_tags_is_unchanged(account: Account, piece: str) ->
     template = piece * (100_000 // len(piece))
 
     assert render_body(account, bob, template) == template
-
-
-def test_long_template_with_many_commas_is_rendered(account: Account) -> None:
-    bob = create_subscriber(account)
-    prose = "Well, [yes], {no}, " * 8_000
-
-    assert render_body(account, bob, prose) == prose
-
-
-def test_read_key_can_render(account: Account, ada: dict[str, Any]) -> None:
-    reader = account.with_key(account.new_key("read"))
-
-    assert render_body(reader, ada, "{{firstName}}") == "Ada"
-
-
-@over_http
-def test_render_rejects_an_unknown_key(account: Account, ada: dict[str, Any]) -> None:
-    body = {"subscriberId": ada["id"], "text": "x"}
-
-    error = send(account, "POST", "/api/merge-tags/render", body)
-
-    assert (error.status, error.violations) == (400, [("text", "UNKNOWN_FIELD")])

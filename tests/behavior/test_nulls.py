@@ -10,7 +10,6 @@ from ..conftest import Account
 from .helpers import create_field, create_subscriber, over_http, send
 
 URL = "https://example.com/hooks"
-LATER = "2190-01-02T03:04:05.000Z"
 
 # The required keys, optional keys and response key of each creation.
 CREATIONS: dict[str, tuple[dict[str, Any], tuple[str, ...], str]] = {
@@ -33,7 +32,7 @@ def create(account: Account, rpc: str, member: str, body: dict[str, Any]) -> dic
     return {key: value for key, value in result.items() if key not in GENERATED}
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize("rpc", CREATIONS)
 def test_null_on_creation_is_an_absent_key(
     account: Account, other_account: Account, rpc: str
@@ -43,20 +42,6 @@ def test_null_on_creation_is_an_absent_key(
     with_nulls = create(account, rpc, member, needed | dict.fromkeys(others))
 
     assert with_nulls == create(other_account, rpc, member, needed)
-
-
-@pytest.mark.one_front_per_case
-@pytest.mark.parametrize(
-    ("rpc", "key"), [(rpc, key) for rpc, (needed, *_) in CREATIONS.items() for key in needed]
-)
-def test_null_for_a_required_key_is_reported_as_missing(
-    account: Account, rpc: str, key: str
-) -> None:
-    needed, _, _ = CREATIONS[rpc]
-
-    error = account.fails("ValidationError", rpc, **{**needed, key: None})
-
-    assert error.violations == [(key, "REQUIRED")]
 
 
 def a_subscriber(account: Account) -> dict[str, Any]:
@@ -105,7 +90,7 @@ UPDATES = {
 }
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("rpc", "key"), [(rpc, key) for rpc, (_, _, keys, _) in UPDATES.items() for key in keys]
 )
@@ -135,14 +120,6 @@ def test_update_can_set_every_key_to_null(account: Account, rpc: str, method: st
     assert (response.status, response.body) == (200, {member: {**before, **cleared}})
 
 
-def test_null_for_a_custom_value_removes_it(account: Account) -> None:
-    before = a_subscriber(account)
-
-    after = account.ok("UpdateSubscriber", id=before["id"], customFields={"town": None})
-
-    assert "customFields" not in after["subscriber"]
-
-
 @over_http
 @pytest.mark.parametrize(
     ("method", "path", "body", "violation"),
@@ -150,7 +127,6 @@ def test_null_for_a_custom_value_removes_it(account: Account) -> None:
         ("POST", "/api/subscribers", {"email": "a@x.org", "tags": ["x", None]}, "tags[1]"),
         ("POST", "/api/webhooks", {"url": URL, "eventTypes": [None]}, "eventTypes[0]"),
     ],
-    ids=["tags", "event types"],
 )
 def test_null_list_item_is_rejected(
     account: Account, method: str, path: str, body: Any, violation: str
@@ -158,18 +134,6 @@ def test_null_list_item_is_rejected(
     error = send(account, method, path, body)
 
     assert (error.status, error.violations) == (400, [(violation, "INVALID_TYPE")])
-
-
-@over_http
-@pytest.mark.parametrize("key", ["tags", "eventTypes"])
-def test_null_in_a_list_of_an_update_changes_nothing(account: Account, key: str) -> None:
-    make, path = (a_subscriber, "subscribers") if key == "tags" else (a_webhook, "webhooks")
-    before = make(account)
-
-    error = send(account, "PATCH", f"/api/{path}/{before['id']}", {key: [None]})
-
-    assert (error.status, error.violations) == (400, [(f"{key}[0]", "INVALID_TYPE")])
-    assert send(account, "GET", f"/api/{path}/{before['id']}").body[path[:-1]] == before
 
 
 @over_http

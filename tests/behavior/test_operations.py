@@ -193,18 +193,6 @@ def test_a_canceled_operation_ends(account: Account) -> None:
     assert account.ok("CancelOperation", id=operation["id"])["operation"] == ended
 
 
-def test_a_deleted_custom_field_ends_an_operation(account: Account) -> None:
-    field = create_field(account, "Plan", "TEXT")
-    create_people(account, "ada")
-    operation = start(account, filter='customFields.plan != "a"', action={"addTags": ["vip"]})
-    account.call("DeleteCustomField", id=field["id"])
-
-    while not operation["done"]:
-        operation = account.ok("GetOperation", id=operation["id"])["operation"]
-
-    assert operation["state"] in ("FAILED", "SUCCEEDED")
-
-
 def test_operation_whose_filter_is_no_longer_valid_changes_nobody_and_says_why(
     account: Account,
 ) -> None:
@@ -345,18 +333,6 @@ def test_an_invalid_request_is_rejected(
     assert account.ok("ListOperations")["total"] == 0
 
 
-@each("operation", [MISSING_ID, "first"])
-def test_an_unknown_operation_is_not_found(account: Account, operation: str) -> None:
-    for rpc in ("GetOperation", "CancelOperation", "WatchOperation"):
-        assert account.fails("OperationNotFound", rpc, id=operation).status == 404
-
-
-def test_an_operation_of_an_unknown_segment_is_not_found(account: Account) -> None:
-    request = {"segment": MISSING_ID, "action": VIP}
-
-    assert account.fails("SegmentNotFound", "BatchChangeSubscribers", **request).status == 404
-
-
 def test_the_end_of_an_operation_has_an_event(account: Account) -> None:
     account.ok("CreateWebhook", url="https://example.com/hook", eventTypes=["operation.*"])
     create_people(account, "ada")
@@ -367,18 +343,6 @@ def test_the_end_of_an_operation_has_an_event(account: Account) -> None:
     kinds = ["subscriber.created", "tag.created", "subscriber.updated", "operation.completed"]
     assert [event["type"] for event in events] == kinds
     assert events[-1]["data"]["operation"] == operation
-
-
-@pytest.mark.parametrize("action", [{"delete": True}, {"changeStatus": "CONFIRMED"}])
-def test_only_a_key_that_can_write_starts_operations(
-    account: Account, action: dict[str, Any]
-) -> None:
-    reader = account.ok("CreateApiKey", name="reader", scope="read")["secret"]
-
-    assert (
-        account.with_key(reader).call("BatchChangeSubscribers", filter=ALL, action=action).status
-        == 403
-    )
 
 
 def test_watching_streams_until_the_end(account: Account) -> None:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+
+import pytest
 
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver
 from ..fronts import Response
 from . import deliveries
-from .helpers import create_field, create_subscriber
-from .test_subscriber_history import history
+from .helpers import create_field, create_subscriber, record_events
+
+pytestmark = pytest.mark.each_database
 
 # Each is a part of one person's data, and of no other.
 TRACES = ("ada@", "ada.l@", "lovelace", "paris", "vip")
 
 
-def create_webhook(account: Account) -> str:
-    """Creates a webhook, so that events are recorded."""
-    url = "http://127.0.0.1:9/"
-    return str(account.ok("CreateWebhook", url=url, enabled=False)["webhook"]["id"])
-
-
 def create_person(account: Account) -> str:
     """Creates a subscriber and a history, next to another one."""
-    create_webhook(account)
+    record_events(account)
     create_field(account, "City")
     create_subscriber(account, "eve@example.com", firstName="Eve")
     row = create_subscriber(
@@ -76,7 +72,7 @@ def test_personal_data_has_the_row_the_history_and_the_events(account: Account) 
 
 
 def test_personal_data_that_exceeds_a_page_is_returned_completely(account: Account) -> None:
-    create_webhook(account)
+    record_events(account)
     for number in range(30):
         create_field(account, f"F{number}")
     row = create_subscriber(account)
@@ -208,28 +204,3 @@ def test_deleting_keeps_events_unless_erased(account: Account) -> None:
     assert traces("".join(event_texts(account))) == set(TRACES)
     account.fails("SubscriberNotFound", "DeleteSubscriber", id=id_, erase=True)
     account.fails("SubscriberNotFound", "GetSubscriberPersonalData", id=id_)
-
-
-def test_erased_person_who_opted_out_stays_suppressed(account: Account) -> None:
-    row = create_subscriber(account)
-    account.ok("ChangeSubscriberStatus", id=row["id"], status="UNSUBSCRIBED")
-
-    account.ok("DeleteSubscriber", id=row["id"], erase=True)
-
-    account.fails("SubscriberSuppressed", "CreateSubscriber", email="ada@example.com")
-
-
-def test_history_starts_anew_for_a_person_who_returns(account: Account) -> None:
-    row = create_subscriber(account)
-    account.ok("DeleteSubscriber", id=row["id"], erase=True)
-
-    create_subscriber(account)
-
-    assert [entry["type"] for entry in history(account)] == ["CREATED"]
-
-
-def test_malformed_page_token_is_rejected(account: Account) -> None:
-    row = create_subscriber(account)
-    fields: dict[str, Any] = {"id": row["id"], "pageToken": "x"}
-
-    account.fails("ValidationError", "GetSubscriberPersonalData", **fields)

@@ -140,22 +140,6 @@ def test_the_page_does_not_reveal_who_is_a_subscriber(
     assert changed == before or state == "new"
 
 
-@pytest.mark.parametrize(
-    ("accept", "content_type"),
-    [(None, "text/html"), ("*/*", "text/html"), ("application/json", "application/json")],
-)
-def test_the_accept_header_selects_the_response(
-    account: Account, key: str, accept: str | None, content_type: str
-) -> None:
-    headers = {"Accept": accept} if accept else {}
-
-    submitted = submit(account, {"key": key, "email": ADA}, **headers)
-
-    assert submitted.status == 202
-    assert submitted.headers["content-type"].partition(";")[0] == content_type
-    assert submitted.text == "{}" or content_type == "text/html"
-
-
 INVALID: dict[str, tuple[str, list[tuple[str, str]], str]] = {
     "nothing": ("", [("email", "REQUIRED")], "This email address is not valid"),
     "empty address": ("email=", [("email", "REQUIRED")], "This email address is not valid"),
@@ -234,22 +218,3 @@ def test_a_form_without_a_valid_key_learns_nothing_else(account: Account, key: s
 
         assert (answered.status, answered.error["code"]) == (401, "Unauthorized")
         assert (shown.status, shown.title) == (401, "The sign-up did not work")
-
-
-def test_a_redirect_to_a_website_that_is_not_allowed_is_ignored(account: Account, key: str) -> None:
-    fields = {"key": key, "email": ADA, "redirect": "https://elsewhere.example/"}
-
-    submitted = submit(account, fields, Accept=HTML)
-
-    assert (submitted.status, submitted.title) == (202, TITLES["en"])
-    assert "location" not in submitted.headers
-
-
-def test_other_operations_take_no_forms(account: Account) -> None:
-    assert isinstance(account.front, HttpFront)
-    status, _, _ = account.front.exchange(
-        "POST", "/api/tags", account.key, body=b"name=vip", headers={"Content-Type": FORM}
-    )
-
-    assert status == 415
-    assert account.ok("ListTags")["tags"] == []

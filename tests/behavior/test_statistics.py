@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from ..cases import each
 from ..conftest import Account
-from .helpers import MISSING_ID, create_subscriber
+from .helpers import create_subscriber
+
+pytestmark = pytest.mark.each_database
 
 NOTHING = {
     "created": 0,
@@ -67,16 +71,6 @@ def test_totals_follow_every_change(account: Account) -> None:
     assert account.ok("GetStatistics")["tags"] == []
 
 
-def test_totals_are_those_of_lists(account: Account) -> None:
-    change_list(account)
-
-    by_status = account.ok("GetStatistics")["byStatus"]
-
-    for status, total in by_status.items():
-        assert account.ok("ListSubscribers", status=status.upper(), limit=1)["total"] == total
-    assert account.ok("ListSubscribers", tag="VIP", limit=1)["total"] == 3
-
-
 def test_each_day_has_its_changes(account: Account) -> None:
     change_list(account)
 
@@ -106,12 +100,6 @@ def test_a_period_has_every_day(account: Account) -> None:
     assert len(account.ok("GetDailyStatistics", **{"from": first.isoformat()})["days"]) == 3
 
 
-def test_first_days_of_the_calendar_are_listed(account: Account) -> None:
-    days = account.ok("GetDailyStatistics", to="0001-01-02")["days"]
-
-    assert [day["date"] for day in days] == ["0001-01-01", "0001-01-02"]
-
-
 @each(
     ("period", "field", "code"),
     {
@@ -129,13 +117,3 @@ def test_an_invalid_period_is_rejected(
     error = account.fails("ValidationError", "GetDailyStatistics", **period)
 
     assert error.violations == [(field, code)]
-
-
-def test_an_unknown_segment_is_not_found(account: Account) -> None:
-    assert account.fails("SegmentNotFound", "GetStatistics", segments=[MISSING_ID]).status == 404
-
-
-def test_at_most_ten_segments_are_counted(account: Account) -> None:
-    error = account.fails("ValidationError", "GetStatistics", segments=[MISSING_ID] * 11)
-
-    assert error.violations == [("segments", "TOO_MANY")]

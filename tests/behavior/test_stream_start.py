@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-import grpc
 import pytest
 from google.protobuf import json_format, message_factory
 
 from ..conftest import Account
 from ..fronts import METHODS, GrpcFront, HttpFront
-from .helpers import MISSING_ID
 
 EXPORT, TAIL, IMPORT = "ExportSubscribers", "TailWebhookDeliveries", "ImportSubscribers"
 PATHS = {
@@ -105,40 +103,3 @@ def test_import_starts_once_its_header_is_read(account: Account) -> None:
         assert (response.status, response.headers["content-type"]) == (200, "application/x-ndjson")
         connection.send(b"5\r\na@b.c\r\n0\r\n\r\n")
         assert json.loads(response.read().splitlines()[0])["email"] == "a@b.c"
-
-
-@pytest.mark.parametrize(
-    ("rpc", "fields", "code"),
-    [
-        (EXPORT, {"afterId": "nothing"}, grpc.StatusCode.INVALID_ARGUMENT),
-        (TAIL, {"webhookId": MISSING_ID}, grpc.StatusCode.NOT_FOUND),
-    ],
-    ids=["export", "tail"],
-)
-def test_rejected_stream_has_the_status_of_its_error(
-    account: Account, rpc: str, fields: dict[str, Any], code: grpc.StatusCode
-) -> None:
-    if isinstance(account.front, GrpcFront):
-        call = call_over_grpc(account, rpc, **fields)
-        assert call.initial_metadata() == ()
-        assert call.code() is code
-        return
-    ((name, value),) = fields.items()
-    with open_request(account, "GET", f"{PATHS[rpc]}?{name}={value}") as connection:
-        response = connection.getresponse()
-        assert response.status == (404 if code is grpc.StatusCode.NOT_FOUND else 400)
-        assert json.loads(response.read())["error"]["details"] is not None
-
-
-def test_import_with_an_invalid_header_has_the_status_of_its_error(account: Account) -> None:
-    if isinstance(account.front, GrpcFront):
-        line = {"lines": [{"number": 1, "cells": ["other"]}]}
-        kind = message_factory.GetMessageClass(METHODS[IMPORT].input_type)
-        call = call_over_grpc(account, IMPORT, iter([json_format.ParseDict(line, kind())]))
-        assert call.initial_metadata() == ()
-        assert call.code() is grpc.StatusCode.INVALID_ARGUMENT
-        return
-    with open_request(account, "POST", PATHS[IMPORT]) as connection:
-        connection.send(b"6\r\nother\n\r\n")
-        response = connection.getresponse()
-        assert (response.status, response.headers["content-type"]) == (400, "application/json")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from ..conftest import Account
-from .helpers import MISSING_ID, create_field, create_subscriber
+from .helpers import create_field, create_subscriber
 from .streams import import_rows
 
 
@@ -131,8 +129,3 @@ def test_history_is_deleted_with_its_subscriber(account: Account) -> None:
     account.fails("SubscriberNotFound", "ListSubscriberHistory", id=row["id"])
     create_subscriber(account)
     assert [entry["type"] for entry in history(account)] == ["CREATED"]
-
-
-@pytest.mark.parametrize("id_", [MISSING_ID, "x", "other@example.com"])
-def test_history_of_a_missing_subscriber_is_not_found(account: Account, id_: str) -> None:
-    account.fails("SubscriberNotFound", "ListSubscriberHistory", id=id_)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import create_field, emails, failures, over_http, send, suppress, tag_names
+from .helpers import create_field, emails, failures, over_http, send, tag_names
 from .invalid_rows import INVALID_VALUES
 
 VALID = {"email": "good@example.com"}
@@ -32,32 +32,16 @@ def test_bulk_create_stores_every_row_in_order(
     assert (second["status"], second["tags"]) == ("CONFIRMED", ["X"])
 
 
-@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
         ({"email": "GOOD@example.com"}, "DUPLICATE_IN_REQUEST"),
         ({"email": "There@Example.com"}, "ALREADY_EXISTS"),
         ({}, "MISSING_EMAIL"),
-        ({"email": ""}, "MISSING_EMAIL"),
         ({"email": "  "}, "MISSING_EMAIL"),
         ({"email": "unknown"}, "INVALID_EMAIL"),
         ({"email": "a@example.com", "firstName": "x" * 101}, "INVALID_FIELD"),
-        ({"email": "a@example.com", "lastName": "x" * 101}, "INVALID_FIELD"),
         ({"email": "a@example.com", "tags": ["fine", " "]}, "INVALID_TAG"),
-        ({"email": "a@example.com", "tags": ["x" * 101]}, "INVALID_TAG"),
-    ],
-    ids=[
-        "earlier in the request",
-        "stored before",
-        "no email",
-        "empty email",
-        "blank email",
-        "malformed email",
-        "long first name",
-        "long last name",
-        "blank tag",
-        "long tag",
     ],
 )
 def test_bulk_create_reports_an_invalid_row_and_stores_the_others(
@@ -80,22 +64,10 @@ def test_bulk_create_reports_an_invalid_row_and_stores_the_others(
     [
         ({"email": "a@example.com", "firstName": 1}, "a@example.com", "INVALID_FIELD"),
         ({"email": "a@example.com", "isConfirmed": "maybe"}, "a@example.com", "INVALID_FIELD"),
-        ({"email": "a@example.com", "tags": "vip"}, "a@example.com", "INVALID_FIELD"),
         ({"email": "a@example.com", "tags": ["vip", 1]}, "a@example.com", "INVALID_FIELD"),
         ({"email": "a@example.com", "nickname": "x"}, "a@example.com", "INVALID_FIELD"),
         ({"email": 1}, "", "INVALID_FIELD"),
-        ({"email": ["a@example.com"]}, "", "INVALID_FIELD"),
         ({"email": None}, "", "MISSING_EMAIL"),
-    ],
-    ids=[
-        "first name a number",
-        "invalid flag",
-        "tags a string",
-        "tag a number",
-        "unknown key",
-        "email a number",
-        "email an array",
-        "email null",
     ],
 )
 def test_bulk_row_with_a_wrong_type_never_fails_the_request(
@@ -128,31 +100,6 @@ def test_bulk_row_with_an_invalid_value_fails_alone(account: Account, row: str, 
     assert emails(account) == ["good@example.com"]
 
 
-@over_http
-@pytest.mark.parametrize("word", [True, "yes", 1, "TRUE"], ids=repr)
-def test_bulk_row_is_confirmed_in_many_spellings(account: Account, word: Any) -> None:
-    row = {**VALID, "isConfirmed": word}
-
-    assert account.ok("BulkCreateSubscribers", subscribers=[row])["failed"] == []
-
-    assert account.ok("ListSubscribers")["subscribers"][0]["status"] == "CONFIRMED"
-
-
-def test_first_of_several_rows_with_the_same_address_is_stored(account: Account) -> None:
-    body = account.ok(
-        "BulkCreateSubscribers",
-        subscribers=[
-            {**VALID, "firstName": "First"},
-            {**VALID, "firstName": "Second", "tags": ["late"]},
-            {**VALID, "firstName": "Third"},
-        ],
-    )
-
-    assert failures(body) == [(1, "DUPLICATE_IN_REQUEST"), (2, "DUPLICATE_IN_REQUEST")]
-    assert account.ok("ListSubscribers")["subscribers"][0]["firstName"] == "First"
-    assert tag_names(account) == []
-
-
 # Rows with the address of VALID that are rejected at different stages, by reason.
 REJECTED: dict[str, dict[str, Any]] = {
     "INVALID_TAG": {"tags": [""]},
@@ -162,7 +109,7 @@ REJECTED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize("reason", REJECTED)
 def test_rejected_row_claims_no_address(account: Account, reason: str) -> None:
     create_field(account, "Age", "NUMBER")
@@ -176,36 +123,6 @@ def test_rejected_row_claims_no_address(account: Account, reason: str) -> None:
     assert failures(body) == [(0, reason), (2, reason), (3, "DUPLICATE_IN_REQUEST")]
     (created,) = account.ok("ListSubscribers")["subscribers"]
     assert (created["email"], created["firstName"]) == (VALID["email"], "Good")
-
-
-def test_every_row_of_an_unavailable_address_has_the_same_reason(
-    account: Account,
-) -> None:
-    account.ok("CreateSubscriber", **VALID)
-    gone = suppress(account, "gone@example.com")
-
-    body = account.ok("BulkCreateSubscribers", subscribers=[VALID, {"email": gone}] * 2)
-
-    reasons = ["ALREADY_EXISTS", "SUPPRESSED"] * 2
-    assert failures(body) == list(enumerate(reasons))
-
-
-def test_failed_rows_are_sorted_by_index_with_the_email_as_sent(
-    account: Account,
-) -> None:
-    account.ok("CreateSubscriber", email="there@example.com")
-
-    body = account.ok(
-        "BulkCreateSubscribers",
-        subscribers=[{"email": " THERE@example.com "}, {"email": " no one "}, VALID, {}, VALID],
-    )
-
-    assert [(row["index"], row["email"]) for row in body["failed"]] == [
-        (0, " THERE@example.com "),
-        (1, " no one "),
-        (3, ""),
-        (4, "good@example.com"),
-    ]
 
 
 def test_bulk_create_never_changes_an_existing_subscriber(account: Account) -> None:
@@ -224,13 +141,10 @@ def test_bulk_create_never_changes_an_existing_subscriber(account: Account) -> N
     ("body", "violations"),
     [
         ({}, [("subscribers", "TOO_FEW")]),
-        ({"subscribers": None}, [("subscribers", "TOO_FEW")]),
         ({"subscribers": "x"}, [("subscribers", "INVALID_TYPE")]),
-        ({"subscribers": {"0": VALID}}, [("subscribers", "INVALID_TYPE")]),
         ({"subscribers": [VALID], "mode": "x"}, [("mode", "UNKNOWN_FIELD")]),
         ([VALID], [("", "INVALID_TYPE")]),
         (b'{"subscribers": [', [("", "INVALID_JSON")]),
-        (b'{"subscribers": [{"email": NaN}]}', [("", "INVALID_JSON")]),
         (b'{"subscribers": [{"email": "\xff"}]}', [("", "INVALID_JSON")]),
         (rb'{"subscribers": [{}], "onConflict": "\ud83d"}', [("", "INVALID_JSON")]),
         (b'{"subscribers": [], "subscribers": [{}]}', [("subscribers", "DUPLICATE_FIELD")]),
@@ -273,7 +187,6 @@ THREE_ROWS = [
             [None, None, None, "INVALID_EMAIL"],
         ),
     ],
-    ids=["FAIL", "SKIP", "UPDATE"],
 )
 def test_bulk_returns_the_result_of_each_row(
     account: Account, on_conflict: str, outcomes: list[str], reasons: list[str | None]
@@ -317,21 +230,17 @@ def test_bulk_with_update_changes_existing_subscribers_but_not_their_status(
     assert (new["firstName"], new["lastName"]) == ("Bob", "Lee")
 
 
-def test_bulk_with_skip_keeps_existing_subscribers(account: Account) -> None:
-    created = account.ok("CreateSubscriber", email="there@example.com", tags=["old"])["subscriber"]
+@pytest.mark.each_database
+@pytest.mark.parametrize("bad", [{50}, set(range(100)) - {50}], ids=["1 of 100", "99 of 100"])
+def test_valid_rows_are_stored_in_one_transaction_despite_invalid_ones(
+    account: Account, bad: set[int]
+) -> None:
+    sent = [{"email": "none" if n in bad else f"{n:03}@example.com"} for n in range(100)]
 
-    account.ok("BulkCreateSubscribers", subscribers=THREE_ROWS[:1], onConflict="SKIP")
+    body = account.ok("BulkCreateSubscribers", subscribers=sent)
 
-    assert account.ok("GetSubscriber", id=created["id"])["subscriber"] == created
-
-
-@over_http
-def test_bulk_with_results_and_an_idempotency_key_is_replayed(account: Account) -> None:
-    body = {"subscribers": THREE_ROWS[:2], "onConflict": "UPDATE", "returnResults": True}
-    key = {"Idempotency-Key": "bulk-1"}
-
-    first = send(account, "POST", "/api/subscribers/bulk", body, headers=key)
-    again = send(account, "POST", "/api/subscribers/bulk", body, headers=key)
-
-    assert [result["outcome"] for result in first.body["results"]] == ["CREATED", "CREATED"]
-    assert again.body == first.body
+    assert failures(body) == [(index, "INVALID_EMAIL") for index in sorted(bad)]
+    stored = account.ok("ListSubscribers", limit=100)["subscribers"]
+    assert [s["email"] for s in stored] == [r["email"] for r in sent if r["email"] != "none"]
+    # All rows of a transaction have its timestamp.
+    assert len({subscriber["createdAt"] for subscriber in stored}) == 1

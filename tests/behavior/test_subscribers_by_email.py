@@ -8,7 +8,7 @@ import pytest
 
 from ..conftest import Account
 from ..fronts import METHODS
-from .helpers import MISSING_ID, create_subscriber, create_subscriber_in, over_http, send, stored
+from .helpers import create_subscriber, stored
 
 # The field that identifies the subscriber, the other request fields, and the fields that the
 # operation changes (None if it deletes the subscriber).
@@ -33,7 +33,6 @@ SPELLINGS = {
     "reserved URL characters": ("a/b?c#d%40+e@example.com", "a/b?c#d%40+e@example.com"),
     "international": ("josé@bücher.example", "JOSE\u0301@xn--bcher-kva.example"),
 }
-UNKNOWN = ("bob@example.com", "ada", "ada@", "da@example.com", "%@example.com", MISSING_ID)
 
 
 def call(account: Account, rpc: str, reference: str) -> Any:
@@ -53,7 +52,7 @@ def test_cases_cover_every_operation_on_a_subscriber() -> None:
     assert operations == set(OPERATIONS)
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("rpc", "spelling"),
     [
@@ -80,19 +79,7 @@ def test_every_operation_accepts_the_address_in_any_spelling(
     assert stored(account, other) == other
 
 
-@pytest.mark.one_front_per_case
-@each_operation
-def test_unknown_subscriber_is_not_found(account: Account, rpc: str) -> None:
-    created = create_subscriber(account, tags=["vip"])
-
-    for unknown in UNKNOWN:
-        response = call(account, rpc, unknown)
-        assert (response.status, response.code) == (404, "SubscriberNotFound"), unknown
-
-    assert stored(account, created) == created
-
-
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @each_operation
 def test_address_of_another_account_is_not_found(
     account: Account, other_account: Account, rpc: str
@@ -115,24 +102,3 @@ def test_update_by_address_can_change_the_address(
     account.fails("SubscriberNotFound", "UpdateSubscriber", id="ada@example.com", firstName="A.")
     account.ok("UpdateSubscriber", id="countess@example.com", firstName="A.")
     assert stored(account, ada) == {**ada, "email": "countess@example.com", "firstName": "A."}
-
-
-def test_deleting_an_opted_out_subscriber_by_address_creates_a_suppression(
-    account: Account,
-) -> None:
-    create_subscriber_in(account, "UNSUBSCRIBED", "Ada@example.com")
-
-    account.ok("DeleteSubscriber", id="ada@EXAMPLE.com")
-
-    left = account.ok("GetSuppression", email="ada@example.com")["suppression"]
-    assert left["reason"] == "UNSUBSCRIBED"
-
-
-@over_http
-@pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_put_and_patch_accept_an_address(account: Account, method: str) -> None:
-    ada = create_subscriber(account)
-
-    response = send(account, method, "/api/subscribers/ada%40example.com", {"lastName": "King"})
-
-    assert (response.status, response.body) == (200, {"subscriber": {**ada, "lastName": "King"}})

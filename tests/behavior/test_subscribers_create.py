@@ -1,4 +1,4 @@
-"""Creating one subscriber over every front."""
+"""Creating and deleting one subscriber over every front."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from ..cases import each
 from ..conftest import Account
-from .helpers import emails, over_http, send, tag_names
+from .helpers import emails, over_http, tag_names
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -32,33 +33,8 @@ def test_create_subscriber_returns_exactly_the_documented_keys(account: Account)
     }
 
 
-def test_created_subscriber_can_be_read(account: Account) -> None:
-    created = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
-
-    assert account.ok("GetSubscriber", id=created["subscriber"]["id"]) == created
-
-
-def test_create_subscriber_with_an_email_only_leaves_the_rest_empty(account: Account) -> None:
-    created = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
-
-    assert (created["firstName"], created["lastName"], created["tags"]) == ("", "", [])
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [({"isConfirmed": True}, "CONFIRMED"), ({"isConfirmed": False}, "UNCONFIRMED")],
-    ids=["confirmed", "not confirmed"],
-)
-def test_subscriber_is_confirmed_only_if_requested(
-    account: Account, body: dict[str, Any], status: str
-) -> None:
-    created = account.ok("CreateSubscriber", email="ada@example.com", **body)["subscriber"]
-
-    assert created["status"] == status
-
-
 @over_http
-@pytest.mark.parametrize("word", [True, 1, "true", "TRUE", "1", "yes", "Yes"], ids=repr)
+@pytest.mark.parametrize("word", [True, 1, "TRUE", "1", "Yes"], ids=repr)
 def test_is_confirmed_is_true_in_many_spellings(account: Account, word: Any) -> None:
     created = account.ok("CreateSubscriber", email="ada@example.com", isConfirmed=word)
 
@@ -66,16 +42,15 @@ def test_is_confirmed_is_true_in_many_spellings(account: Account, word: Any) -> 
 
 
 @over_http
-@pytest.mark.parametrize("word", [None, False, 0, "false", "False", "0", "no", "NO"], ids=repr)
+@pytest.mark.parametrize("word", [None, False, 0, "False", "NO"], ids=repr)
 def test_is_confirmed_is_false_in_many_spellings(account: Account, word: Any) -> None:
     created = account.ok("CreateSubscriber", email="ada@example.com", isConfirmed=word)
 
     assert created["subscriber"]["status"] == "UNCONFIRMED"
 
 
-@pytest.mark.one_front_per_case
 @over_http
-@pytest.mark.parametrize("word", ["maybe", "", " yes", "on", 2, -1, 0.5, [], {}], ids=repr)
+@pytest.mark.parametrize("word", ["maybe", " yes", 2, []], ids=repr)
 def test_is_confirmed_rejects_other_values(account: Account, word: Any) -> None:
     error = account.fails(
         "ValidationError", "CreateSubscriber", email="ada@example.com", isConfirmed=word
@@ -85,59 +60,25 @@ def test_is_confirmed_rejects_other_values(account: Account, word: Any) -> None:
     assert emails(account) == []
 
 
-@pytest.mark.parametrize(
-    "body",
-    [{}, {"email": None}, {"email": ""}, {"email": " \t\u00a0"}],
-    ids=["absent", "null", "empty", "blank"],
-)
-def test_create_subscriber_requires_an_email(account: Account, body: dict[str, Any]) -> None:
-    error = account.fails("ValidationError", "CreateSubscriber", **body)
-
-    assert error.violations == [("email", "REQUIRED")]
-
-
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("sent", "stored"),
     [
         (" \tAda@Example.COM\u00a0 ", "Ada@Example.COM"),
-        ("a+b.c@x.example", "a+b.c@x.example"),
-        ("ada@site.test", "ada@site.test"),
         ("ada@printer.local", "ada@printer.local"),
-        ("ada@nowhere.invalid", "ada@nowhere.invalid"),
         ("o'hara!#$%&*/=?^_`{|}~-@example.com", "o'hara!#$%&*/=?^_`{|}~-@example.com"),
         ("josé@bücher.example", "josé@bücher.example"),
         ("ada@xn--bcher-kva.example", "ada@xn--bcher-kva.example"),
-        (f"{'l' * 64}@example.com", f"{'l' * 64}@example.com"),
         (
             f"{'l' * 64}@{'d' * 61}.{'d' * 61}.{'d' * 61}.com",
             f"{'l' * 64}@{'d' * 61}.{'d' * 61}.{'d' * 61}.com",
         ),
-    ],
-    ids=[
-        "surrounding spaces",
-        "plus and dot",
-        "test",
-        "local",
-        "invalid",
-        "unusual but valid",
-        "international",
-        "A-label",
-        "longest local part",
-        "254 characters",
     ],
 )
 def test_email_is_stored_as_sent_without_surrounding_whitespace(
     account: Account, sent: str, stored: str
 ) -> None:
     assert account.ok("CreateSubscriber", email=sent)["subscriber"]["email"] == stored
-
-
-@pytest.mark.parametrize("other", ["ada+news@example.com", "a.da@example.com"])
-def test_plus_tags_and_dots_make_different_addresses(account: Account, other: str) -> None:
-    account.ok("CreateSubscriber", email="ada@example.com")
-
-    account.ok("CreateSubscriber", email=other)
 
 
 def test_create_subscriber_rejects_an_existing_email_and_keeps_the_first(account: Account) -> None:
@@ -160,26 +101,6 @@ def test_names_are_stored_verbatim(account: Account) -> None:
     assert (created["firstName"], created["lastName"]) == (" Ada ", "e\u0301" * 50)
 
 
-def test_names_have_at_most_100_characters(account: Account) -> None:
-    account.ok("CreateSubscriber", email="a@example.com", firstName="é" * 100, lastName="🎈" * 100)
-    error = account.fails(
-        "ValidationError",
-        "CreateSubscriber",
-        email="b@example.com",
-        firstName="a" * 101,
-        lastName="b" * 101,
-    )
-
-    assert error.violations == [("firstName", "TOO_LONG"), ("lastName", "TOO_LONG")]
-
-
-def test_unknown_tag_names_create_tags_with_an_empty_description(account: Account) -> None:
-    account.ok("CreateSubscriber", email="ada@example.com", tags=[" vip ", "new"])
-
-    listed = account.ok("ListTags")["tags"]
-    assert [(tag["name"], tag["description"]) for tag in listed] == [("new", ""), ("vip", "")]
-
-
 def test_tags_are_returned_in_their_stored_spelling(account: Account) -> None:
     account.ok("CreateTag", name="ViP", description="pays")
 
@@ -195,18 +116,72 @@ def test_tags_are_sorted_by_name_without_regard_to_case(account: Account) -> Non
     assert created["subscriber"]["tags"] == ["A", "b", "C", "d"]
 
 
-def test_subscriber_can_have_100_tags(account: Account) -> None:
-    names = [f"tag {number:03}" for number in range(100)]
+@each(
+    "text",
+    [
+        *("ada@example.com\r\nBcc: eve@example.com", "ada@example.com,eve@example.com"),
+        *("Ada <ada@example.com>", "a\u202eda@example.com", "ada@localhost"),
+        f"{'l' * 64}@{'d' * 61}.{'d' * 61}.{'d' * 62}.com",
+    ],
+)
+def test_invalid_address_is_rejected_everywhere(account: Account, text: str) -> None:
+    bob = account.ok("UpdateSubscriber", id="bob@example.com", allowMissing=True)["subscriber"]
 
-    created = account.ok("CreateSubscriber", email="ada@example.com", tags=names)["subscriber"]
+    created = account.fails("ValidationError", "CreateSubscriber", email=text)
+    updated = account.fails("ValidationError", "UpdateSubscriber", id=bob["id"], email=text)
+    bulk = account.ok("BulkCreateSubscribers", subscribers=[{"email": text}])
 
-    assert created["tags"] == names
+    code = "INVALID_CHARACTER" if "\r" in text else "INVALID_FORMAT"
+    assert created.violations == updated.violations == [("email", code)]
+    assert bulk["failed"] == [{"index": 0, "email": text, "reason": "INVALID_EMAIL"}]
+    account.fails("SubscriberNotFound", "GetSubscriber", id=text)
+    assert emails(account) == ["bob@example.com"]
 
 
-@over_http
-def test_create_subscriber_rejects_an_unknown_key(account: Account) -> None:
-    error = send(account, "POST", "/api/subscribers", {"email": "ada@example.com", "nickname": "x"})
+@pytest.mark.each_database
+@each(
+    ("first", "second"),
+    [
+        ("User@EXAMPLE.com", "user@example.com"),
+        ("jos\u00e9@example.com", "JOSE\u0301@example.com"),
+        ("ada@bücher.example", "ada@XN--BCHER-KVA.example"),
+        ("ada@ｅｘａｍｐｌｅ.com", "ada@example\uff0ecom"),
+    ],
+)
+def test_two_spellings_of_one_address_are_one_subscriber(
+    account: Account, first: str, second: str
+) -> None:
+    created = account.ok("CreateSubscriber", email=first)
 
-    assert (error.status, error.code) == (400, "ValidationError")
-    assert error.violations == [("nickname", "UNKNOWN_FIELD")]
+    assert account.fails("SubscriberAlreadyExists", "CreateSubscriber", email=second).status == 409
+    body = account.ok("BulkCreateSubscribers", subscribers=[{"email": second}])
+    assert [failed["reason"] for failed in body["failed"]] == ["ALREADY_EXISTS"]
+    assert account.ok("GetSubscriber", id=second) == created
+    account.ok("DeleteSubscriber", id=second)
     assert emails(account) == []
+
+
+@pytest.mark.parametrize("tags", [["ViP", "vip", "VIP "], ["É", "e\u0301"]])
+def test_tags_that_differ_only_in_case_are_merged(account: Account, tags: list[str]) -> None:
+    created = account.ok("CreateSubscriber", email="a@example.com", tags=tags)["subscriber"]
+    rows = [{"email": "b@example.com", "tags": tags}]
+    assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
+    account.ok("UpdateSubscriber", id=created["id"], tags=list(reversed(tags)))
+
+    listed = account.ok("ListSubscribers")["subscribers"]
+    assert [subscriber["tags"] for subscriber in listed] == [tags[:1], tags[:1]]
+    assert tag_names(account) == tags[:1]
+
+
+def test_delete_subscriber_returns_no_content_and_deletes_it(account: Account) -> None:
+    ada = account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])["subscriber"]
+    account.ok("CreateSubscriber", email="bob@example.com", tags=["vip"])
+
+    response = account.call("DeleteSubscriber", id=ada["id"])
+
+    assert (response.status, response.body) == (204, None)
+    account.fails("SubscriberNotFound", "GetSubscriber", id=ada["id"])
+    account.fails("SubscriberNotFound", "GetSubscriber", id="ada@example.com")
+    left = account.ok("ListSubscribers")
+    assert [subscriber["email"] for subscriber in left["subscribers"]] == ["bob@example.com"]
+    assert (left["subscribers"][0]["tags"], left["total"]) == (["vip"], 1)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ..cases import each
 from ..conftest import Account
 from .helpers import create_field, create_subscriber, create_subscriber_in
 from .streams import export, send_export
+
+pytestmark = pytest.mark.each_database
 
 PEOPLE: list[dict[str, Any]] = [
     {"email": "ada@example.com", "firstName": "Ada", "tags": ["VIP", "News"]},

@@ -10,7 +10,7 @@ import pytest
 from ..conftest import Account, new_account
 from ..fronts import Front
 from ..processes import Service
-from .helpers import create_subscriber, create_subscriber_in, over_http, send, stored
+from .helpers import create_subscriber, create_subscriber_in, over_http, send
 
 # Address, names, status and tags, oldest first.
 SUBSCRIBERS = [
@@ -47,33 +47,27 @@ def listed(account: Account, **filters: Any) -> list[str]:
     return [row["email"].partition("@")[0] for row in body["subscribers"]]
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("filters", "result"),
     [
         ({}, "ada grace Alan édith adam lova"),
-        ({"order": "asc"}, "ada grace Alan édith adam lova"),
         ({"order": "desc"}, "lova adam édith Alan grace ada"),
         ({"status": "CONFIRMED"}, "ada grace"),
-        ({"status": "COMPLAINED", "order": "desc"}, "lova"),
         ({"tag": "vip"}, "ada édith lova"),
         ({"tag": " VIP "}, "ada édith lova"),
         ({"tag": "vip", "order": "desc"}, "lova édith ada"),
-        ({"tag": "nowhere"}, ""),
         ({"tag": "vi"}, ""),
         ({"tag": "vip%"}, ""),
-        ({"tag": "x" * 200}, ""),
         ({"email": "ALAN@example.com"}, "Alan"),
         ({"email": " E\u0301dith@example.com "}, "édith"),
         ({"email": "unknown@example.com"}, ""),
         ({"q": "lo"}, "ada lova"),
         ({"status": "CONFIRMED", "tag": "vip"}, "ada"),
-        ({"status": "CONFIRMED", "tag": "vip", "order": "desc"}, "ada"),
         ({"status": "BOUNCED", "tag": "vip"}, ""),
         ({"tag": "math", "q": "a"}, "ada Alan"),
         ({"tag": "math", "q": "a", "order": "desc"}, "Alan ada"),
         ({"tag": "navy", "email": "lova@example.com"}, "lova"),
-        ({"tag": "navy", "email": "ada@example.com"}, ""),
         (
             {"status": "UNSUBSCRIBED", "tag": "vip", "email": "édith@example.com", "q": "pi"},
             "édith",
@@ -92,41 +86,31 @@ def test_list_has_the_subscribers_that_match_every_filter(
     assert listed(shared_account, **filters) == result.split()
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("q", "result"),
     [
         ("ada@", "ada"),
         ("ADA@EXAMPLE.COM", "ada"),
-        ("ada@example.com ", "ada"),
         ("example", ""),
         ("grace", "grace"),
-        ("GRA", "grace"),
         ("grace h", "grace"),
         ("Grace Hopper", "grace"),
         ("grace hopper x", ""),
-        ("grace  hopper", ""),
         ("hopper grace", ""),
         ("hop", "grace"),
         ("opper", ""),
         ("love", "ada"),
-        ("lova", "lova"),
         ("ad", "ada adam"),
-        ("éd", "édith"),
         ("ÉDITH P", "édith"),
         ("ÉDITH@", "édith"),
         ("e\u0301d", "édith"),
-        ("E\u0301DITH@EX", "édith"),
         ("ed", ""),
         ("stras", "adam"),
-        ("STRASSE", "adam"),
         ("straße", "adam"),
         ("%", ""),
         ("_da", ""),
         ("*", ""),
-        ("[a]da", ""),
-        ("\\", ""),
-        ("'", ""),
         ("\U0010ffff", ""),
         ("x" * 254, ""),
     ],
@@ -137,7 +121,7 @@ def test_search_matches_prefixes_of_addresses_and_names(
     assert listed(shared_account, q=q) == result.split()
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("q", "result"),
     [("a_", ["a_b"]), ("50%", ["50%"]), ("x*", ["x*y"]), ("%", []), ("_", ["z"]), ("100%", ["w"])],
@@ -153,7 +137,7 @@ def test_wildcard_characters_are_literal_in_a_search(
     assert listed(account, q=q) == result
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("q", ["jose\u0301@", "JOSÉ@BÜCHER.example", "josé@xn--bcher-kva.ex"])
 def test_search_matches_an_international_address_in_any_form(
@@ -180,11 +164,10 @@ DOMAIN_PREFIXES = (
 NO_DOMAIN_PREFIXES = ("user@bu", "user@ü", "user@bücher.x", "user@%", "bü")
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     "body",
     ["user@bücher.example", "User@BU\u0308CHER.example", "user@xn--bcher-kva.EXAMPLE"],
-    ids=["normal form", "upper case and NFD", "in ASCII"],
 )
 def test_search_matches_prefixes_of_an_international_domain_in_both_forms(
     account: Account, body: str
@@ -213,15 +196,6 @@ def test_search_matches_domain_labels_of_changed_and_imported_addresses(
         assert listed(account, q=q.format("two")) == ["two"]
     assert listed(account, q="one@strass") == []
     assert listed(account, q="user@") == []
-
-
-def test_search_reflects_a_changed_name_or_address(account: Account) -> None:
-    ada = create_subscriber(account, firstName="Ada", lastName="Byron")
-
-    account.ok("UpdateSubscriber", id=ada["id"], lastName="King", email="countess@example.com")
-
-    assert [listed(account, q=q) for q in ("king", "ada k", "count", "ada")] == [["countess"]] * 4
-    assert [listed(account, q=q) for q in ("byron", "ada b", "ada@")] == [[]] * 3
 
 
 def test_filters_reflect_a_changed_status_and_tags(account: Account) -> None:
@@ -283,7 +257,7 @@ def test_created_after_and_before_are_exclusive(account: Account) -> None:
     }
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("parameter", "digits", "is_in"),
     [
@@ -291,8 +265,6 @@ def test_created_after_and_before_are_exclusive(account: Account) -> None:
         ("createdBefore", "", False),
         ("createdAfter", "000001", False),
         ("createdBefore", "000001", True),
-        ("createdAfter", "999999", False),
-        ("createdBefore", "999999", True),
     ],
 )
 def test_timestamps_are_compared_with_submillisecond_precision(
@@ -305,55 +277,12 @@ def test_timestamps_are_compared_with_submillisecond_precision(
 
 
 @over_http
-def test_timestamps_can_have_any_utc_offset(account: Account) -> None:
-    create_subscriber(account)
-
-    for zone, result in (("-23:59", []), ("+23:59", ["ada"])):
-        timestamp = f"{created_at_without_zone(account)}{zone}"
-        assert listed(account, createdAfter=timestamp) == result
-
-
-def created_at_without_zone(account: Account) -> str:
-    """Returns the creation time of the only subscriber without a time zone."""
-    (only,) = account.ok("ListSubscribers")["subscribers"]
-    return str(stored(account, only)["createdAt"]).removesuffix("Z")
-
-
-@pytest.mark.one_front_per_case
-@pytest.mark.parametrize(
-    ("filters", "violation"),
-    [
-        ({"order": "DESC"}, ("order", "INVALID_VALUE")),
-        ({"order": "email"}, ("order", "INVALID_VALUE")),
-        *(({"email": text}, ("email", "INVALID_FORMAT")) for text in ("ada", "a@", "a@b.c, d@e.f")),
-        ({"q": "x" * 255}, ("q", "TOO_LONG")),
-        ({"status": 99}, ("status", "INVALID_VALUE")),
-        ({"limit": -1}, ("limit", "OUT_OF_RANGE")),
-        ({"page": -1}, ("page", "OUT_OF_RANGE")),
-        ({"pageToken": "x"}, ("pageToken", "INVALID_VALUE")),
-        ({"pageToken": "x" * 201}, ("pageToken", "TOO_LONG")),
-    ],
-    ids=lambda value: " ".join(map(str, value))[:20],
-)
-def test_list_rejects_an_invalid_parameter(
-    shared_account: Account, filters: dict[str, Any], violation: tuple[str, str]
-) -> None:
-    error = shared_account.fails("ValidationError", "ListSubscribers", **filters)
-
-    assert (error.status, error.violations) == (400, [violation])
-
-
-@pytest.mark.one_front_per_case
-@over_http
 @pytest.mark.parametrize(
     ("query", "parameter"),
     [
-        ("status=GONE", "status"),
         ("createdAfter=yesterday", "createdAfter"),
-        ("createdBefore=2026-01-31", "createdBefore"),
         ("createdAfter=2026-02-30T00:00:00Z", "createdAfter"),
         ("createdAfter=2026-01-31T10:20:30", "createdAfter"),
-        ("limit=x", "limit"),
         ("tag=a&tag=b", "tag"),
         ("firstName=Ada", "firstName"),
         ("createdafter=2026-01-31T00:00:00Z", "createdafter"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from ..cases import each
 from ..conftest import Account
-from .helpers import MISSING_ID, over_http, send
+from .helpers import MISSING_ID, create_field, create_subscriber, over_http, send
 
 
 def fill(account: Account, count: int) -> list[str]:
@@ -17,15 +20,7 @@ def fill(account: Account, count: int) -> list[str]:
     return body
 
 
-def test_get_subscriber_by_id_returns_all_fields(account: Account) -> None:
-    created = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
-
-    response = account.call("GetSubscriber", id=created["subscriber"]["id"])
-
-    assert (response.status, response.body) == (200, created)
-
-
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("stored", "requested"),
     [
@@ -36,7 +31,6 @@ def test_get_subscriber_by_id_returns_all_fields(account: Account) -> None:
         ("josé@bücher.example", "JOSE\u0301@xn--bcher-kva.example"),
         ("ada@example.com", " ada@example.com "),
     ],
-    ids=["plain", "other case", "plus", "reserved URL characters", "international", "blanks"],
 )
 def test_get_subscriber_by_email_in_any_spelling(
     account: Account, stored: str, requested: str
@@ -53,32 +47,6 @@ def test_at_sign_in_the_path_can_be_unencoded(account: Account) -> None:
     assert send(account, "GET", "/api/subscribers/ada+news@example.com").body == created
 
 
-@pytest.mark.each_database_per_case
-@pytest.mark.parametrize(
-    "unknown", [MISSING_ID, "bob@example.com", "ada", "ada@", "da@example.com", "%@example.com"]
-)
-def test_unknown_subscriber_is_not_found(account: Account, unknown: str) -> None:
-    account.ok("CreateSubscriber", email="ada@example.com")
-
-    assert account.fails("SubscriberNotFound", "GetSubscriber", id=unknown).status == 404
-
-
-def test_list_subscribers_of_a_new_account_is_empty(account: Account) -> None:
-    response = account.call("ListSubscribers")
-
-    assert response.status == 200
-    assert response.body == {"subscribers": [], "total": 0, "page": 1, "limit": 20}
-
-
-def test_list_and_get_return_the_same_subscriber(account: Account) -> None:
-    created = [
-        account.ok("CreateSubscriber", email="b@example.com", tags=["x", "y"])["subscriber"],
-        account.ok("CreateSubscriber", email="a@example.com", lastName="A")["subscriber"],
-    ]
-
-    assert account.ok("ListSubscribers")["subscribers"] == created
-
-
 def test_pages_have_every_subscriber_once_oldest_first(account: Account) -> None:
     body = fill(account, 45)
 
@@ -91,15 +59,6 @@ def test_pages_have_every_subscriber_once_oldest_first(account: Account) -> None
         (45, 2, 20),
         (45, 3, 20),
     ]
-
-
-def test_limit_counts_subscribers_regardless_of_tags(account: Account) -> None:
-    expected = fill(account, 3)
-
-    body = account.ok("ListSubscribers", limit=2)
-
-    assert [subscriber["email"] for subscriber in body["subscribers"]] == expected[:2]
-    assert [subscriber["tags"] for subscriber in body["subscribers"]] == [["a", "b"], ["a", "b"]]
 
 
 @pytest.mark.parametrize(
@@ -115,26 +74,61 @@ def test_limit_over_100_is_reduced_to_100_and_echoed(
     assert (len(body["subscribers"]), body["limit"], body["total"]) == (used, used, 101)
 
 
-def test_page_past_the_end_is_empty(account: Account) -> None:
-    fill(account, 3)
-
-    body = account.ok("ListSubscribers", page=2, limit=3)
-
-    assert body == {"subscribers": [], "total": 3, "page": 2, "limit": 3}
+ADA, BOB, EVE = "ada@example.com", "bob@example.com", "eve@example.com"
 
 
-def test_new_subscribers_do_not_change_earlier_pages(account: Account) -> None:
-    fill(account, 3)
-    before = account.ok("ListSubscribers", limit=2)["subscribers"]
-
-    account.ok("CreateSubscriber", email="000@example.com")
-
-    assert account.ok("ListSubscribers", limit=2)["subscribers"] == before
+def batch_get(account: Account, **request: Any) -> dict[str, Any]:
+    response: dict[str, Any] = account.ok("BatchGetSubscribers", **request)
+    return response
 
 
-@over_http
-def test_list_subscribers_rejects_an_unknown_query_parameter(account: Account) -> None:
-    error = send(account, "GET", "/api/subscribers?limit=5&size=5")
+def test_subscribers_are_returned_in_the_order_of_the_request(account: Account) -> None:
+    create_field(account, "City")
+    ada = create_subscriber(account, ADA, tags=["vip"], customFields={"city": "Paris"})
+    bob, eve = create_subscriber(account, BOB), create_subscriber(account, EVE)
 
-    assert (error.status, error.code) == (400, "ValidationError")
-    assert error.violations == [("size", "UNKNOWN_FIELD")]
+    by_id = batch_get(account, ids=[eve["id"], ada["id"]])
+    by_email = batch_get(account, emails=[BOB, " ADA@example.com "])
+    by_both = batch_get(account, ids=[bob["id"]], emails=[ADA])
+
+    assert by_id == {"subscribers": [eve, ada], "notFound": []}
+    assert by_email == {"subscribers": [bob, ada], "notFound": []}
+    assert by_both == {"subscribers": [bob, ada], "notFound": []}
+
+
+def test_missing_subscribers_are_reported_and_repeated_ones_returned_once(
+    account: Account,
+) -> None:
+    ada = create_subscriber(account, ADA)
+
+    found = batch_get(account, ids=[MISSING_ID, ada["id"], ada["id"], ADA], emails=[ADA, "x", EVE])
+
+    assert found == {"subscribers": [ada], "notFound": [MISSING_ID, ADA, "x", EVE]}
+
+
+def test_subscribers_of_another_account_are_not_found(
+    account: Account, other_account: Account
+) -> None:
+    theirs = create_subscriber(other_account, ADA)
+
+    found = batch_get(account, ids=[theirs["id"]], emails=[ADA])
+
+    assert found == {"subscribers": [], "notFound": [theirs["id"], ADA]}
+
+
+@each(
+    ("request_", "violation"),
+    [
+        ({}, ("ids", "REQUIRED")),
+        ({"ids": [], "emails": []}, ("ids", "REQUIRED")),
+        ({"ids": ["x"] * 101}, ("ids", "TOO_MANY")),
+        ({"ids": ["x"] * 60, "emails": ["x"] * 41}, ("emails", "TOO_MANY")),
+        ({"emails": ["a\x00@b.io"]}, ("emails[0]", "INVALID_CHARACTER")),
+    ],
+)
+def test_invalid_batch_is_rejected(
+    account: Account, request_: dict[str, Any], violation: tuple[str, str]
+) -> None:
+    response = account.fails("ValidationError", "BatchGetSubscribers", **request_)
+
+    assert response.violations == [violation]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -167,19 +166,6 @@ OPERATIONS: dict[str, tuple[set[int], Operation]] = {
 }
 UNCHANGED = {status: status for status in STATUSES}
 RESET = {**UNCHANGED, "CONFIRMED": "UNCONFIRMED", "BOUNCED": "UNCONFIRMED"}
-
-
-@pytest.mark.parametrize(("responses", "operation"), OPERATIONS.values(), ids=OPERATIONS)
-def test_no_other_operation_changes_the_status(
-    service: Service, responses: set[int], operation: Operation
-) -> None:
-    subscribers = SubscribersByStatus(service)
-
-    assert {
-        operation(subscribers, target).status for target in subscribers.all.values()
-    } == responses
-
-    assert subscribers.statuses() == UNCHANGED
 
 
 def test_address_change_never_resets_an_opt_out_or_complaint(account: Account) -> None:

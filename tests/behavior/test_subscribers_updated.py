@@ -13,6 +13,8 @@ from .helpers import create_subscriber
 from .streams import export
 from .test_subscribers_page_tokens import addresses, page, walk
 
+pytestmark = pytest.mark.each_database
+
 
 def updated_at(account: Account, id_: str) -> str:
     return str(account.ok("GetSubscriber", id=id_, view="FULL")["subscriber"]["updatedAt"])
@@ -37,6 +39,7 @@ def test_filters_by_time_of_the_last_change(account: Account) -> None:
         ({"updatedBefore": times[2]}, [1]),
         ({"updatedAfter": times[1], "updatedBefore": times[3]}, [2]),
         ({"updatedAfter": times[1], "q": "p0"}, [0]),
+        ({"filter": f'updatedAt >= "{times[2]}" AND updatedAt < "{times[3]}"'}, [2]),
     ):
         listed = account.ok("ListSubscribers", **filters)
         assert [row["email"] for row in listed["subscribers"]] == [f"p{n}@b.io" for n in expected]
@@ -69,7 +72,6 @@ def test_change_moves_a_subscriber_to_the_end(
     assert addresses(page(account, orderBy="createdAt")) == [f"p{n}@b.io" for n in range(3)]
 
 
-@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     "filters", [{}, {"tag": "vip"}, {"status": "UNCONFIRMED"}, {"q": "p"}], ids=str
 )

@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import pytest
-
 from ..conftest import Account
-from .helpers import MISSING_ID, call_concurrently, over_http, send, statuses, suppress
+from .helpers import call_concurrently, statuses, suppress
 
 ADA = {"id": "ada@example.com", "firstName": "Ada", "tags": ["vip"], "isConfirmed": True}
 
@@ -41,12 +39,6 @@ def test_upsert_updates_an_existing_subscriber(account: Account) -> None:
     assert response.body == {"subscriber": {**created["subscriber"], **changed}}
 
 
-def test_upsert_stores_the_spelling_of_the_body(account: Account) -> None:
-    response = upsert(account, id="ada@example.com", email="Ada@Example.com")
-
-    assert (response.status, response.body["subscriber"]["email"]) == (201, "Ada@Example.com")
-
-
 def test_upsert_does_not_confirm_an_existing_subscriber(account: Account) -> None:
     account.ok("CreateSubscriber", email="ada@example.com")
     account.ok("ChangeSubscriberStatus", id="ada@example.com", status="UNSUBSCRIBED")
@@ -54,16 +46,6 @@ def test_upsert_does_not_confirm_an_existing_subscriber(account: Account) -> Non
     response = upsert(account, **ADA)
 
     assert (response.status, response.body["subscriber"]["status"]) == (200, "UNSUBSCRIBED")
-
-
-def test_upsert_renames_an_existing_subscriber(account: Account) -> None:
-    created = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
-
-    response = upsert(account, id="ada@example.com", email="ada@example.org")
-
-    renamed = response.body["subscriber"]
-    assert (response.status, renamed["id"]) == (200, created["id"])
-    assert renamed["email"] == "ada@example.org"
 
 
 def test_upsert_rejects_another_address_for_a_missing_subscriber(account: Account) -> None:
@@ -79,26 +61,10 @@ def test_upsert_rejects_another_address_for_a_missing_subscriber(account: Accoun
     assert account.ok("ListSubscribers")["total"] == 0
 
 
-def test_upsert_rejects_a_malformed_address(account: Account) -> None:
-    error = account.fails("ValidationError", "UpdateSubscriber", allowMissing=True, id="ada")
-
-    assert error.violations == [("id", "INVALID_FORMAT")]
-
-
-def test_upsert_of_a_missing_id_is_not_found(account: Account) -> None:
-    account.fails("SubscriberNotFound", "UpdateSubscriber", allowMissing=True, id=MISSING_ID)
-
-
 def test_upsert_rejects_a_suppressed_address(account: Account) -> None:
     suppress(account, "ada@example.com")
 
     account.fails("SubscriberSuppressed", "UpdateSubscriber", allowMissing=True, **ADA)
-
-
-def test_update_without_allow_missing_creates_nothing(account: Account) -> None:
-    account.fails("SubscriberNotFound", "UpdateSubscriber", id="ada@example.com", firstName="A")
-
-    assert account.ok("ListSubscribers")["total"] == 0
 
 
 def test_parallel_upserts_of_one_address_create_one_subscriber(account: Account) -> None:
@@ -112,36 +78,3 @@ def test_parallel_upserts_of_one_address_create_one_subscriber(account: Account)
     assert statuses(responses) == [200] * 49 + [201]
     assert len({response.body["subscriber"]["id"] for response in responses}) == 1
     assert account.ok("ListSubscribers")["total"] == 1
-
-
-def test_upserts_record_a_creation_and_an_update(account: Account) -> None:
-    upsert(account, id="ada@example.com", firstName="Ada")
-    upsert(account, id="ada@example.com", firstName="Eve")
-
-    entries = account.ok("ListSubscriberHistory", id="ada@example.com")["history"]
-    assert [entry["type"] for entry in entries] == ["FIELDS_CHANGED", "CREATED"]
-
-
-@over_http
-@pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_upsert_with_an_idempotency_key_is_replayed(account: Account, method: str) -> None:
-    key = {"Idempotency-Key": "upsert-1"}
-    path = "/api/subscribers/ada%40example.com?allowMissing=true"
-
-    first = send(account, method, path, {"firstName": "Ada"}, headers=key)
-    account.ok("DeleteSubscriber", id="ada@example.com")
-    again = send(account, method, path, {"firstName": "Ada"}, headers=key)
-    other = send(account, method, path, {"firstName": "Eve"}, headers=key)
-
-    assert (first.status, again.status, other.status) == (201, 201, 422)
-    assert again.body == first.body
-    assert account.ok("ListSubscribers")["total"] == 0
-
-
-@over_http
-def test_allow_missing_is_not_a_key_of_the_body(account: Account) -> None:
-    body = {"allowMissing": True}
-
-    response = send(account, "PUT", "/api/subscribers/ada%40example.com", body)
-
-    assert (response.status, response.violations) == (400, [("allowMissing", "UNKNOWN_FIELD")])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import pytest
 
@@ -13,9 +12,6 @@ from .helpers import (
     create_subscriber,
     create_subscriber_in,
     emails,
-    failures,
-    over_http,
-    send,
     stored,
     suppress,
     tag_names,
@@ -74,13 +70,7 @@ def test_deleting_a_subscriber_without_an_opt_out_creates_no_suppression(
     create_subscriber(account)
 
 
-def test_opting_out_creates_no_suppression(account: Account) -> None:
-    create_subscriber_in(account, "UNSUBSCRIBED")
-
-    assert account.ok("ListSuppressions")["total"] == 0
-
-
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @each_spelling
 def test_suppressed_address_cannot_be_created_again(
     account: Account, suppressed: str, written: str
@@ -96,7 +86,7 @@ def test_suppressed_address_cannot_be_created_again(
     assert tag_names(account) == []
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @each_spelling
 def test_bulk_row_with_a_suppressed_address_fails_without_affecting_others(
     account: Account, suppressed: str, written: str
@@ -117,37 +107,7 @@ def test_bulk_row_with_a_suppressed_address_fails_without_affecting_others(
     assert tag_names(account) == []
 
 
-def test_bulk_rows_next_to_a_suppressed_row_fail_independently(
-    account: Account,
-) -> None:
-    create_subscriber(account, "there@example.com")
-    suppress(account)
-
-    body = account.ok(
-        "BulkCreateSubscribers",
-        subscribers=[
-            {"email": "there@example.com"},
-            {"email": "ADA@example.com"},
-            {"email": "ada@example.com"},
-            {"email": "b@example.com", "customFields": {"nope": 1}},
-            {"email": "unknown"},
-            {"email": "ada@example.com", "tags": [""]},
-            {"email": "good@example.com"},
-        ],
-    )
-
-    assert failures(body) == [
-        (0, "ALREADY_EXISTS"),
-        (1, "SUPPRESSED"),
-        (2, "SUPPRESSED"),
-        (3, "UNKNOWN_CUSTOM_FIELD"),
-        (4, "INVALID_EMAIL"),
-        (5, "INVALID_TAG"),
-    ]
-    assert emails(account) == ["there@example.com", "good@example.com"]
-
-
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @each_spelling
 def test_subscriber_cannot_change_to_a_suppressed_address(
     account: Account, suppressed: str, written: str
@@ -163,7 +123,7 @@ def test_subscriber_cannot_change_to_a_suppressed_address(
     assert stored(account, bob) == bob
 
 
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @each_spelling
 def test_suppression_is_found_and_lifted_by_any_spelling(
     account: Account, suppressed: str, written: str
@@ -191,17 +151,7 @@ def test_address_with_a_lifted_suppression_can_be_created_again(account: Account
     assert again.status == 404
 
 
-def test_address_suppressed_again_has_the_later_reason(account: Account) -> None:
-    suppress(account, "ada@example.com", "UNSUBSCRIBED")
-    account.ok("DeleteSuppression", email="ada@example.com")
-
-    suppress(account, "ada@example.com", "BOUNCED")
-
-    listed = account.ok("ListSuppressions")["suppressions"]
-    assert [row["reason"] for row in listed] == ["BOUNCED"]
-
-
-@pytest.mark.each_database_per_case
+@pytest.mark.each_database
 @pytest.mark.parametrize("rpc", ["GetSuppression", "DeleteSuppression"])
 @pytest.mark.parametrize(
     "unknown",
@@ -218,25 +168,6 @@ def test_suppression_of_another_address_is_not_found(
 
     assert error.status == 404
     assert is_suppressed(account)
-
-
-def test_list_suppressions_pages_oldest_first(account: Account) -> None:
-    for number in range(5):
-        suppress(account, f"{number}@example.com", OPTED_OUT[number % 3])
-    one_by_one = [
-        account.ok("GetSuppression", email=f"{number}@example.com")["suppression"]
-        for number in range(5)
-    ]
-
-    pages = [account.ok("ListSuppressions", limit=2, page=number) for number in (1, 2, 3, 4)]
-
-    assert [len(page["suppressions"]) for page in pages] == [2, 2, 1, 0]
-    listed = [row for page in pages for row in page["suppressions"]]
-    # Suppressions created in the same millisecond are ordered by hash.
-    assert listed == sorted(one_by_one, key=lambda row: (row["createdAt"], row["emailHash"]))
-    assert [(page["total"], page["page"], page["limit"]) for page in pages] == [
-        (5, number, 2) for number in (1, 2, 3, 4)
-    ]
 
 
 def test_suppressions_never_contain_an_address(account: Account) -> None:
@@ -259,32 +190,6 @@ def test_suppressions_belong_to_one_account(account: Account, other_account: Acc
     other_account.fails("SuppressionNotFound", "DeleteSuppression", email="ada@example.com")
     create_subscriber(other_account)
     assert is_suppressed(account)
-
-
-def test_hash_of_an_address_differs_between_accounts(
-    account: Account, other_account: Account
-) -> None:
-    for owner in (account, other_account):
-        suppress(owner)
-
-    hashes = {
-        owner.ok("GetSuppression", email="ada@example.com")["suppression"]["emailHash"]
-        for owner in (account, other_account)
-    }
-
-    assert len(hashes) == 2
-
-
-@pytest.mark.parametrize("scope", ["read", "write"])
-def test_only_an_admin_key_can_lift_a_suppression(account: Account, scope: str) -> None:
-    suppress(account)
-    limited = account.with_key(account.new_key(scope))
-
-    error = limited.fails("Forbidden", "DeleteSuppression", email="ada@example.com")
-
-    assert error.status == 403
-    assert is_suppressed(limited)
-    assert limited.ok("ListSuppressions")["total"] == 1
 
 
 @pytest.mark.parametrize("reason", OPTED_OUT)
@@ -311,7 +216,6 @@ def test_changing_the_address_of_an_opted_out_subscriber_suppresses_the_old_one(
         ("CONFIRMED", "ada@example.org"),
         ("BOUNCED", "ADA@Example.com"),
     ],
-    ids=["not confirmed", "confirmed", "opted out, the same address"],
 )
 def test_other_address_changes_suppress_nothing(account: Account, status: str, email: str) -> None:
     ada = create_subscriber_in(account, status)
@@ -319,31 +223,3 @@ def test_other_address_changes_suppress_nothing(account: Account, status: str, e
     account.ok("UpdateSubscriber", id=ada["id"], email=email)
 
     assert account.ok("ListSuppressions")["total"] == 0
-
-
-@pytest.mark.parametrize("existing", ["bob@example.com", "unknown"])
-def test_failed_address_change_suppresses_nothing(account: Account, existing: str) -> None:
-    ada = create_subscriber_in(account, "UNSUBSCRIBED")
-    create_subscriber(account, "bob@example.com")
-
-    assert account.call("UpdateSubscriber", id=ada["id"], email=existing).status in (400, 409)
-
-    assert account.ok("ListSuppressions")["total"] == 0
-    assert stored(account, ada) == ada
-
-
-@over_http
-@pytest.mark.parametrize(
-    ("query", "violation"),
-    [
-        ("limit=-1", ("limit", "OUT_OF_RANGE")),
-        ("page=x", ("page", "INVALID_TYPE")),
-        ("reason=BOUNCED", ("reason", "UNKNOWN_FIELD")),
-    ],
-)
-def test_list_suppressions_rejects_an_invalid_parameter(
-    account: Account, query: str, violation: tuple[str, Any]
-) -> None:
-    error = send(account, "GET", f"/api/suppressions?{query}")
-
-    assert (error.status, error.violations) == (400, [violation])

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..cases import each
 from ..conftest import Account
-from .helpers import create_subscriber, create_subscriber_in, over_http, send, stored, suppress
+from .helpers import create_subscriber, create_subscriber_in, stored, suppress
 from .streams import (
     EXPORT_SUPPRESSIONS,
     IMPORT_SUPPRESSIONS,
@@ -15,7 +15,6 @@ from .streams import (
     export,
     export_table,
     import_rows,
-    send_body,
     send_rows,
     send_table,
 )
@@ -52,12 +51,6 @@ def test_added_addresses_are_suppressed_with_the_reason(account: Account) -> Non
     account.fails("SubscriberSuppressed", "CreateSubscriber", email=ADA)
 
 
-def test_default_reason_is_manual(account: Account) -> None:
-    account.ok("AddSuppressions", emails=[ADA])
-
-    assert reasons(account, ADA) == ["MANUAL"]
-
-
 def test_adding_an_existing_suppression_keeps_its_time(account: Account) -> None:
     suppress(account, ADA, "BOUNCED")
     before = suppression(account)
@@ -68,36 +61,11 @@ def test_adding_an_existing_suppression_keeps_its_time(account: Account) -> None
     assert suppression(account) == {**before, "reason": "COMPLAINED"}
 
 
-@each("emails", [[], ["ada@example.com"] * 1001])
-def test_number_of_added_addresses_is_bounded(account: Account, emails: list[str]) -> None:
-    error = account.fails("ValidationError", "AddSuppressions", emails=emails)
-
-    assert [field for field, _ in error.violations] == ["emails"]
-
-
 def test_invalid_addresses_are_named_and_nothing_is_added(account: Account) -> None:
     error = account.fails("ValidationError", "AddSuppressions", emails=["x", ADA, "", "a b@c.d"])
 
     assert error.violations == [(f"emails[{index}]", "INVALID_FORMAT") for index in (0, 2, 3)]
     assert account.ok("ListSuppressions")["total"] == 0
-
-
-@over_http
-@each(
-    ("body", "violation"),
-    [
-        ({"emails": ADA}, ("emails", "INVALID_TYPE")),
-        ({"emails": [1]}, ("emails[0]", "INVALID_TYPE")),
-        ({"emails": [ADA], "reason": "CONFIRMED"}, ("reason", "INVALID_VALUE")),
-        ({"emails": [ADA], "email": BOB}, ("email", "UNKNOWN_FIELD")),
-    ],
-)
-def test_malformed_body_is_rejected(
-    account: Account, body: Row, violation: tuple[str, str]
-) -> None:
-    error = send(account, "POST", "/api/suppressions", body)
-
-    assert (error.status, error.violations) == (400, [violation])
 
 
 @each("reason", [*OPTED_OUT, "MANUAL"])
@@ -223,17 +191,6 @@ def test_suppression_of_a_deleted_subscriber_stays(account: Account) -> None:
     assert reasons(account, ADA) == ["MANUAL"]
 
 
-@each("scope", ["read", "write"])
-def test_scope_write_is_required_to_add(account: Account, scope: str) -> None:
-    limited = account.with_key(account.new_key(scope))
-
-    if scope == "write":
-        limited.ok("AddSuppressions", emails=[ADA])
-    else:
-        limited.fails("Forbidden", "AddSuppressions", emails=[ADA])
-    assert account.call("GetSuppression", email=ADA).status == (200 if scope == "write" else 404)
-
-
 def test_suppressions_are_added_to_one_account(account: Account, other_account: Account) -> None:
     bob = create_subscriber(other_account, BOB)
 
@@ -274,46 +231,6 @@ def test_rows_are_imported_with_reasons_and_times(account: Account) -> None:
     bob = account.ok("GetSubscriber", id=BOB)["subscriber"]
     change, *_ = account.ok("ListSubscriberHistory", id=bob["id"])["history"]
     assert (bob["status"], change["source"]) == ("UNSUBSCRIBED", "IMPORT")
-
-
-LISTS = {
-    "Mailchimp": (
-        "Email Address,First Name,CLEAN_TIME\nada@example.com,Ada,2024-03-01 10:00:00\n",
-        "MANUAL",
-        ["First Name"],
-    ),
-    "Postmark": (
-        "EmailAddress,SuppressionReason,Origin,CreatedAt\n"
-        "ada@example.com,HardBounce,Recipient,2024-03-01T10:00:00Z\n",
-        "BOUNCED",
-        ["Origin"],
-    ),
-    "SES": (
-        "EmailAddress,Reason,LastUpdateTime\nada@example.com,COMPLAINT,2024-03-01T10:00:00Z\n",
-        "COMPLAINED",
-        [],
-    ),
-    "Mailgun": (
-        "address,created_at,count\nada@example.com,2024-03-01 10:00:00 UTC,1\n",
-        "MANUAL",
-        ["count"],
-    ),
-}
-
-
-@each(("text", "reason", "ignored"), LISTS)
-def test_list_of_a_common_service_is_imported(
-    account: Account, text: str, reason: str, ignored: list[str]
-) -> None:
-    email = f"{len(text)}@example.com"
-
-    result = import_list(account, text.replace(ADA, email))
-
-    assert outcomes(result) == [(2, "ADDED")]
-    assert result.summary is not None
-    assert result.summary["ignoredColumns"] == ignored
-    found = suppression(account, email)
-    assert (found["reason"], found["createdAt"]) == (reason, "2024-03-01T10:00:00.000Z")
 
 
 def test_list_without_a_header_has_the_address_in_the_first_column(account: Account) -> None:
@@ -359,48 +276,11 @@ def test_invalid_rows_fail_alone(account: Account) -> None:
     assert (result.summary["added"], result.summary["failed"]) == (1, 3)
 
 
-@over_http
-def test_malformed_rows_fail_alone(account: Account) -> None:
-    rows = [
-        {"email": 1},
-        {"email": ADA, "reason": "NO"},
-        {"x": 1, "email": BOB},
-        [],
-        {"email": BOB},
-    ]
-
-    result = send_rows(account, rows, IMPORT_SUPPRESSIONS)
-
-    assert [(row["outcome"], row.get("failure"), row.get("field")) for row in result.records] == [
-        ("FAILED", "INVALID_FIELD", "email"),
-        ("FAILED", "INVALID_FIELD", "reason"),
-        ("FAILED", "INVALID_FIELD", "x"),
-        ("FAILED", "INVALID_ROW", None),
-        ("ADDED", None, None),
-    ]
-
-
 def test_file_without_a_column_for_addresses_is_rejected(account: Account) -> None:
     result = send_table(account, "name,reason\nAda,BOUNCED\n", IMPORT_SUPPRESSIONS)
 
     assert result.error is not None
     assert (result.error.status, result.error.violations) == (400, [("lines", "INVALID_VALUE")])
-
-
-def test_empty_list_has_a_summary_of_zeros(account: Account) -> None:
-    for result in (import_list(account, ""), send_rows(account, [], IMPORT_SUPPRESSIONS)):
-        assert result.records == []
-        assert result.summary is not None
-        assert (result.summary["added"], result.summary["failed"]) == (0, 0)
-
-
-@over_http
-def test_list_in_another_encoding_is_imported(account: Account) -> None:
-    body = "Name;email\nä;ada@example.com\n".encode("windows-1252")
-
-    result = send_body(account, "text/csv", body, {"charset": "windows-1252"}, IMPORT_SUPPRESSIONS)
-
-    assert outcomes(result) == [(2, "ADDED")]
 
 
 def test_long_list_is_imported_and_exported_oldest_first(account: Account) -> None:
@@ -418,25 +298,3 @@ def test_long_list_is_imported_and_exported_oldest_first(account: Account) -> No
     header, *cells = export_table(account, EXPORT_SUPPRESSIONS)
     assert header == ["emailHash", "reason", "createdAt"]
     assert cells == [[row[name] for name in header] for row in exported]
-
-
-def test_scopes_of_import_and_export(account: Account) -> None:
-    limited = account.with_key(account.new_key("read"))
-
-    error = send_rows(limited, [{"email": ADA}], IMPORT_SUPPRESSIONS).error
-
-    assert error is not None
-    assert error.status == 403
-    assert export(limited, EXPORT_SUPPRESSIONS) == []
-
-
-@over_http
-def test_addition_with_an_idempotency_key_is_replayed(account: Account) -> None:
-    key = {"Idempotency-Key": "add-1"}
-
-    first = send(account, "POST", "/api/suppressions", {"emails": [ADA]}, headers=key)
-    again = send(account, "POST", "/api/suppressions", {"emails": [ADA]}, headers=key)
-    other = send(account, "POST", "/api/suppressions", {"emails": [BOB]}, headers=key)
-
-    assert (first.status, again.status, other.status) == (200, 200, 422)
-    assert again.body == first.body == {"added": 1, "existing": 0, "optedOut": 0}

@@ -18,7 +18,6 @@ from .deliveries import (
     wait_for,
     wait_for_statuses,
 )
-from .helpers import MISSING_ID, over_http, send
 
 BROKEN = Reply(503, b"out of \xff order")
 
@@ -121,27 +120,6 @@ def test_page_token_continues_the_list_after_new_deliveries(
     assert [page.body["page"] for page in pages] == [1, 2, 3]
 
 
-def test_full_last_page_has_no_next_page_token(account: Account, receiver: Receiver) -> None:
-    webhook = create_webhook(account, receiver.url)
-    create_tags(account, "a", "b")
-    wait_for_statuses(account, webhook, *["SUCCEEDED"] * 2)
-
-    assert page_of_two(account, webhookId=webhook["id"]).next == ""
-
-
-def test_page_token_of_another_list_is_rejected(account: Account, receiver: Receiver) -> None:
-    webhook, other = create_webhook(account, receiver.url), create_webhook(account, receiver.url)
-    create_tags(account, "a", "b", "c")
-    wait_for_statuses(account, webhook, *["SUCCEEDED"] * 3)
-    token = page_of_two(account, webhookId=webhook["id"]).next
-
-    for filters in ({"webhookId": other["id"]}, {"webhookId": webhook["id"], "eventType": "tag.*"}):
-        error = account.fails(
-            "ValidationError", "ListWebhookDeliveries", **filters, pageToken=token
-        )
-        assert error.violations == [("pageToken", "INVALID_VALUE")]
-
-
 def test_delivery_filters_are_combined(account: Account, receiver: Receiver) -> None:
     webhook = create_webhook(account, receiver.url)
     tag = account.ok("CreateTag", name="vip")["tag"]
@@ -174,28 +152,6 @@ def test_delivery_filters_are_combined(account: Account, receiver: Receiver) -> 
     assert [(f, deliveries(account, webhook, **f)) for f, _ in expected] == expected
 
 
-@pytest.mark.parametrize("event_type", ["tag.vanished", "tag", "tags.*", "*", "TAG.CREATED"])
-def test_delivery_list_rejects_an_unknown_event_type(account: Account, event_type: str) -> None:
-    webhook = create_webhook(account, "https://example.com/")
-
-    error = account.fails(
-        "ValidationError", "ListWebhookDeliveries", webhookId=webhook["id"], eventType=event_type
-    )
-
-    assert (error.status, error.violations) == (400, [("eventType", "INVALID_VALUE")])
-
-
-@pytest.mark.parametrize("filters", [{"status": "SENT"}, {"limit": -1}, {"eventType": "a" * 51}])
-def test_delivery_list_rejects_invalid_filters(
-    http_account: Account, filters: dict[str, Any]
-) -> None:
-    error = http_account.fails(
-        "ValidationError", "ListWebhookDeliveries", webhookId=MISSING_ID, **filters
-    )
-
-    assert [field for field, _ in error.violations] == list(filters)
-
-
 def test_retried_delivery_is_sent_immediately(account: Account, receiver: Receiver) -> None:
     webhook = create_webhook(account, receiver.url)
     receiver.replies = [BROKEN]
@@ -214,17 +170,6 @@ def test_retried_delivery_is_sent_immediately(account: Account, receiver: Receiv
     first, second = receiver.received
     assert first.headers["webhook-id"] == second.headers["webhook-id"]
     assert first.body == second.body
-
-
-def test_successful_delivery_can_be_retried(account: Account, receiver: Receiver) -> None:
-    webhook, delivery = deliver_event(account, receiver)
-
-    retried = account.ok("RetryWebhookDelivery", id=delivery["id"])["delivery"]
-
-    assert "finishedAt" not in retried
-    receiver.wait_for(2)
-    (after,) = wait_for_statuses(account, webhook, "SUCCEEDED")
-    assert after["attempts"] == 2
 
 
 def test_retried_delivery_to_a_disabled_webhook_stays_pending(
@@ -261,51 +206,3 @@ def test_retry_does_not_change_a_delivery_that_is_being_sent(
     assert [item["status"] for item in retried] == ["SENDING"]
     assert "nextAttemptAt" not in retried[0]
     assert (delivery["attempts"], len(receiver.received)) == (1, 1)
-
-
-@pytest.mark.parametrize("delivery_id", [MISSING_ID, "no id"])
-def test_missing_delivery_is_not_found(account: Account, delivery_id: str) -> None:
-    account.fails("WebhookDeliveryNotFound", "GetWebhookDelivery", id=delivery_id)
-    account.fails("WebhookDeliveryNotFound", "RetryWebhookDelivery", id=delivery_id)
-    account.fails("WebhookNotFound", "ListWebhookDeliveries", webhookId=delivery_id)
-
-
-def test_deliveries_of_other_accounts_and_deleted_webhooks_are_not_found(
-    account: Account, other_account: Account, receiver: Receiver
-) -> None:
-    webhook, delivery = deliver_event(account, receiver)
-
-    def assert_not_found(caller: Account) -> None:
-        caller.fails("WebhookDeliveryNotFound", "GetWebhookDelivery", id=delivery["id"])
-        caller.fails("WebhookDeliveryNotFound", "RetryWebhookDelivery", id=delivery["id"])
-        caller.fails("WebhookNotFound", "ListWebhookDeliveries", webhookId=webhook["id"])
-
-    create_webhook(other_account, receiver.url)
-    assert_not_found(other_account)
-    account.ok("DeleteWebhook", id=webhook["id"])
-    assert_not_found(account)
-
-
-def test_read_key_can_list_deliveries_but_not_retry_them(
-    account: Account, receiver: Receiver
-) -> None:
-    webhook, delivery = deliver_event(account, receiver)
-    reader = account.with_key(account.new_key("read"))
-
-    assert reader.ok("GetWebhookDelivery", id=delivery["id"])["delivery"] == delivery
-    assert deliveries(reader, webhook) == [delivery]
-    reader.fails("Forbidden", "RetryWebhookDelivery", id=delivery["id"])
-
-
-@over_http
-def test_repeated_retry_sends_one_request(account: Account, receiver: Receiver) -> None:
-    webhook, delivery = deliver_event(account, receiver)
-    path, key = f"/api/webhook-deliveries/{delivery['id']}/retry", {"Idempotency-Key": "a"}
-
-    first = send(account, "POST", path, headers=key)
-    receiver.wait_for(2)
-    wait_for_statuses(account, webhook, "SUCCEEDED")
-    second = send(account, "POST", path, headers=key)
-
-    assert (first.status, first.body) == (second.status, second.body)
-    assert len(receiver.received) == 2

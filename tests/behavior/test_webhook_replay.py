@@ -14,14 +14,12 @@ from ..features.webhooks.receiver import Receiver
 from .deliveries import (
     create_tags,
     create_webhook,
-    deliveries,
     events_of,
     replays_left,
     set_failed,
     wait_for,
     wait_for_statuses,
 )
-from .helpers import MISSING_ID, over_http, send
 
 LONG_AGO, FAR_AHEAD = "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 
@@ -190,21 +188,6 @@ def test_webhook_has_at_most_10_running_replays(account: Account, receiver: Rece
     assert replays_left(account) == MAX_REPLAYS == 10
 
 
-@over_http
-def test_repeated_replay_request_starts_one_replay(account: Account, receiver: Receiver) -> None:
-    webhook = create_webhook(account, receiver.url, enabled=False)
-    create_tags(account, "a")
-    path, key = f"/api/webhooks/{webhook['id']}/replay", {"Idempotency-Key": "a"}
-
-    first, second = [
-        send(account, "POST", path, {"since": LONG_AGO}, headers=key) for _ in range(2)
-    ]
-
-    assert (first.status, first.body) == (second.status, second.body)
-    account.ok("UpdateWebhook", id=webhook["id"], enabled=True)
-    wait_for_statuses(account, webhook, "SUCCEEDED")
-
-
 INVALID_FIELDS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "no since": ({}, [("since", "REQUIRED")]),
     "until equal to since": (
@@ -235,19 +218,3 @@ def test_replay_rejects_invalid_fields(
     error = account.fails("ValidationError", "ReplayWebhook", id=webhook["id"], **fields)
 
     assert (error.status, error.violations) == (400, details)
-
-
-def test_replay_requires_a_webhook_of_the_account_and_a_write_key(
-    account: Account, other_account: Account
-) -> None:
-    webhook = create_webhook(account, "https://example.com/")
-    reader = account.with_key(account.new_key("read"))
-
-    for webhook_id, caller in (
-        (MISSING_ID, account),
-        ("no id", account),
-        (webhook["id"], other_account),
-    ):
-        caller.fails("WebhookNotFound", "ReplayWebhook", id=webhook_id, since=LONG_AGO)
-    reader.fails("Forbidden", "ReplayWebhook", id=webhook["id"], since=LONG_AGO)
-    assert deliveries(account, webhook) == []

@@ -6,7 +6,6 @@ import json
 from contextlib import ExitStack
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
@@ -26,10 +25,9 @@ from .deliveries import (
     tail_call,
     wait_for_statuses,
 )
-from .helpers import MISSING_ID, over_http
+from .helpers import over_http
 from .streams import export
 
-Row = dict[str, Any]
 EVENTS = "text/event-stream"
 
 
@@ -101,24 +99,6 @@ def test_tail_excludes_other_accounts(
         record = next(records)
 
     assert record["delivery"]["webhookId"] == ours["id"]
-
-
-@pytest.mark.parametrize("missing", [MISSING_ID, "no id"])
-def test_tail_of_a_missing_webhook_is_not_found(
-    account: Account, other_account: Account, missing: str
-) -> None:
-    theirs = create_webhook(other_account, "https://example.com/")
-
-    for webhook_id in (missing, theirs["id"]):
-        if isinstance(account.front, GrpcFront):
-            with pytest.raises(grpc.RpcError) as failed:
-                next(tail_call(account, webhookId=webhook_id))
-            assert failed.value.code() == grpc.StatusCode.NOT_FOUND
-        else:
-            assert isinstance(account.front, HttpFront)
-            path = f"{TAIL}?webhookId={webhook_id.replace(' ', '%20')}"
-            status, _, body = account.front.exchange("GET", path, account.key)
-            assert (status, json.loads(body)["error"]["code"]) == (404, "WebhookNotFound")
 
 
 def test_tails_of_one_account_leave_streams_to_its_exports_and_to_other_accounts(

@@ -14,11 +14,11 @@ from standardwebhooks import WebhookVerificationError
 
 from roster.v1 import webhooks_pb2 as pb
 
-from ..components import free_port, wait_until
+from ..components import wait_until
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver, Reply
 from ..fronts import GrpcFront, HttpFront, Response
-from .helpers import MISSING_ID, call_concurrently, error_of, over_http, send, statuses
+from .helpers import MISSING_ID, call_concurrently, over_http, send, statuses
 
 URL = "https://example.com/hooks/roster"
 SECRET = re.compile(r"whsec_[0-9A-Za-z+/]{43}=")
@@ -52,42 +52,17 @@ def test_create_webhook_returns_exactly_the_documented_keys_and_a_secret(account
     assert SECRET.fullmatch(response.body["secret"])
 
 
-def test_webhook_is_enabled_and_receives_all_events_by_default(account: Account) -> None:
-    plain, disabled = create_webhook(account), create_webhook(account, enabled=False)
-
-    assert (plain["description"], plain["eventTypes"], plain["enabled"]) == ("", [], True)
-    assert disabled["enabled"] is False
-    assert stored(account, disabled) == disabled
-
-
-def test_url_is_trimmed_and_normalized(account: Account) -> None:
-    webhook = create_webhook(account, " HTTPS://Example.COM:443/a/../Hooks?x=1 ")
-
-    assert webhook["url"] == "https://example.com/Hooks?x=1"
-
-
-def test_duplicate_event_types_are_removed(account: Account) -> None:
-    webhook = create_webhook(account, eventTypes=["tag.*", "tag.deleted", "tag.*"])
-
-    assert webhook["eventTypes"] == ["tag.*", "tag.deleted"]
-
-
 INVALID_FIELDS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "no url": ({"url": ""}, [("url", "REQUIRED")]),
-    "blank url": ({"url": "  "}, [("url", "REQUIRED")]),
-    "long url": ({"url": f"{URL}/{'x' * 2048}"}, [("url", "TOO_LONG")]),
-    "no scheme": ({"url": "example.com"}, [("url", "INVALID_VALUE")]),
     "another scheme": ({"url": "ftp://example.com"}, [("url", "INVALID_VALUE")]),
     "a user": ({"url": "https://a:b@example.com"}, [("url", "INVALID_VALUE")]),
     "a fragment": ({"url": f"{URL}#x"}, [("url", "INVALID_VALUE")]),
     "private address": ({"url": "https://10.0.0.1/"}, [("url", "INVALID_VALUE")]),
     "cloud metadata": ({"url": "https://169.254.169.254/"}, [("url", "INVALID_VALUE")]),
-    "long description": ({"description": "d" * 501}, [("description", "TOO_LONG")]),
     "unknown event types": (
         {"eventTypes": ["tag.*", "tags.*", "subscriber.created", "*"]},
         [("eventTypes[1]", "INVALID_VALUE"), ("eventTypes[3]", "INVALID_VALUE")],
     ),
-    "too many event types": ({"eventTypes": ["tag.*"] * 51}, [("eventTypes", "TOO_MANY")]),
 }
 
 
@@ -99,18 +74,6 @@ def test_create_webhook_rejects_invalid_fields(
 
     assert (error.status, error.violations) == (400, details)
     assert account.ok("ListWebhooks")["total"] == 0
-
-
-@pytest.mark.parametrize(("fields", "details"), INVALID_FIELDS.values(), ids=INVALID_FIELDS)
-def test_update_webhook_rejects_the_same_fields(
-    account: Account, fields: dict[str, Any], details: list[tuple[str, str]]
-) -> None:
-    webhook = create_webhook(account)
-
-    error = account.fails("ValidationError", "UpdateWebhook", id=webhook["id"], **fields)
-
-    assert (error.status, error.violations) == (400, details)
-    assert stored(account, webhook) == webhook
 
 
 def test_account_has_at_most_20_webhooks(account: Account) -> None:
@@ -163,14 +126,6 @@ def test_update_webhook_changes_only_the_fields_in_the_request(account: Account)
     assert stored(account, webhook) == changed
 
 
-def test_update_with_the_same_values_does_not_change_updated_at(account: Account) -> None:
-    webhook = create_webhook(account, description="CRM", eventTypes=["tag.*"])
-
-    assert account.ok("UpdateWebhook", id=webhook["id"])["webhook"] == webhook
-    same = {key: webhook[key] for key in ("url", "description", "eventTypes", "enabled")}
-    assert account.ok("UpdateWebhook", id=webhook["id"], **same)["webhook"] == webhook
-
-
 @over_http
 def test_fetched_webhook_can_be_sent_back(account: Account) -> None:
     webhook = create_webhook(account, description="CRM", eventTypes=["tag.*"])
@@ -185,23 +140,6 @@ def test_fetched_webhook_can_be_sent_back(account: Account) -> None:
     assert (response.status, response.body) == (200, {"webhook": webhook})
 
 
-def test_deleted_webhook_is_not_listed(account: Account) -> None:
-    webhook = create_webhook(account)
-
-    response = account.call("DeleteWebhook", id=webhook["id"])
-
-    assert (response.status, response.body) == (204, None)
-    assert account.ok("ListWebhooks")["webhooks"] == []
-
-
-@pytest.mark.parametrize("webhook_id", [MISSING_ID, "no id"])
-@pytest.mark.parametrize(
-    "rpc", ["GetWebhook", "UpdateWebhook", "DeleteWebhook", "RotateWebhookSecret", "TestWebhook"]
-)
-def test_missing_webhook_is_not_found(account: Account, rpc: str, webhook_id: str) -> None:
-    assert account.fails("WebhookNotFound", rpc, id=webhook_id).status == 404
-
-
 def test_secret_is_not_returned_again(account: Account) -> None:
     webhook = create_webhook(account)
 
@@ -209,16 +147,6 @@ def test_secret_is_not_returned_again(account: Account) -> None:
     responses = [changed, account.ok("GetWebhook", id=webhook["id"]), account.ok("ListWebhooks")]
 
     assert "whsec_" not in json.dumps(responses)
-
-
-def test_read_key_can_list_webhooks_but_not_change_them(account: Account) -> None:
-    webhook = create_webhook(account)
-    reader = account.with_key(account.new_key("read"))
-
-    assert reader.ok("ListWebhooks")["webhooks"] == [webhook]
-    reader.fails("Forbidden", "CreateWebhook", url=URL)
-    for rpc in ("UpdateWebhook", "DeleteWebhook", "RotateWebhookSecret", "TestWebhook"):
-        reader.fails("Forbidden", rpc, id=webhook["id"])
 
 
 def test_test_delivery_sends_a_signed_event_and_returns_the_result(
@@ -280,16 +208,6 @@ def test_test_delivery_reaches_a_disabled_webhook_with_other_event_types(
     assert len(receiver.received) == 1
 
 
-def test_test_delivery_to_an_unreachable_url_reports_failure(account: Account) -> None:
-    webhook = create_webhook(account, f"http://127.0.0.1:{free_port()}/")
-
-    attempt = account.ok("TestWebhook", id=webhook["id"])["attempt"]
-
-    assert attempt["error"] == "connection refused"
-    assert attempt["responseBody"] == ""
-    assert "httpStatus" not in attempt
-
-
 def test_test_delivery_reaches_no_other_webhook(account: Account, receiver: Receiver) -> None:
     webhook, other = (
         create_webhook(account, receiver.url),
@@ -341,15 +259,6 @@ def test_current_and_previous_secret_sign_after_a_rotation(
     assert len(set(secrets)) == 3
 
 
-def test_rotation_changes_updated_at(account: Account) -> None:
-    webhook = create_webhook(account)
-
-    rotated = account.ok("RotateWebhookSecret", id=webhook["id"])["webhook"]
-
-    assert rotated == {**webhook, "updatedAt": rotated["updatedAt"]}
-    assert stored(account, webhook) == rotated
-
-
 def test_new_webhook_receives_only_later_events(account: Account, receiver: Receiver) -> None:
     create_webhook(account, enabled=False)
     account.ok("CreateTag", name="before")
@@ -374,30 +283,6 @@ def test_events_while_a_webhook_is_disabled_are_not_delivered(
     assert sorted(names) == ["first", "third"]
 
 
-def test_changed_event_types_apply_to_later_events(account: Account, receiver: Receiver) -> None:
-    webhook = create_webhook(account, receiver.url)
-    tag = account.ok("CreateTag", name="vip")["tag"]
-    account.ok("UpdateWebhook", id=webhook["id"], eventTypes=["tag.deleted"])
-
-    account.ok("UpdateTag", id=tag["id"], name="gold")
-    account.ok("DeleteTag", id=tag["id"])
-
-    types = [request.event["type"] for request in receiver.wait_for(2)]
-    assert sorted(types) == ["tag.created", "tag.deleted"]
-
-
-@over_http
-def test_repeated_creation_returns_one_webhook_and_secret(account: Account) -> None:
-    key = {"Idempotency-Key": "a"}
-
-    first, second = [
-        send(account, "POST", "/api/webhooks", {"url": URL}, headers=key) for _ in range(2)
-    ]
-
-    assert (first.status, first.body) == (second.status, second.body)
-    assert account.ok("ListWebhooks")["webhooks"] == [first.body["webhook"]]
-
-
 @over_http
 def test_repeated_test_delivery_sends_one_request(account: Account, receiver: Receiver) -> None:
     webhook = create_webhook(account, receiver.url)
@@ -416,24 +301,6 @@ def test_repeated_test_delivery_sends_one_request(account: Account, receiver: Re
     assert other[0] == 422
     assert len(receiver.received) == 1
     assert account.ok("ListEvents")["total"] == 1
-
-
-@over_http
-def test_repeated_test_delivery_fails_while_the_first_is_running(
-    account: Account, receiver: Receiver
-) -> None:
-    webhook = create_webhook(account, receiver.url)
-    headers, responses = {"Idempotency-Key": "a"}, []
-
-    def run_test() -> None:
-        path = f"/api/webhooks/{webhook['id']}/test"
-        responses.append(send(account, "POST", path, headers=headers))
-
-    receiver.replies = [Reply(before=run_test)]
-    run_test()
-
-    assert statuses(responses) == [200, 409]
-    assert len(receiver.received) == 1
 
 
 def test_fifth_concurrent_test_delivery_of_a_webhook_is_rate_limited(
@@ -504,15 +371,3 @@ def test_test_delivery_continues_after_the_client_disconnects(
     repeated = send(account, "POST", path, headers={"Idempotency-Key": "a"})
     assert (repeated.status, repeated.body["delivery"]["status"]) == (200, "SUCCEEDED")
     assert len(receiver.received) == 1
-
-
-def test_missing_webhook_and_webhook_of_another_account_return_the_same_error(
-    account: Account, other_account: Account
-) -> None:
-    theirs = create_webhook(other_account)
-
-    responses = [
-        account.call("TestWebhook", id=webhook_id) for webhook_id in (theirs["id"], MISSING_ID)
-    ]
-
-    assert error_of(responses[0]) == error_of(responses[1])

@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -38,11 +37,9 @@ from ..storage.helpers import profile
 from . import scale_filters
 from .measurement import unique_numbers
 from .scale_fill import ACCOUNT, fill
-from .scale_svg import draw
 
 SIZES = (0, 10_000, 100_000, 1_000_000)
 LIMIT = 100
-SVG = Path(__file__).parent / "scale.svg"
 FIRST, LAST, CREATE, BULK = "first page of 100", "last page of 100", "create", "bulk of 100"
 # Operations that are measured in turns, and their repetitions.
 TURNS = {(FIRST, LAST): 80, (CREATE,): 150, (BULK,): 50}
@@ -146,7 +143,6 @@ def main() -> None:
             )
             table.add_row(f"{kind}: {name}", *(f"{value:.2f}" for value in values), *ratio_cells)
     Console(highlight=False).print(table)
-    SVG.write_text(draw(SIZES, costs))
     scale_filters.main()
 
 

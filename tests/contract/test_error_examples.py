@@ -16,7 +16,9 @@ from .error_examples import FILE, operations, recorded
 DOCUMENT = document(SERVICES)
 
 
-@pytest.mark.parametrize("fixture", ["service", "service_on_postgres"])
+@pytest.mark.parametrize(
+    "fixture", ["service", pytest.param("service_on_postgres", marks=pytest.mark.verify)]
+)
 def test_recorded_errors_are_up_to_date(fixture: str, request: pytest.FixtureRequest) -> None:
     examples = recorded(request.getfixturevalue(fixture))
 

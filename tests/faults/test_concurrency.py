@@ -5,29 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import pytest
+
 from ..behavior.helpers import call_concurrently, emails, failures, statuses
 from ..conftest import Account
 from ..fronts import Response
+
+pytestmark = pytest.mark.each_database
 
 
 def concurrently(account: Account, count: int, rpc: str, **request: Any) -> list[Response]:
     """Makes the same call several times concurrently."""
     return call_concurrently(*[partial(account.call, rpc, **request)] * count)
-
-
-def test_one_of_50_concurrent_creates_of_an_email_succeeds(account: Account) -> None:
-    answers = concurrently(account, 50, "CreateSubscriber", email="ada@example.com", tags=["vip"])
-
-    assert statuses(answers) == [201] + [409] * 49
-    assert {a.code for a in answers if a.status == 409} == {"SubscriberAlreadyExists"}
-    made = next(answer.body["subscriber"] for answer in answers if answer.status == 201)
-    assert account.ok("ListSubscribers")["subscribers"] == [made]
-
-
-def test_one_of_50_concurrent_creates_of_a_tag_succeeds(account: Account) -> None:
-    assert statuses(concurrently(account, 50, "CreateTag", name="vip")) == [201] + [409] * 49
-
-    assert account.ok("ListTags")["total"] == 1
 
 
 def test_one_of_50_concurrent_creates_of_a_field_key_succeeds(account: Account) -> None:
@@ -54,12 +43,6 @@ def test_concurrent_fields_never_pass_the_limit(account: Account) -> None:
     assert statuses(answers) == [201] * 5 + [409] * 5
     assert {a.code for a in answers if a.status == 409} == {"CustomFieldLimitReached"}
     assert account.ok("ListCustomFields")["total"] == 100
-
-
-def test_label_without_a_key_or_too_long_is_rejected(account: Account) -> None:
-    for label, code in (("!!!", "INVALID_FORMAT"), ("x" * 10_000, "TOO_LONG")):
-        refused = account.fails("ValidationError", "CreateCustomField", label=label)
-        assert refused.violations == [("label", code)]
 
 
 def test_overlapping_bulks_in_opposite_orders_create_each_email_once(account: Account) -> None:
@@ -140,13 +123,6 @@ def test_one_of_several_concurrent_deletes_succeeds(account: Account) -> None:
     )
 
 
-def test_second_delete_is_not_found(account: Account) -> None:
-    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
-    account.ok("DeleteSubscriber", id=made["id"])
-
-    assert account.fails("SubscriberNotFound", "DeleteSubscriber", id=made["id"]).status == 404
-
-
 def test_concurrent_changes_of_a_subscribers_tags_are_all_stored(account: Account) -> None:
     old, new = [[f"{word} {number:02}" for number in range(25)] for word in ("old", "new")]
     ada = account.ok("CreateSubscriber", email="ada@example.com", tags=[*old, "kept"])["subscriber"]
@@ -198,24 +174,6 @@ def test_strictest_of_concurrent_status_changes_holds(account: Account) -> None:
     assert after["status"] == "COMPLAINED"
     for status, answer in zip(ends, answers, strict=True):
         assert answer.status == 409 or answer.body["subscriber"]["status"] == status
-
-
-def test_concurrent_values_of_different_fields_are_all_stored(account: Account) -> None:
-    for number in range(10):
-        account.ok("CreateCustomField", label=f"Field {number}", dataType="NUMBER")
-    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
-    wanted = {f"field_{number}": number for number in range(10)}
-
-    answers = call_concurrently(
-        *[
-            partial(account.call, "UpdateSubscriber", id=made["id"], customFields={key: value})
-            for key, value in wanted.items()
-        ]
-    )
-
-    assert statuses(answers) == [200] * 10
-    after = account.ok("GetSubscriber", id=made["id"])["subscriber"]
-    assert after == {**made, "customFields": wanted}
 
 
 def test_delete_against_a_new_subscriber_never_lets_an_opt_out_be_forgotten(

@@ -16,7 +16,6 @@ import apsw
 import grpc
 import pytest
 from aiohttp import web
-from google.protobuf import descriptor_pb2
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
@@ -30,11 +29,10 @@ from rosterd.server.features.accounts.rules import hash_secret, make_secret
 from rosterd.server.features.tags.service import TagService
 from rosterd.server.features.webhooks.egress.client import Client
 from rosterd.server.features.webhooks.egress.policy import EgressPolicy
-from rosterd.server.rpc.health.service import HealthService
 from rosterd.server.rpc.interceptors import deadlines
 from rosterd.server.rpc.messages import MAX_MESSAGE_BYTES
 from rosterd.server.security.encryption import KEY_BYTES, Encryption
-from rosterd.server.serving.grpc_options import MAX_METADATA_BYTES, core_options
+from rosterd.server.serving.grpc_options import core_options
 from rosterd.server.serving.ports import GATEWAY_OPTIONS
 from rosterd.server.storage.sqlite.database import SqliteDatabase
 
@@ -70,18 +68,6 @@ def test_message_over_four_mebibytes_is_rejected_without_effect(grpc_account: Ac
     assert tags_of(grpc_account) == []
 
 
-def test_metadata_over_16_kibibytes_is_rejected_without_effect(grpc_account: Account) -> None:
-    metadata = [("x-padding", "x" * MAX_METADATA_BYTES)]
-
-    error_of(
-        grpc.StatusCode.RESOURCE_EXHAUSTED,
-        lambda: call(grpc_account, "CreateTag", pb.CreateTagRequest(name="vip"), metadata=metadata),
-    )
-
-    assert MAX_METADATA_BYTES == 16 * 1024
-    assert tags_of(grpc_account) == []
-
-
 @pytest.mark.parametrize(
     "method",
     [
@@ -105,16 +91,6 @@ def test_unknown_method_is_unimplemented_with_a_reason(grpc_front: GrpcFront, me
     assert (response.status, response.code) == (501, "MethodNotImplemented")
     assert response.body["error"]["requestId"] == "abc"
     assert ("x-request-id", "abc") in error.trailing_metadata()
-
-
-def test_unknown_method_is_unimplemented_for_a_stream(grpc_front: GrpcFront) -> None:
-    stub = grpc_front.channel.stream_stream("/roster.v1.TagService/Nothing")
-
-    error = error_of(
-        grpc.StatusCode.UNIMPLEMENTED, lambda: list(stub(iter([b"", b""]), timeout=20))
-    )
-
-    assert error_response(error).code == "MethodNotImplemented"
 
 
 @pytest.mark.parametrize("sent", [b"\xff\xff\xff", b"\x0a\x01\xff"], ids=["no message", "no UTF-8"])
@@ -184,20 +160,6 @@ def test_call_whose_deadline_passes_in_the_queue_has_no_effect(
     assert tags_of(grpc_account) == ["first", "last"]
 
 
-def test_call_whose_deadline_passes_during_another_programs_lock_has_no_effect(
-    grpc_account: Account,
-) -> None:
-    late = pb.CreateTagRequest(name="late")
-    with write_lock(grpc_account.service.database):
-        error_of(
-            grpc.StatusCode.DEADLINE_EXCEEDED,
-            lambda: call(grpc_account, "CreateTag", late, timeout=0.3),
-        )
-    grpc_account.ok("CreateTag", name="last")
-
-    assert tags_of(grpc_account) == ["last"]
-
-
 @pytest.mark.parametrize("name", ["", *(service.full_name for service in SERVICES)])
 def test_health_reports_every_service_as_serving_without_a_key(
     grpc_front: GrpcFront, name: str
@@ -222,29 +184,6 @@ def test_health_of_an_unknown_service_is_not_found(grpc_front: GrpcFront) -> Non
 
 REFLECTION = [f"grpc.reflection.{version}.ServerReflection" for version in ("v1", "v1alpha")]
 each_reflection = pytest.mark.parametrize("name", REFLECTION)
-
-
-@pytest.mark.parametrize(
-    ("kind", "method"),
-    [
-        ("unary_unary", "/grpc.health.v1.Health/Check"),
-        ("unary_stream", "/grpc.health.v1.Health/Watch"),
-        *(("stream_stream", f"/{service}/ServerReflectionInfo") for service in REFLECTION),
-    ],
-)
-def test_malformed_message_is_invalid_for_health_and_reflection(
-    grpc_front: GrpcFront, kind: str, method: str
-) -> None:
-    stub = getattr(grpc_front.channel, kind)(method)
-    sent = iter([b"\xff\xff\xff"]) if kind == "stream_stream" else b"\xff\xff\xff"
-
-    error = error_of(
-        grpc.StatusCode.INVALID_ARGUMENT,
-        lambda: stub(sent, timeout=20) if kind == "unary_unary" else list(stub(sent, timeout=20)),
-    )
-
-    response = error_response(error)
-    assert (response.code, response.violations) == ("ValidationError", [("", "INVALID_FORMAT")])
 
 
 def reflect(front: GrpcFront, service: str, **request: str) -> Any:
@@ -275,17 +214,6 @@ def test_reflection_returns_the_protos(grpc_front: GrpcFront, name: str) -> None
     reply = reflect(grpc_front, name, file_containing_symbol="roster.v1.TagService")
 
     assert pb.DESCRIPTOR.serialized_pb in reply.file_descriptor_response.file_descriptor_proto
-
-
-@each_reflection
-def test_reflection_describes_itself(grpc_front: GrpcFront, name: str) -> None:
-    reply = reflect(grpc_front, name, file_containing_symbol=name)
-
-    (data,) = reply.file_descriptor_response.file_descriptor_proto
-    file = descriptor_pb2.FileDescriptorProto.FromString(data)
-    (method,) = file.service[0].method
-    assert f"{file.package}.{file.service[0].name}" == name
-    assert method.input_type == f".{file.package}.ServerReflectionRequest"
 
 
 @pytest.mark.parametrize("protocol", ["grpc-v1", "grpc-v1alpha"])
@@ -418,53 +346,3 @@ def test_long_deadline_is_reduced_to_the_server_maximum(
     expected = (504, "DeadlineExceeded")
     assert [(response.status, response.code) for response in responses] == [expected] * len(FRONTS)
     assert cancelled == [True] * len(FRONTS)
-
-
-def test_call_without_a_deadline_gets_the_server_maximum(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(deadlines, "DEADLINE_SECONDS", 0.05)
-
-    async def list_tags(self: TagService, request: Any, context: Any) -> Any:
-        return await asyncio.Event().wait()
-
-    monkeypatch.setattr(TagService, "ListTags", list_tags)
-
-    async def main() -> grpc.RpcError:
-        async with serving(tmp_path) as (fronts, key):
-            stub = fronts["grpc"].stub("ListTags")  # type: ignore[attr-defined]
-            metadata = [("authorization", f"Bearer {key}")]
-            return await asyncio.to_thread(
-                error_of,
-                grpc.StatusCode.DEADLINE_EXCEEDED,
-                lambda: stub(pb.ListTagsRequest(), metadata=metadata),
-            )
-
-    assert asyncio.run(main()).details() == "The deadline of this call passed. Nothing was changed."
-
-
-@pytest.mark.parametrize("name", ["Check", "Watch"])
-def test_unexpected_error_of_health_is_described_only_in_the_log(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str
-) -> None:
-    async def fail(self: HealthService, request: Any, context: Any) -> Any:
-        raise UnexpectedError("SELECT rose")
-
-    monkeypatch.setattr(HealthService, name, fail)
-
-    async def main() -> grpc.RpcError:
-        async with serving(tmp_path) as (fronts, _):
-            stub = health_stub(fronts["grpc"].channel)  # type: ignore[attr-defined]
-            request = health_pb2.HealthCheckRequest()
-            calls = {"Check": stub.Check, "Watch": lambda *a, **b: next(stub.Watch(*a, **b))}
-            return await asyncio.to_thread(
-                error_of, grpc.StatusCode.INTERNAL, lambda: calls[name](request, timeout=20)
-            )
-
-    response = error_response(asyncio.run(main()))
-
-    assert response.code == "Internal"
-    assert "rose" not in str(response.body)
-    (record,) = [r for r in caplog.records if r.levelno >= logging.ERROR]
-    assert vars(record)["requestId"] == response.body["error"]["requestId"] != ""
-    assert "SELECT rose" in caplog.text

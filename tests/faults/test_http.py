@@ -78,13 +78,10 @@ MALFORMED = {
         f"{POST}Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n"
     ),
     "two lengths": f"{POST}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}} ",
-    "a list of lengths": f"{POST}Content-Length: 2, 3\r\n\r\n{{}} ",
     "negative length": f"{POST}Content-Length: -1\r\n\r\n",
-    "signed length": f"{POST}Content-Length: +2\r\n\r\n{{}}",
     "a chunk of no size": f"{POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n",
     "unknown coding": f"{POST}Transfer-Encoding: chunked, x\r\n\r\n0\r\n\r\n",
     "bare LF": "GET /healthz HTTP/1.1\nHost: x\n\n",
-    "bare LF in a header": "GET /healthz HTTP/1.1\r\nHost: x\nA: b\r\n\r\n",
     "bare CR": f"{GET}A: b\rc\r\n\r\n",
     "NUL": f"{GET}A: b\0c\r\n\r\n",
     "space before the colon": f"{GET}A : b\r\n\r\n",
@@ -95,10 +92,8 @@ MALFORMED = {
     "9 k header": f"{GET}A: {'b' * 9_216}\r\n\r\n",
     "66 k line": "GET /healthz?" + "b" * 66_000 + " HTTP/1.1\r\nHost: x\r\n\r\n",
     "not HTTP": "hello\r\n\r\n",
-    "three words": "hello you there\r\n\r\n",
     "TLS": "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     "method is not a token": "F(O /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
-    "no version, no method": "FOO /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n",
     "no version": "GET /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n",
 }
 
@@ -129,18 +124,13 @@ def test_128_headers_are_accepted(http_service: Service) -> None:
     [
         "/api",
         "/api/nothing",
-        "/API/tags",
         "/api/tags/",
         "/api//tags",
-        "//api/tags",
         "/api/tags/a/b",
         f"/api/tags/{MISSING_ID}/",
-        "/api/%74ags/",
         "/api/tags/..",
         "/api/tags/a%2Fb",
-        "/api/tags/a%2fb",
         "/api/tags/%zz",
-        "/api/tags/%",
         "/api/tags/%ff",
         "/api/tags/%00",
     ],
@@ -158,16 +148,12 @@ def test_unknown_path_is_not_found(account: Account, path: str) -> None:
     ("method", "path", "allowed"),
     [
         ("PUT", "/api/tags", "GET, HEAD, OPTIONS, POST"),
-        ("DELETE", "/api/subscribers", "GET, HEAD, OPTIONS, POST"),
         ("POST", f"/api/tags/{MISSING_ID}", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
         ("GET", f"/api/keys/{MISSING_ID}/rotate", "OPTIONS, POST"),
-        ("HEAD", f"/api/keys/{MISSING_ID}/rotate", "OPTIONS, POST"),
         ("GET", "/api/subscribers/bulk", "OPTIONS, POST"),
         ("HEAD", "/api/subscribers/import", "OPTIONS, POST"),
         ("DELETE", "/api/subscribers/export", "GET, HEAD, OPTIONS"),
         ("TRACE", "/api/tags", "GET, HEAD, OPTIONS, POST"),
-        ("PURGE", "/api/tags", "GET, HEAD, OPTIONS, POST"),
-        ("PROPFIND", "/api/tags", "GET, HEAD, OPTIONS, POST"),
         ("POST", "/healthz", "GET, HEAD, OPTIONS"),
     ],
 )
@@ -215,20 +201,6 @@ def test_options_returns_the_allowed_methods_without_a_key(
 
 
 @both_http
-@each("path", ["/openapi.json", "/openapi/webhooks.json"])
-def test_unknown_query_parameter_of_a_document_is_rejected(
-    http_service: Service, path: str
-) -> None:
-    http = HttpFront("", http_service.http)
-    for method in ("GET", "HEAD"):
-        assert http.exchange(method, f"{path}?color=red")[0] == 400
-    for page in ("/docs", "/healthz"):
-        assert http.exchange("GET", f"{page}?color=red")[0] == 200
-    (detail,) = json.loads(http.exchange("GET", f"{path}?color=red")[2])["error"]["details"]
-    assert (detail["field"], detail["code"]) == ("color", "UNKNOWN_FIELD")
-
-
-@both_http
 @each("path", ["/api/tags", "/healthz", f"/api/tags/{MISSING_ID}", "/api/tags?limit=x", "/nowhere"])
 def test_head_matches_get_without_a_body(account: Account, path: str) -> None:
     head = f"{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: same\r\n"
@@ -240,19 +212,6 @@ def test_head_matches_get_without_a_body(account: Account, path: str) -> None:
     assert of_get.body
     assert (of_head.status, of_head.body) == (of_get.status, b"")
     assert {**of_head.headers, "date": ""} == {**of_get.headers, "date": ""}
-
-
-@both_http
-@each("sent_id", ["a", "0._-Z", "7" * 64])
-@each("path", ["/api/tags", "/api/tags/x", "/healthz", "/nowhere"])
-def test_valid_request_id_is_returned(account: Account, path: str, sent_id: str) -> None:
-    assert isinstance(account.front, HttpFront)
-    _, headers, body = account.front.exchange(
-        "GET", path, account.key, headers={"X-Request-Id": sent_id}
-    )
-
-    assert headers["x-request-id"] == sent_id
-    assert json.loads(body).get("error", {"requestId": sent_id})["requestId"] == sent_id
 
 
 @both_http
@@ -277,16 +236,6 @@ def test_request_id_with_other_characters_or_length_is_replaced(
 
 
 @both_http
-def test_every_response_has_its_own_request_id(account: Account) -> None:
-    assert isinstance(account.front, HttpFront)
-    ids = {
-        account.front.exchange("GET", "/api/tags", account.key)[1]["x-request-id"] for _ in range(3)
-    }
-
-    assert len(ids) == 3
-
-
-@both_http
 @each(
     ("method", "path", "status"),
     [("GET", "/api/nothing/ada@example.com", 404), ("PUT", "/api/tags?q=ada@example.com", 405)],
@@ -302,13 +251,6 @@ def test_request_without_a_call_is_logged_without_its_content(
     assert (line["method"], line["status"]) == (method, status)
     fields = {"time", "level", "message", "method", "status", "ms", "received", "sent", "requestId"}
     assert line.keys() == fields
-
-
-@both_http
-def test_malformed_http_is_logged(http_service: Service) -> None:
-    response = send_raw(http_service.http, b"hello\r\n\r\n")
-
-    assert logged(http_service, response.headers["x-request-id"])["status"] == 400
 
 
 def logged(service: Service, request_id: str) -> dict[str, Any]:
@@ -334,19 +276,3 @@ def test_request_header_cannot_inject_a_response_header(
 
     assert response.status in {400, 404}
     assert "set-cookie" not in str(response.headers).lower()
-
-
-@both_http
-def test_query_cannot_break_the_link_header(account: Account) -> None:
-    for number in range(2):
-        # The query below matches them, because surrounding whitespace is ignored.
-        account.ok("CreateSubscriber", email=f"{number}@example.com", firstName="Set-Cookie: x")
-    for end in ("%0d%0a", "%0a", "%0D", "%c2%85", "%e2%80%a8"):
-        head = f"GET /api/subscribers?limit=1&q={end}Set-Cookie:+x HTTP/1.1\r\nHost: x\r\n"
-        head += f"Connection: close\r\nAuthorization: Bearer {account.key}\r\n\r\n"
-
-        response = send_raw(address_of(account), head.encode())
-
-        assert (response.status, response.json["total"]) == (200, 2), end
-        assert f"q={end}Set-Cookie:+x&pageToken=" in response.headers["link"]
-        assert "set-cookie" not in response.headers, end

@@ -139,14 +139,6 @@ def test_sign_ups_are_limited_per_client_address(account: Account) -> None:
     assert account.ok("ListSubscribers")["total"] == 6
 
 
-def test_links_begin_with_the_public_url(account: Account) -> None:
-    create_subscriber(account)
-
-    url = account.ok("CreateSubscriberLinks", id="ada@example.com")["unsubscribeUrl"]
-
-    assert url.startswith("https://news.example.com/mail/u/")
-
-
 def test_a_link_works_after_a_kill_and_on_another_url(tmp_path: Path) -> None:
     service = start(tmp_path, ROSTER_PUBLIC_URL="https://news.example.com")
     account = new_account(service, HttpFront("http", service.http))

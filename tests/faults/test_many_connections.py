@@ -98,24 +98,6 @@ def test_connection_over_the_limit_gets_503_and_is_closed() -> None:
     run(main())
 
 
-def test_number_of_concurrent_rejections_is_bounded() -> None:
-    options = replace(OPTIONS, max_connections=0, max_rejected_connections=2)
-
-    async def main() -> list[bool]:
-        async with gateway_to("in-process", options=options, Unary=unary) as runner:
-            clients = [await Client.to(runner) for _ in range(4)]
-            return [await is_rejected(client) for client in clients]
-
-    assert run(main()) == [True, True, False, False]
-
-
-async def is_rejected(client: Client) -> bool:
-    try:
-        return (await client.response()).status == 503
-    except (ConnectionError, asyncio.IncompleteReadError):
-        return False
-
-
 # Limits the file descriptors of a service to 300, of which half are for connections.
 FEW_DESCRIPTORS = """
 import resource

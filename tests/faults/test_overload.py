@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -113,22 +112,6 @@ def test_rejection_over_grpc_contains_the_retry_delay_in_milliseconds(account: A
     (packed,) = [detail for detail in status.details if detail.Is(info.DESCRIPTOR)]
     packed.Unpack(info)
     assert info.retry_delay.ToMilliseconds() == pushback
-
-
-def test_write_of_a_client_that_disconnected_while_it_was_queued_has_no_effect(
-    account: Account,
-) -> None:
-    with stalled_database(account):
-        left = http.client.HTTPConnection(account.service.http, timeout=20)
-        headers = {"Authorization": f"Bearer {account.key}", "Content-Type": "application/json"}
-        left.request("POST", "/api/tags", '{"name": "left"}', headers)
-        account.ok("ListTags")
-        left.close()
-        # The service has noticed the disconnect before it responds to these.
-        account.ok("ListTags")
-        account.ok("ListTags")
-
-    assert {tag["name"] for tag in account.ok("ListTags")["tags"]} == {"begun", "waits"}
 
 
 def serves(service: Service) -> bool:

@@ -16,8 +16,8 @@ import pytest
 from rosterd.server.security.encryption import make_key
 from rosterd.server.serving.console import ExitCode
 
-from ..behavior.helpers import call_concurrently, emails, failures, statuses
-from ..cli.commands import FREE, error_line, in_new_process, json_output, roster
+from ..behavior.helpers import call_concurrently, statuses
+from ..cli.commands import FREE, error_line, in_new_process, roster
 from ..conftest import Account, new_account
 from ..features.webhooks.receiver import Receiver, Reply
 from ..fronts import HttpFront, Response
@@ -46,7 +46,8 @@ def two_services(
     postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Service, Service]]:
     """Two services, started concurrently on one new database."""
-    folder, url = tmp_path_factory.mktemp("two"), postgres.new_database()
+    folder = tmp_path_factory.mktemp("two")
+    url = postgres.new_database().replace("postgres:@", "postgres:sesame@")
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(lambda name: serve(postgres, folder / name, url), ("one", "other"))
     yield one, other
@@ -79,6 +80,14 @@ def test_two_services_that_start_together_create_one_schema_and_account(
         assert HttpFront("http", service.http).call("ListTags", keys[0], {}).status == 200
 
 
+def test_services_do_not_print_the_password_of_their_database(
+    two_services: tuple[Service, Service],
+) -> None:
+    for service in two_services:
+        assert "postgresql://postgres@/roster" in "".join(service.printed)
+        assert "sesame" not in "".join(service.printed) + service.log.read_text()
+
+
 def test_one_of_50_concurrent_creates_of_an_email_through_two_services_succeeds(
     accounts: tuple[Account, Account],
 ) -> None:
@@ -91,68 +100,6 @@ def test_one_of_50_concurrent_creates_of_an_email_through_two_services_succeeds(
     for account in accounts:
         found = account.ok("ListSubscribers")
         assert (found["subscribers"], found["total"]) == ([created], 1)
-
-
-def test_overlapping_bulks_through_two_services_create_each_email_once(
-    accounts: tuple[Account, Account],
-) -> None:
-    rows = [
-        {"email": f"{number:03}@example.com", "tags": [f"tag {number % 7}", f"{number}"]}
-        for number in range(100)
-    ]
-    orders = [rows, rows[::-1]] * 4
-
-    responses = call_concurrently(
-        *[
-            partial(accounts[number // 2 % 2].call, "BulkCreateSubscribers", subscribers=order)
-            for number, order in enumerate(orders)
-        ]
-    )
-
-    assert statuses(responses) == [200] * 8
-    reasons = [reason for response in responses for _, reason in failures(response.body)]
-    assert reasons == ["ALREADY_EXISTS"] * 700
-    assert sorted(emails(accounts[0])) == [row["email"] for row in rows]
-
-
-def test_idempotency_key_through_two_services_has_one_effect(
-    accounts: tuple[Account, Account],
-) -> None:
-    def create(account: Account) -> Response:
-        front = account.front
-        assert isinstance(front, HttpFront)
-        headers = {"Idempotency-Key": "once"}
-        return front.send(
-            "POST", "/api/tags", account.key, body=b'{"name": "vip"}', headers=headers
-        )
-
-    responses = call_concurrently(*[partial(create, accounts[number % 2]) for number in range(20)])
-
-    created = [response.body for response in responses if response.status == 201]
-    assert {response.status for response in responses} <= {201, 409}
-    assert {response.code for response in responses if response.status == 409} <= {
-        "IdempotencyKeyInUse"
-    }
-    assert created == [created[0]] * len(created)
-    assert accounts[1].ok("ListTags")["total"] == 1
-
-
-def test_tags_can_be_deleted_while_they_are_added(
-    accounts: tuple[Account, Account],
-) -> None:
-    def create(number: int) -> Response:
-        return accounts[0].call("CreateSubscriber", email=f"{number}@example.com", tags=["vip"])
-
-    def delete() -> Response:
-        found = accounts[1].ok("ListTags")["tags"]
-        return accounts[1].call("DeleteTag", id=found[0]["id"] if found else "0" * 26)
-
-    responses = call_concurrently(
-        *[partial(create, number) for number in range(15)], *[delete] * 15
-    )
-
-    assert {response.status for response in responses[:15]} == {201}
-    assert {response.status for response in responses[15:]} <= {204, 404}
 
 
 def test_20_requests_with_one_idempotency_key_through_two_services_have_one_effect(
@@ -229,24 +176,6 @@ def test_one_of_several_concurrent_commands_creates_the_account(
     assert sorted(item.returncode for item in done) == [0] + [ExitCode.ALREADY_EXISTS] * 3
 
 
-def test_commands_work_while_services_run(two_services: tuple[Service, Service]) -> None:
-    url = two_services[0].database_url
-
-    created = json_output(url, "accounts", "create", "--email", "ada@example.com")
-
-    for service in two_services:
-        front = HttpFront("http", service.http)
-        assert front.call("ListTags", created["apiKey"], {}).status == 200
-    assert created["account"] in json_output(url, "accounts", "list")["accounts"]
-    assert json_output(url, "migrate") == {"applied": []}
-
-
-def test_new_database_is_not_served_without_a_secret_key(postgres: Postgres) -> None:
-    done = roster("serve", ROSTER_DATABASE_URL=postgres.new_database(), **ERROR_LOG_SETTINGS)
-
-    assert "ROSTER_SECRET_KEY" in error_line(done, ExitCode.DATABASE)
-
-
 def test_database_is_served_only_with_its_secret_key(two_services: tuple[Service, Service]) -> None:
     settings = {"ROSTER_DATABASE_URL": two_services[0].database_url, **ERROR_LOG_SETTINGS}
 
@@ -267,19 +196,6 @@ def test_unreachable_server_is_reported_in_one_line_without_its_password(
 
     assert "127.0.0.1" in line
     assert "sesame" not in line
-
-
-def test_service_does_not_print_the_password_of_its_database(
-    postgres: Postgres, tmp_path: Path
-) -> None:
-    url = postgres.new_database().replace("postgres:@", "postgres:sesame@")
-    service = serve(postgres, tmp_path, url)
-    try:
-        assert "postgresql://postgres@/roster" in "".join(service.printed)
-    finally:
-        service.stop()
-
-    assert "sesame" not in "".join(service.printed) + service.log.read_text()
 
 
 # A server that is restarted

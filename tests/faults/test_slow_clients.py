@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from rosterd.http_gateway.options import Options
-
 from ..http_gateway.client import Client, ReceivedResponse
 from ..http_gateway.serving import OPTIONS, gateway_to, run
 from ..http_gateway.stream_service import message
@@ -57,13 +55,6 @@ async def send_slowly(client: Client, data: bytes) -> tuple[ReceivedResponse, bo
     got = await client.response()
     dripping.cancel()
     return got, await client.is_closed()
-
-
-def test_limits_match_the_documentation() -> None:
-    options = Options()
-    assert options.body_seconds <= 10
-    assert options.head_seconds + options.lingering_seconds <= 15
-    assert options.keepalive_seconds == 30
 
 
 @pytest.mark.parametrize("head", [DECLARED, CHUNKED + b"28\r\n"], ids=["declared", "chunked"])
@@ -157,26 +148,6 @@ def test_invalid_chunk_before_the_first_record_is_a_regular_error(kind: str, pat
     assert is_closed
 
 
-def test_invalid_chunk_of_a_pipelined_request_is_rejected() -> None:
-    may_proceed = asyncio.Event()
-
-    async def waiting(request: Any, context: Any) -> Any:
-        await may_proceed.wait()
-        return message("Total")
-
-    async def main() -> list[int]:
-        async with gateway_to("in-process", Unary=waiting) as runner:
-            client = await Client.to(runner)
-            pieces = (UNARY + b"Content-Length: 2\r\n\r\n{}", CHUNKED + b"1\r\n{\r\n", b"zz\r\n")
-            for piece in pieces:
-                await client.raw(piece)
-                await asyncio.sleep(0.05)
-            may_proceed.set()
-            return [(await client.response()).status for _ in range(2)]
-
-    assert run(main()) == [200, 400]
-
-
 @pytest.mark.parametrize(
     "sent", [b"GET /unary?" + b"x" * 99, UNARY + b"A: " + b"x" * 99, b"\r\n" * 99], ids=repr
 )
@@ -188,17 +159,6 @@ def test_slow_request_head_times_out(sent: bytes, caplog: pytest.LogCaptureFixtu
     assert (code_of(got), got.headers["connection"]) == ((408, "RequestTimeout"), "close")
     assert is_closed
     assert not [record for record in caplog.records if record.exc_info]
-
-
-def test_client_that_continues_to_send_is_disconnected() -> None:
-    async def scenario(client: Client) -> None:
-        await client.raw(b"GET /unary?")
-        while True:
-            await client.raw(b"x")
-            await asyncio.sleep(0.02)
-
-    with pytest.raises(ConnectionError):
-        with_client("in-process", scenario, head_seconds=0.1)
 
 
 def test_request_head_on_a_reused_connection_has_its_own_timeout() -> None:
@@ -227,30 +187,3 @@ def test_idle_connection_is_closed(*, after_a_request: bool) -> None:
         return await client.is_closed()
 
     assert with_client("in-process", scenario, keepalive_seconds=0.2)
-
-
-def test_stopping_gateway_does_not_wait_for_a_request_head() -> None:
-    async def main() -> bool:
-        async with gateway_to("in-process", grace=60.0, Unary=unary) as runner:
-            client = await Client.to(runner)
-            await client.raw(b"GET /unary HT")
-            await asyncio.sleep(0.05)
-            await runner.cleanup()
-            return await client.is_closed()
-
-    assert run(main())
-
-
-def test_slow_stream_is_read_to_its_end() -> None:
-    # A stream has an idle timeout and no total one.
-
-    async def scenario(client: Client) -> ReceivedResponse:
-        await client.begin("POST", "/exchange")
-        for byte in LINE:
-            await client.send(bytes([byte]))
-            await asyncio.sleep(0.1)
-        await client.finish()
-        return await client.response()
-
-    limits = {"stream_idle_seconds": 1.0, "body_seconds": 0.2}
-    assert with_client("in-process", scenario, **limits).texts == ["a"]

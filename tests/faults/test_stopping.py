@@ -217,20 +217,3 @@ def test_closed_terminal_stops_the_service(
 
         assert service.ended() == 0
         assert service.traces() == []
-
-
-# Runs the command line with SIGHUP ignored.
-NOHUP = """
-import signal
-from rosterd.server.cli import main
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
-main()
-"""
-
-
-def test_sighup_ignored_at_the_start_stays_ignored(tmp_path: Path) -> None:
-    with serving(tmp_path, code=NOHUP) as service:
-        service.process.send_signal(signal.SIGHUP)
-
-        assert service.stop() == 0
-        assert "SIGHUP" not in service.log.read_text()

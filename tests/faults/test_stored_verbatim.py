@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Any
 
-import grpc
 import pytest
-from google.rpc import error_details_pb2
-from grpc_status import rpc_status
 
-from roster.v1 import tags_pb2
-
-from ..behavior.helpers import MISSING_ID, emails, over_http, send, tag_names
+from ..behavior.helpers import MISSING_ID, emails, over_http, send
 from ..conftest import Account
-from ..fronts import GrpcFront, HttpFront
+from ..fronts import HttpFront
 
 TEXTS = {
     "SQL": "Robert'); DROP TABLE subscriber;--",
@@ -34,37 +27,26 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_every_text_field_is_stored_verbatim(account: Account, text: str) -> None:
+def test_every_text_field_is_stored_verbatim(account: Account) -> None:
     account.ok("CreateCustomField", label="Note")
-    texts = {"firstName": text, "lastName": text, "tags": [text], "customFields": {"note": text}}
-    created = account.ok("CreateSubscriber", email="a@example.com", **texts)
-    subscriber = created["subscriber"]
-    rows = [{"email": "b@example.com", **texts}]
-    assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
-    account.ok("UpdateSubscriber", id=subscriber["id"], firstName=text)
-    tag = account.ok("CreateTag", name=f"t{text}", description=text)["tag"]
-    field = account.ok("CreateCustomField", label=f"f{text}", fallback=text)["customField"]
+    for number, text in enumerate(TEXTS.values()):
+        email = f"{number}@example.com"
+        texts: dict[str, Any] = {"firstName": text, "lastName": text, "tags": [text]}
+        texts["customFields"] = {"note": text}
+        created = account.ok("CreateSubscriber", email=email, **texts)["subscriber"]
+        rows = [{"email": f"b{email}", **texts}]
+        assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
+        account.ok("UpdateSubscriber", id=created["id"], firstName=text)
+        tag = account.ok("CreateTag", name=f"t{text}", description=text)["tag"]
+        label = f"f{number} {text}"
+        field = account.ok("CreateCustomField", label=label, fallback=text)["customField"]
 
-    for stored in account.ok("ListSubscribers")["subscribers"]:
-        assert (stored["firstName"], stored["lastName"]) == (text, text)
-        assert (stored["tags"], stored["customFields"]) == ([text], {"note": text})
-    stored = account.ok("GetTag", id=tag["id"])["tag"]
-    assert (stored["name"], stored["description"]) == (f"t{text}", text)
-    stored = account.ok("GetCustomField", id=field["id"])["customField"]
-    assert (stored["label"], stored["fallback"]) == (f"f{text}", text)
-
-
-@pytest.mark.parametrize(
-    ("name", "other"), [("100%", "100 of 100"), ("a_b", "axb"), ("a\\b", "ab"), ("%", "x")]
-)
-def test_pattern_characters_match_only_themselves(account: Account, name: str, other: str) -> None:
-    account.ok("CreateTag", name=other)
-
-    created = account.ok("CreateSubscriber", email="ada@example.com", tags=[name])["subscriber"]
-
-    assert created["tags"] == [name]
-    assert sorted(tag_names(account)) == sorted([name, other])
+        for stored in account.ok("ListSubscribers", limit=100)["subscribers"][-2:]:
+            assert {name: stored[name] for name in texts} == texts
+        stored = account.ok("GetTag", id=tag["id"])["tag"]
+        assert (stored["name"], stored["description"]) == (f"t{text}", text)
+        stored = account.ok("GetCustomField", id=field["id"])["customField"]
+        assert (stored["label"], stored["fallback"]) == (label, text)
 
 
 @over_http
@@ -77,97 +59,6 @@ def test_responses_cannot_be_sniffed_as_html(account: Account) -> None:
         assert response[0] == status
         assert response[1]["content-type"] == "application/json"
         assert response[1]["x-content-type-options"] == "nosniff"
-
-
-@over_http
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/api/tags/%0d%0aSet-Cookie:%20a=b",
-        "/api/subscribers/a%0d%0aSet-Cookie:a=b@example.com",
-        "/api/%0d%0aSet-Cookie:a=b",
-        "/api/tags?limit=%0d%0aSet-Cookie:a=b",
-        "/api/tags?%0d%0aSet-Cookie:a=b",
-    ],
-)
-def test_line_breaks_of_a_path_never_reach_a_header(account: Account, path: str) -> None:
-    assert isinstance(account.front, HttpFront)
-
-    status, headers, _ = account.front.exchange("GET", path, account.key)
-
-    assert status in (400, 404)
-    assert "set-cookie" not in headers
-    assert not any("Set-Cookie" in value for value in headers.values())
-
-
-@over_http
-def test_line_breaks_of_a_value_never_reach_a_header(account: Account) -> None:
-    assert isinstance(account.front, HttpFront)
-    body = b'{"name": "a", "description": "a\\r\\nSet-Cookie: b=c"}'
-
-    status, headers, _ = account.front.exchange("POST", "/api/tags", account.key, body=body)
-
-    assert status == 201
-    assert not any("Set-Cookie" in part for pair in headers.items() for part in pair)
-
-
-VALID_IDS = ["a", "A.b-c_9", "x" * 64]
-INVALID_IDS = {
-    "blank": "a b",
-    "folded line": "a\r\n Set-Cookie: b=c",
-    "tab": "a\tb",
-    "markup": "<b>",
-    "colon": "a:b",
-    "empty": "",
-    "65 characters": "x" * 65,
-    "beyond ASCII": "é",
-}
-
-
-def request_ids(account: Account, request_id: str) -> tuple[str, str]:
-    """Makes a failing call, and returns the request ID in its header and in its error."""
-    if isinstance(account.front, HttpFront):
-        _, headers, text = account.front.exchange(
-            "GET", f"/api/tags/{MISSING_ID}", account.key, headers={"X-Request-Id": request_id}
-        )
-        return headers["x-request-id"], json.loads(text)["error"]["requestId"]
-    assert isinstance(account.front, GrpcFront)
-    metadata = [("authorization", f"Bearer {account.key}"), ("x-request-id", request_id)]
-    with pytest.raises(grpc.RpcError) as failed:
-        account.front.stub("GetTag")(tags_pb2.GetTagRequest(id=MISSING_ID), metadata=metadata)
-    trailing = dict(failed.value.trailing_metadata())
-    status = rpc_status.from_call(failed.value)
-    assert status is not None
-    info = error_details_pb2.RequestInfo()
-    assert status.details[-1].Unpack(info)
-    return trailing["x-request-id"], info.request_id
-
-
-@pytest.mark.parametrize("request_id", VALID_IDS)
-def test_valid_request_id_is_returned(account: Account, request_id: str) -> None:
-    assert request_ids(account, request_id) == (request_id, request_id)
-
-
-@over_http
-@pytest.mark.parametrize("request_id", INVALID_IDS.values(), ids=INVALID_IDS)
-def test_invalid_request_id_is_replaced(account: Account, request_id: str) -> None:
-    assert isinstance(account.front, HttpFront)
-    _, headers, _ = account.front.exchange(
-        "GET", "/api/tags", account.key, headers={"X-Request-Id": request_id}
-    )
-
-    assert re.fullmatch("[A-Za-z0-9._-]{1,64}", headers["x-request-id"])
-    assert headers["x-request-id"] != request_id
-    assert not any("Set-Cookie" in part for pair in headers.items() for part in pair)
-
-
-@pytest.mark.parametrize("request_id", ["a b", "<b>", "a:b", "x" * 65])
-def test_invalid_request_id_in_metadata_is_replaced(grpc_account: Account, request_id: str) -> None:
-    in_metadata, in_error = request_ids(grpc_account, request_id)
-
-    assert in_metadata == in_error
-    assert re.fullmatch("[A-Za-z0-9._-]{1,64}", in_error)
-    assert in_error != request_id
 
 
 READ_ONLY_FIELDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

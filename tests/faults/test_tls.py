@@ -20,10 +20,8 @@ from roster.v1.tags_pb2 import DeleteTagRequest
 from roster.v1.tags_pb2_grpc import TagServiceStub
 from rosterd.http_gateway.channel.upstream import UpstreamChannel
 from rosterd.server.app import SERVICES
-from rosterd.server.config import SettingError, Settings
 from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.serving.console import ExitCode
-from rosterd.server.serving.options import grpc_options, http_options, upstream_options
 
 from ..cli.commands import error_line, in_new_process, roster
 from ..cli.transfers import counts_of, people, write_ndjson
@@ -135,10 +133,6 @@ def test_responses_over_tls_require_https_from_browsers(
     assert response.getheader("Strict-Transport-Security") == "max-age=31536000"
 
 
-def test_https_address_is_printed(gateway: Component) -> None:
-    assert f"https://{gateway.http}" in "".join(gateway.printed)
-
-
 def test_client_that_trusts_another_authority_rejects_the_certificate(
     gateway: Component, certificates: Certificates
 ) -> None:
@@ -158,24 +152,6 @@ def test_tls_version_below_1_2_is_rejected(gateway: Component, certificates: Cer
 
     with pytest.raises((ssl.SSLError, ConnectionError)):
         connect_with_tls(gateway.http, context)
-
-
-def test_alpn_selects_http_1_1(gateway: Component, certificates: Certificates) -> None:
-    context = client_context(certificates)
-    context.set_alpn_protocols(["h2", "http/1.1"])
-
-    with connect_with_tls(gateway.http, context) as connection:
-        assert connection.selected_alpn_protocol() == "http/1.1"
-
-
-def test_malformed_request_over_tls_is_a_regular_error(
-    gateway: Component, certificates: Certificates
-) -> None:
-    with connect_with_tls(gateway.http, client_context(certificates)) as connection:
-        connection.sendall(b"nonsense\r\n\r\n")
-        assert connection.recv(65_536).startswith(b"HTTP/1.1 400")
-
-    assert "Traceback" not in gateway.log.read_text()
 
 
 @pytest.mark.parametrize(
@@ -288,28 +264,6 @@ def test_plaintext_on_other_than_loopback_is_rejected(
 
     assert named in line
     assert "ROSTER_DANGEROUSLY_IN_PLAINTEXT=true" in line
-
-
-def test_every_address_option_rejects_plaintext() -> None:
-    with pytest.raises(SettingError, match="ROSTER_HTTP_ADDRESS is not a loopback address"):
-        http_options(Settings({"http_address": "10.0.0.1:80"}))
-    with pytest.raises(SettingError, match="ROSTER_GRPC_ADDRESS is not a loopback address"):
-        grpc_options(Settings({"grpc_address": "10.0.0.1:80"}))
-
-
-def test_client_authorities_require_tls(certificates: Certificates) -> None:
-    with pytest.raises(SettingError, match="ROSTER_GRPC_TLS_CLIENT_CA"):
-        grpc_options(Settings({"grpc_tls_client_ca": certificates["trusted-ca.pem"]}))
-
-
-def test_client_certificate_of_a_gateway_requires_tls(certificates: Certificates) -> None:
-    settings = {
-        "upstream_tls_certificate": certificates["trusted-gateway.pem"],
-        "upstream_tls_key": certificates["trusted-gateway.key"],
-    }
-
-    with pytest.raises(SettingError, match="ROSTER_UPSTREAM_TLS_CA"):
-        upstream_options(Settings(settings))
 
 
 def test_gateway_of_serve_cannot_use_a_grpc_port_with_tls(certificates: Certificates) -> None:

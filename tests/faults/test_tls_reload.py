@@ -141,10 +141,9 @@ def settings_of(folder: Path) -> dict[str, str]:
     ("damage", "reason"),
     [
         (lambda files: files.certificate.write_text("nonsense"), "must be a certificate and"),
-        (lambda files: files.certificate.unlink(), "cannot be read"),
         (lambda files: files.key.write_bytes(Authority().certify("x")[1]), "is not the private"),
     ],
-    ids=["no certificate", "no file", "key of another certificate"],
+    ids=["no certificate", "key of another certificate"],
 )
 def test_invalid_certificate_is_logged_and_the_old_one_stays_in_use(
     files: Files, tmp_path: Path, damage: Callable[[Files], object], reason: str
@@ -214,10 +213,3 @@ def test_all_workers_reload_and_none_is_replaced(
         assert {served_name(port, files) for port in ports} == {NEW}
         check()
     assert "is replaced" not in service.log.read_text()
-
-
-def test_reload_without_certificates_is_logged(tmp_path: Path) -> None:
-    with running("serve", tmp_path, **settings_of(tmp_path)) as service:
-        service.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: "no TLS certificates" in service.log.read_text(), "nothing is logged")
-        assert service.process.poll() is None

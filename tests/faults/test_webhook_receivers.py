@@ -50,14 +50,6 @@ def assert_no_warnings(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-async def send_slow_head(connection: Connection) -> None:
-    await connection.request()
-    await connection.send(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    while True:
-        await connection.send(b"a")
-        await asyncio.sleep(0.01)
-
-
 async def send_slow_body(connection: Connection) -> None:
     await connection.request()
     await connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
@@ -76,7 +68,6 @@ async def withhold_last_byte(connection: Connection) -> None:
     ("handle", "status"),
     [
         (hang, None),
-        (send_slow_head, None),
         (send_slow_body, 200),
         (withhold_last_byte, 200),
     ],
@@ -86,19 +77,6 @@ def test_slow_receiver_times_out(handle: Handler, status: int | None) -> None:
 
     assert outcome[:2] == (status, "timed out")
     assert receiver.connections == 1
-
-
-def test_receiver_that_does_not_read_the_request_times_out() -> None:
-    async def never_read(connection: Connection) -> None:
-        await asyncio.sleep(60)
-
-    outcome, _ = post_once(never_read, body=b"x" * (16 << 20), seconds=SHORT_TIMEOUT)
-
-    assert outcome[:2] == (None, "timed out")
-
-
-def test_handshake_that_never_ends_is_timed_out() -> None:
-    assert post_over_tls(hang, None, seconds=SHORT_TIMEOUT).error == "timed out"
 
 
 def test_look_up_that_never_ends_is_timed_out() -> None:
@@ -142,7 +120,6 @@ def test_hanging_receivers_do_not_delay_other_deliveries() -> None:
     "head",
     [
         "HTTP/1.1 200 OK\nContent-Length: 10000000000",
-        "HTTP/1.1 200 OK\nConnection: close",
         "HTTP/1.1 200 OK\nTransfer-Encoding: chunked",
         "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\nContent-Encoding: gzip",
     ],
@@ -160,26 +137,7 @@ def test_endless_response_is_truncated_and_its_status_counts(head: str) -> None:
     assert receiver.sent < MAX_BUFFERED
 
 
-def test_long_response_succeeds_and_its_connection_is_not_reused() -> None:
-    async def main() -> Receiver:
-        page = b"x" * (1 << 20)
-
-        async def handle(connection: Connection) -> None:
-            while True:
-                await connection.request()
-                await connection.send(
-                    b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(page) + page
-                )
-
-        async with running_receiver(handle) as receiver, Client(EGRESS_POLICY) as client:
-            for _ in range(2):
-                assert (await client.post(receiver.url, b"{}", {})).error == ""
-            return receiver
-
-    assert run(main()).connections == 2
-
-
-@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+@pytest.mark.parametrize("coding", ["gzip", "br"])
 def test_compressed_response_is_not_decompressed(coding: str) -> None:
     bomb = gzip.compress(bytes(10 << 20))
 
@@ -193,7 +151,7 @@ def test_compressed_response_is_not_decompressed(coding: str) -> None:
     assert outcome.body == bomb[:MAX_STORED]
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [302, 308])
 @pytest.mark.parametrize("host", [PUBLIC, PRIVATE])
 def test_redirect_is_not_followed(status: int, host: str) -> None:
     async def main() -> tuple[Outcome, Receiver]:
@@ -212,27 +170,12 @@ def test_redirect_is_not_followed(status: int, host: str) -> None:
     assert canary.connections == 0
 
 
-def test_status_410_and_a_huge_retry_after_are_reported_unchanged() -> None:
-    head = "HTTP/1.1 410 Gone\nRetry-After: 1000000000\nContent-Length: 0"
-
-    outcome, _ = post_once(responding(head))
-
-    assert outcome[:3] == (410, "answered 410", 1e9)
-
-
 async def reset_immediately(connection: Connection) -> None:
     reset(connection)
 
 
 async def reset_after_the_request(connection: Connection) -> None:
     await connection.request()
-    reset(connection)
-
-
-async def reset_in_head(connection: Connection) -> None:
-    await connection.request()
-    await connection.send(b"HTTP/1.1 200 OK\r\nX-")
-    await asyncio.sleep(0.05)
     reset(connection)
 
 
@@ -264,7 +207,6 @@ def reset(connection: Connection) -> None:
     [
         (reset_immediately, None),
         (reset_after_the_request, None),
-        (reset_in_head, None),
         (reset_in_body, 200),
         (close_without_response, None),
         (close_in_body, 200),
@@ -282,16 +224,11 @@ def test_interrupted_response_is_a_failure_regardless_of_its_status(
     "response",
     [
         b"SSH-2.0-OpenSSH_9.2\r\n",
-        b"220 mail.example ESMTP\r\n",
         b"HTTP/1.1 abc OK\r\n\r\n",
-        b"HTTP/1.1 200000 OK\r\n\r\n",
-        b"HTTP/9.9 200 OK\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nNo colon\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nX: a\r\n" * 2 + b"\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nX: \x00\r\n\r\n",
-        b"\x00" * 100,
         b"\x16\x03\x01\x00\x00",
     ],
 )
@@ -329,29 +266,6 @@ def test_flood_before_the_body_closes_the_connection(first: bytes, flood: bytes)
 
     assert outcome.status is None
     assert outcome.error in ("not HTTP", "connection lost")
-    assert receiver.sent < MAX_BUFFERED
-
-
-@pytest.mark.parametrize(
-    ("first", "flood"),
-    [
-        (b"", b"1;" + b"a" * 65536),
-        (b"", b"0" * 65536),
-        (b"0\r\n", b"A: b\r\n" * 5000),
-        (b"0\r\nA: ", b"a" * 65536),
-    ],
-    ids=["extension", "zeros", "trailers", "trailer"],
-)
-def test_flood_in_chunk_framing_closes_the_connection(first: bytes, flood: bytes) -> None:
-    async def handle(connection: Connection) -> None:
-        await connection.request()
-        await connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + first)
-        await connection.flood(flood)
-
-    outcome, receiver = post_once(handle, seconds=1)
-
-    # The connection closes immediately, but aiohttp does not report a trailer that is too long.
-    assert outcome.error in ("not HTTP", "connection lost", "timed out")
     assert receiver.sent < MAX_BUFFERED
 
 
@@ -400,14 +314,6 @@ def test_unsolicited_response_closes_the_connection_and_is_ignored(
 
     assert [outcome[:2] for outcome in outcomes] == [(200, ""), (200, "")]
     assert receiver.connections == 2
-
-
-def test_unsolicited_upgrade_is_a_failure() -> None:
-    head = "HTTP/1.1 101 Switching Protocols\nUpgrade: x\nConnection: upgrade"
-
-    outcome, _ = post_once(responding(head, b"x" * 65536))
-
-    assert outcome[:2] == (101, "answered 101")
 
 
 # TLS with one trusted authority, configured by SSL_CERT_FILE

@@ -8,7 +8,6 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from functools import partial
 from pathlib import Path
 
 import grpc
@@ -18,15 +17,13 @@ from grpc_health.v1 import health_pb2
 
 from rosterd.server.serving.console import ExitCode
 
-from ..behavior.helpers import call_concurrently, statuses
 from ..cli.commands import FREE, error_line, roster
-from ..components import accepts_connections, child_processes, is_alive, wait_until
+from ..components import child_processes, is_alive, wait_until
 from ..conftest import new_account
 from ..fronts import HttpFront, health_stub
 from ..load import Load, create, stored
 from ..postgres import Postgres
 from ..processes import Service, start
-from .test_stopping import complete_request, send_incomplete_request
 
 # Without the warning about fsync on the test server.
 ERROR_LOG_SETTINGS = {**FREE, "ROSTER_LOG_LEVEL": "error"}
@@ -99,7 +96,7 @@ def test_workers_are_rejected_on_sqlite_with_the_reason(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "workers"),
-    [("ROSTER_HTTP_ADDRESS", "2"), ("ROSTER_GRPC_ADDRESS", "2"), ("ROSTER_GRPC_ADDRESS", "1")],
+    [("ROSTER_HTTP_ADDRESS", "2"), ("ROSTER_GRPC_ADDRESS", "1")],
 )
 def test_ports_of_workers_are_not_shared_with_another_service(
     workers_service: Service, postgres: Postgres, name: str, workers: str
@@ -112,15 +109,6 @@ def test_ports_of_workers_are_not_shared_with_another_service(
     line = error_line(roster("serve", **settings), ExitCode.PORT_IN_USE)
 
     assert address in line
-
-
-@pytest.mark.verify
-def test_worker_that_cannot_start_is_reported_once(postgres: Postgres) -> None:
-    url = postgres.new_database()
-
-    done = roster("serve", ROSTER_DATABASE_URL=url, ROSTER_WORKERS="2", **ERROR_LOG_SETTINGS)
-
-    assert "ROSTER_SECRET_KEY is required" in error_line(done, ExitCode.DATABASE)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are not listed here")
@@ -153,23 +141,6 @@ def test_connections_to_both_ports_are_distributed_among_all_workers(
             assert [worker for worker in after if after[worker] <= before[worker]] == []
 
 
-def test_parallel_upserts_of_one_address_at_two_workers_create_one_subscriber(
-    workers_service: Service,
-) -> None:
-    account = new_account(workers_service, HttpFront("http", workers_service.http))
-    ada = {"id": "ada@example.com", "allowMissing": True}
-    calls = [
-        partial(account.call, "UpdateSubscriber", **ada, firstName=f"Ada {n}") for n in range(50)
-    ]
-
-    # Each call has its own connection, so both workers receive some.
-    responses = call_concurrently(*calls)
-
-    assert statuses(responses) == [200] * 49 + [201]
-    assert len({response.body["subscriber"]["id"] for response in responses}) == 1
-    assert account.ok("ListSubscribers")["total"] == 1
-
-
 def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
     workers_service: Service,
 ) -> None:
@@ -196,21 +167,6 @@ def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
     assert len({item.client for item in failed}) < CLIENTS
     found = stored(workers_service.database_url, account.id)
     assert set(load.acknowledged()) <= set(found) <= {exchange.email for exchange in load.exchanges}
-
-
-@pytest.mark.verify
-def test_sigterm_under_load_fails_no_request_in_flight(postgres: Postgres, tmp_path: Path) -> None:
-    service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
-    account = new_account(service, HttpFront("http", service.http))
-
-    with Load([service.http], account.key).running(*[create] * CLIENTS) as load:
-        load.wait_for_more(50)
-        stopped_at = time.monotonic()
-        code = service.stop(signal.SIGTERM)
-
-    assert code == 0
-    assert [item for item in load.failed() if item.began < stopped_at] == []
-    assert len(load.acknowledged()) > 50
 
 
 @pytest.mark.verify
@@ -253,20 +209,3 @@ def test_second_sigterm_ends_hanging_workers(postgres: Postgres, tmp_path: Path)
     # A signal shortly after the first SIGTERM is ignored.
     wait_until(is_ended_by_a_second_signal, "it does not end")
     assert service.ended() == 1
-
-
-@pytest.mark.verify
-def test_repeated_signal_does_not_kill_workers_that_finish_a_request(
-    postgres: Postgres, tmp_path: Path
-) -> None:
-    service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
-    account = new_account(service, HttpFront("http", service.http))
-    with closing(send_incomplete_request(service, account.key)) as request:
-        account.ok("ListTags")
-        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
-            service.process.send_signal(number)
-
-        wait_until(lambda: not accepts_connections(service.http), "it still listens")
-        assert complete_request(request).startswith(b"HTTP/1.1 201")
-
-    assert service.ended() == 0

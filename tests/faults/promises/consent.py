@@ -414,8 +414,8 @@ def on_postgres(repetitions: int) -> Results:
         )
 
 
-def run_sequences(count: int, folder: Path, *, code: str = "", **settings: str) -> Results:
-    """Runs sequences on a service that is killed meanwhile. `code` runs the command line."""
+def run_sequences(count: int, folder: Path, **settings: str) -> Results:
+    """Runs sequences on a service that is killed meanwhile."""
     key, rng, kills = make_secret(), random.Random(), 0
     settings |= {
         "ROSTER_HTTP_ADDRESS": f"127.0.0.1:{free_port()}",
@@ -423,7 +423,7 @@ def run_sequences(count: int, folder: Path, *, code: str = "", **settings: str) 
         "ROSTER_BOOTSTRAP_API_KEY": key,
         "ROSTER_LOG_LEVEL": "error",
     }
-    service = start(folder, code=code, **settings)
+    service = start(folder, **settings)
     try:
         target = target_of(service, key)
         record_all_events(target)
@@ -439,7 +439,7 @@ def run_sequences(count: int, folder: Path, *, code: str = "", **settings: str) 
                     continue
                 time.sleep(rng.uniform(0, SECONDS))
                 service.stop(signal.SIGKILL)
-                service = start(folder, code=code, **settings)
+                service = start(folder, **settings)
                 kills += 1
             for task in tasks:
                 task.result()

@@ -91,12 +91,10 @@ class Disk:
     files. A disk that `lies` reports syncs that it did not do.
     """
 
-    def __init__(
-        self, folder: Path, power_cut_at: int, *, of: str = "", lies: bool = False
-    ) -> None:
+    def __init__(self, folder: Path, power_cut_at: int, *, of: str = "") -> None:
         self.is_off = False
         self.last_changed = ""
-        self._left, self._of, self._lies = power_cut_at, of, lies
+        self._left, self._of = power_cut_at, of
         self._lock = threading.Lock()
         self._synced = {
             file.name: Inode(file.name, bytearray(file.read_bytes()))
@@ -122,7 +120,7 @@ class Disk:
         with self._lock:
             if not self.is_off:
                 self._count(inode.name)
-            if self.is_off or self._lies:
+            if self.is_off:
                 return
             inode.sync()
             if folder:
@@ -135,7 +133,7 @@ class Disk:
                 return
             self._files.pop(name, None)
             self._count(name)
-            if folder and not self.is_off and not self._lies:
+            if folder and not self.is_off:
                 self._synced = dict(self._files)
 
     def _count(self, name: str) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...behavior.helpers import MISSING_ID, error_of
-from ...behavior.test_isolation import (
+from ...behavior.requests import (
     MISSING,
     REFERENCES,
     REQUESTS,

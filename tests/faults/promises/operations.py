@@ -57,8 +57,8 @@ def on_postgres(repetitions: int) -> Results:
         )
 
 
-def run_operations(kills: int, folder: Path, *, code: str = "", **settings: str) -> Results:
-    """Runs operations one after another, and kills the service in each. `code` starts it."""
+def run_operations(kills: int, folder: Path, **settings: str) -> Results:
+    """Runs operations one after another, and kills the service in each."""
     key, rng = make_secret(), random.Random()
     settings |= {
         "ROSTER_HTTP_ADDRESS": f"127.0.0.1:{free_port()}",
@@ -67,7 +67,7 @@ def run_operations(kills: int, folder: Path, *, code: str = "", **settings: str)
         "ROSTER_LOG_LEVEL": "error",
     }
     results: Counter[str] = Counter()
-    service = start(folder, code=code, **settings)
+    service = start(folder, **settings)
     try:
         _call(service, key, "POST", "/api/webhooks", _WEBHOOK)
         _call(service, key, "POST", "/api/custom-fields", {"label": "Round", "dataType": "NUMBER"})
@@ -83,7 +83,7 @@ def run_operations(kills: int, folder: Path, *, code: str = "", **settings: str)
             results["kills in operations"] += not operation["done"]
             time.sleep(rng.uniform(0, SECONDS))
             service.stop(signal.SIGKILL)
-            service = start(folder, code=code, **settings)
+            service = start(folder, **settings)
         for operation_id in operations:
             ended = _until_ended(service, key, operation_id)
             results[WRONG] += (ended["state"], ended["processed"], ended["failed"]) != (

@@ -50,18 +50,15 @@ def run(repetitions: int) -> Results:
     return sums
 
 
-def history(folder: Path, numbers: range, *, lies: bool = False) -> Results:
-    """Cuts the power of one database repeatedly, until a promise is broken.
-
-    With a disk that `lies` about syncs, acknowledged writes are lost.
-    """
+def history(folder: Path, numbers: range) -> Results:
+    """Cuts the power of one database repeatedly, until a promise is broken."""
     recorder, results, done, checkpoints = Recorder(), Results(), 0, 0
     current = folder / "new"
     current.mkdir()
     for number in numbers:
         rng = random.Random(f"power cut {number}")
         latest, name = rng.choice(CUT_RANGES)
-        disk = Disk(current, rng.randrange(1, latest), of=name, lies=lies)
+        disk = Disk(current, rng.randrange(1, latest), of=name)
         with under_sqlite(disk):
             asyncio.run(serve_under_load(current / NAME, disk, recorder, f"c{number}"))
         disk.cut_power()
