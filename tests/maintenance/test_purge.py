@@ -131,17 +131,6 @@ def test_error_in_one_account_does_not_keep_others_from_being_purged(
     assert [account for account in logged if account] == [failed]
 
 
-def test_unexpired_responses_are_not_deleted(run: Callable[[Body], Any], clock: Clock) -> None:
-    async def body(database: Store) -> None:
-        await database.write(create_accounts(2, 3))
-        clock.now += RETENTION_MILLISECONDS - 1
-
-        assert await purge_responses(database) == 0
-        assert await database.read(count_responses) == 6
-
-    run(body)
-
-
 def test_concurrent_purges_delete_each_response_once(
     run: Callable[[Body], Any], clock: Clock
 ) -> None:
@@ -155,28 +144,5 @@ def test_concurrent_purges_delete_each_response_once(
 
         assert sum(both) == 5 * 9
         assert await database.read(count_responses) == 0
-
-    run(body)
-
-
-def test_each_transaction_deletes_a_batch_of_one_account(
-    run: Callable[[Body], Any], clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batches: list[tuple[str, int]] = []
-    real = responses.purge
-
-    def recording(account_id: str, limit: int, tx: Transaction) -> int:
-        batches.append((account_id, real(account_id, limit, tx)))
-        assert tx.statements == 1
-        return batches[-1][1]
-
-    async def body(database: Store) -> None:
-        ids = await database.write(create_accounts(2, 9))
-        clock.now += RETENTION_MILLISECONDS
-        monkeypatch.setattr(responses, "purge", recording)
-
-        await purge_responses(database, batch_size=4)
-
-        assert batches == [(account_id, size) for account_id in ids for size in (4, 4, 1)]
 
     run(body)
