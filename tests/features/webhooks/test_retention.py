@@ -18,7 +18,8 @@ from rosterd.server.features.webhooks.delivery.store_retention import (
     PurgeLimits,
 )
 from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt, Replay
-from rosterd.server.maintenance.retention import purge_old_rows
+from rosterd.server.maintenance import purge as maintenance
+from rosterd.server.storage.database import Database
 from rosterd.server.storage.transaction import Transaction
 
 from .raw_receivers import Handler, Receiver, ok, responding, running_receiver
@@ -27,6 +28,13 @@ from .worker import ACCOUNT_ID, Location, Worker, running_worker
 BROKEN = responding("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
 ALL_EVENTS = store_replays.ReplayFilter("0" * 26, None, [], only_failed=False)
 Scenario = Callable[[Worker, Receiver], Awaitable[None]]
+
+
+async def purge_old_rows(
+    database: Database, purge: Callable[[str, Transaction], int] = store_retention.purge
+) -> int:
+    """Deletes the old rows of webhooks and events, as the maintenance does."""
+    return await maintenance.purge_old_rows(database, store_retention.has_old, purge)
 
 
 def run_scenario(location: Location, scenario: Scenario, handler: Handler = ok) -> None:
@@ -102,7 +110,7 @@ def test_many_rows_are_deleted_in_small_batches(location: Location) -> None:
         await worker.wait_for_deliveries(*[3] * 10)
         worker.clock.advance(EVENT_RETENTION + 1)
 
-        assert await purge_old_rows(worker.database, purge=purge) == 5 + 10 + 10
+        assert await purge_old_rows(worker.database, purge) == 5 + 10 + 10
 
         assert await remaining(worker) == ([], [], [])
         # Two events with four deliveries, three attempts, and three other deliveries.
@@ -196,7 +204,7 @@ def test_canceled_purge_ends_after_the_current_batch(location: Location) -> None
         await deliver_tags(worker, *"abc")
         worker.clock.advance(EVENT_RETENTION + 1)
 
-        purging = asyncio.create_task(purge_old_rows(worker.database, purge=purge))
+        purging = asyncio.create_task(purge_old_rows(worker.database, purge))
         await asyncio.to_thread(started.wait, 10)
         purging.cancel()
         await asyncio.sleep(0)
