@@ -110,16 +110,6 @@ def test_a_link_makes_the_suppression_of_a_bounce_an_opt_out(tx: Transaction) ->
     assert SUPPRESSIONS.find(OURS, row.email_key, tx).reason == Reason.UNSUBSCRIBED
 
 
-def test_a_signed_link_of_a_deleted_subscriber_does_not_work(tx: Transaction) -> None:
-    row = subscriber(tx)
-    token = signed(row)
-    SUBSCRIBERS.delete(OURS, row.id, tx)
-    subscriber(tx)
-
-    with pytest.raises(LinkNotFound):
-        STORE.follow(token, tx, PERSON)
-
-
 def test_unsubscribing_can_be_undone_for_ten_minutes(tx: Transaction) -> None:
     _, unsubscribe = tokens(subscriber(tx, Status.CONFIRMED), tx)
     STORE.follow(unsubscribe, tx, PERSON)

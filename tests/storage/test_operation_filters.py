@@ -38,29 +38,6 @@ def start(
 
 
 @each(
-    "text",
-    (
-        "NOT tags:Customer",
-        'NOT tags:"CUST*"',
-        "NOT tags:*",
-        "customFields.plan != pro OR tags:x",
-        "NOT customFields.plan:*",
-        'NOT customFields.plan:"p*"',
-    ),
-)
-def test_operation_ends_if_its_filter_names_what_is_deleted(tx: Transaction, text: str) -> None:
-    others = 'tags:vip OR tags:"customers*" OR customFields.score > 1'
-    named, other = start(tx, text), start(tx, others)
-
-    FILTERS.release_tag(OURS, "customer", tx, force=False)
-    FILTERS.release_custom_field(OURS, "plan", tx, force=False)
-
-    ended, running = store.find(OURS, named.id, tx), store.find(OURS, other.id, tx)
-    assert (ended.state, ended.ended_at) == (State.FAILED, tx.now)
-    assert running == other
-
-
-@each(
     ("text", "name", "state"),
     {
         "in a prefix": ('tags:"cust*"', "custom", State.RUNNING),
