@@ -1,21 +1,19 @@
-"""Deletes expired responses of idempotency keys.
+"""Deletes old rows of all accounts: stored responses, events, deliveries, ended operations.
 
-Storing a response also deletes some expired ones of the account. This task deletes the rest, of
-accounts that make no further requests. It reads without a lock, and deletes in short transactions
-of one account each, so that calls do not wait for it. Several processes can run it at the same
-time.
+Storing a response also deletes some expired ones of the account; the task deletes the rest, of
+accounts that make no further requests. Each transaction is short and concerns one account. It takes
+no account lock, so calls do not wait for it. Several processes can purge at the same time.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 
 from ..features.accounts import store as accounts
 from ..rpc import caller
 from ..rpc.errors import Unavailable
-from ..rpc.idempotency import store as responses
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from .periodic import raise_if_cancelled
@@ -30,32 +28,13 @@ class PurgeIncomplete(Exception):
     """Some accounts could not be purged."""
 
 
-async def purge_responses(
-    database: Database,
-    *,
-    accounts_per_read: int = ACCOUNTS_PER_READ,
-    batch_size: int = responses.PURGE_BATCH_SIZE,
-) -> int:
-    """Deletes all expired responses, and returns their number."""
-
-    async def purge(account_id: str) -> int:
-        purged, batch = 0, batch_size
-        while batch == batch_size:
-            batch = await database.write(partial(responses.purge, account_id, batch_size))
-            purged += batch
-            raise_if_cancelled()
-        return purged
-
-    return await purge_accounts(database, responses.has_old, purge, accounts_per_read)
-
-
-async def purge_accounts(
+async def purge_old_rows(
     database: Database,
     has_old: Callable[[str, Transaction], bool],
-    purge: Callable[[str], Awaitable[int]],
+    purge: Callable[[str, Transaction], int],
     accounts_per_read: int = ACCOUNTS_PER_READ,
 ) -> int:
-    """Purges each account that has old rows, and returns the number of deleted rows.
+    """Deletes all old rows and returns their number. `purge` deletes a batch of an account.
 
     Omits accounts on a node of a cluster that does not respond. Logs errors of other accounts and
     raises PurgeIncomplete after the last account.
@@ -70,7 +49,9 @@ async def purge_accounts(
             caller.enter_account(account_id)
             try:
                 if await database.read(partial(has_old, account_id)):
-                    purged += await purge(account_id)
+                    while batch := await database.write(partial(purge, account_id)):
+                        purged += batch
+                        raise_if_cancelled()
             except Unavailable:
                 omitted += 1
             except Exception:

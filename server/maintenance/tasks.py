@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from ..features.operations import store as operations
+from ..features.webhooks import store_retention as deliveries
+from ..rpc.idempotency import store as responses
 from ..storage.database import Database
 from .backups import CHECK_INTERVAL, BackupSchedule
 from .deleted import remove_deleted
 from .periodic import PeriodicTask, running
-from .purge import purge_responses
-from .retention import purge_old_rows
+from .purge import purge_old_rows
 
 # Seconds. Retention periods are a day or longer, so an hour more does not matter.
 PURGE_INTERVAL = 3_600.0
@@ -29,21 +30,20 @@ async def run_maintenance(
     Several processes can run them at the same time, but only one can create backups.
     """
     tasks = [
-        PeriodicTask(
-            "purge of stored responses", PURGE_INTERVAL, partial(purge_responses, database)
-        ),
-        PeriodicTask("purge of old events", PURGE_INTERVAL, partial(purge_old_rows, database)),
-        PeriodicTask(
-            "purge of old operations",
-            PURGE_INTERVAL,
-            partial(purge_old_rows, database, operations.has_old, operations.purge),
-        ),
+        PeriodicTask(name, PURGE_INTERVAL, partial(purge_old_rows, database, has_old, purge))
+        for name, has_old, purge in (
+            ("purge of stored responses", responses.has_old, responses.purge),
+            ("purge of old events", deliveries.has_old, deliveries.purge),
+            ("purge of old operations", operations.has_old, operations.purge),
+        )
+    ]
+    tasks.append(
         PeriodicTask(
             "removal of deleted tags and fields",
             REMOVAL_INTERVAL,
             partial(remove_deleted, database),
-        ),
-    ]
+        )
+    )
     if backups is not None:
         tasks.append(PeriodicTask("backup", CHECK_INTERVAL, backups.run))
     async with running(tasks) as failures:

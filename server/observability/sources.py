@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from ..storage.executor.stats import Measured
+from ..storage.executor.database import ExecutorDatabase
 from . import metrics
 from .exposition import Source
 from .log_writer import LogWriter
@@ -34,7 +34,7 @@ class HttpServer(Protocol):
         """The open connections."""
 
 
-def of_database(database: Measured) -> Source:
+def of_database(database: ExecutorDatabase) -> Source:
     """Returns the metric source of an open database."""
 
     def samples() -> Iterable[Sample]:

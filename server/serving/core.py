@@ -26,8 +26,7 @@ from ..rpc.health.readiness import HEARTBEAT_TIMEOUT
 from ..security.encryption import Encryption
 from ..storage.database import Database
 from ..storage.databases import database_at
-from ..storage.postgres.database import PostgresDatabase
-from ..storage.sqlite.database import SqliteDatabase
+from ..storage.executor.database import ExecutorDatabase
 from ..storage.transaction import Transaction
 from ..values.database_url import DatabaseLocation, PostgresUrl
 from .newest_ids import starting_past_newest
@@ -141,7 +140,7 @@ def _traced(database: Database, location: DatabaseLocation, tracing: Tracing | N
 
 
 async def start_background_work(
-    database: PostgresDatabase | SqliteDatabase,
+    database: ExecutorDatabase,
     client: Client,
     encryption: Encryption,
     operations: OperationRunner,

@@ -6,14 +6,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from ..app import newest_id
 from ..rpc.errors import Unavailable
-from ..storage.sqlite.database import SqliteDatabase
-
-if TYPE_CHECKING:
-    from ..storage.postgres.database import PostgresDatabase
+from ..storage.executor.database import ExecutorDatabase
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +18,7 @@ RETRY_SECONDS = 1.0
 
 
 @asynccontextmanager
-async def starting_past_newest(database: PostgresDatabase | SqliteDatabase) -> AsyncIterator[None]:
+async def starting_past_newest(database: ExecutorDatabase) -> AsyncIterator[None]:
     """Reads the newest IDs before the block. Nodes that do not respond are read during the block.
 
     Accounts on such a node cannot be written to until it responds. IDs are compared only within
@@ -41,14 +37,14 @@ async def starting_past_newest(database: PostgresDatabase | SqliteDatabase) -> A
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _start_past_newest(database: PostgresDatabase | SqliteDatabase) -> int:
+async def _start_past_newest(database: ExecutorDatabase) -> int:
     """Returns the number of nodes that do not respond."""
     newest = await database.read_nodes(newest_id)
     database.ids.start_past(max(filter(None, newest.results), default=None))
     return newest.not_responding
 
 
-async def _retry(database: PostgresDatabase | SqliteDatabase) -> None:
+async def _retry(database: ExecutorDatabase) -> None:
     is_incomplete = True
     while is_incomplete:
         await asyncio.sleep(RETRY_SECONDS)

@@ -4,13 +4,17 @@ Start: metrics port, gRPC port, HTTP port, database (lock, migrations), services
 ready. The ports respond as soon as they listen: the process is alive and not ready, and calls are
 rejected. If other processes serve on the same ports, the ports are opened after the services.
 
-Stop: not ready; after a while the HTTP port, then the gRPC port, accepts nothing new and finishes
-running calls, and streams are ended; background tasks end; the queue of the writer is emptied; the
-locks are released.
+Stop: health checks report that the process is not ready, and it continues to serve for a while, so
+that clients and load balancers can switch to another process. Every HTTP response closes its
+connection, so that no client sends its next request on a connection that is being closed. Then the
+HTTP port and the gRPC port accept nothing new and finish running calls; streams are ended with an
+error that states how to resume. Background tasks end; the queue of the writer is emptied; the locks
+are released.
 """
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -30,7 +34,6 @@ from ..security.encryption import Encryption
 from ..storage.databases import database_at
 from ..values.addresses import Address
 from .core import running_core, start_background_work
-from .drain import drain
 from .grpc_options import MAX_METADATA_BYTES
 from .observability import start_observability
 from .options import PortOptions, ProcessOptions, UpstreamOptions, egress_policy
@@ -38,6 +41,11 @@ from .ports import listen_grpc, listen_http
 from .process import Lifecycle, Service
 from .ready import Ready
 from .secret_key import find_key
+
+# Seconds for which a process serves after it has reported that it is not ready.
+DRAIN_SECONDS = 0.5
+# Seconds for which streams may continue after that; less than closing a port waits for.
+STREAM_SECONDS = 5.0
 
 
 def service_of(options: ProcessOptions) -> Service:
@@ -85,7 +93,9 @@ class GrpcService:
                 await life.serving(ready)
             if drain_gateway is not None:
                 drain_gateway()
-            await drain(core.app)
+            await asyncio.sleep(DRAIN_SECONDS)
+            core.app.end_watches()
+            asyncio.get_running_loop().call_later(STREAM_SECONDS, core.app.end_streams)
 
     def _channel(self, app: App, grpc: Address) -> aio.Channel:
         if self.options.settings.http_channel != OVER_GRPC:
@@ -109,7 +119,7 @@ class HttpOnly:
             http_url, gateway = await listen_http(channel, self.options, observability, stack)
             await life.serving(Ready(http_url, upstream=target, metrics=metrics_url))
             gateway.drain()
-            await drain()
+            await asyncio.sleep(DRAIN_SECONDS)
 
     def _credentials(self) -> ChannelCredentials | None:
         if not self.upstream.encrypted:

@@ -18,8 +18,6 @@ from .transaction import Transaction
 
 # The rows that a transaction of a large deletion removes.
 REMOVED_AT_ONCE = 2_000
-
-
 # A stored row, whose fields are columns.
 Row = TypeVar("Row", bound=NamedTuple)
 

@@ -19,9 +19,10 @@ import pytest
 from rosterd.server.app import newest_id
 from rosterd.server.features.tags import store as tags
 from rosterd.server.features.webhooks.delivery.store_queue import ids_of_any_account_with_work
-from rosterd.server.maintenance.purge import purge_responses
+from rosterd.server.maintenance.purge import purge_old_rows
 from rosterd.server.rpc import caller
 from rosterd.server.rpc.errors import Unavailable
+from rosterd.server.rpc.idempotency import store as responses
 from rosterd.server.storage.citus.database import CitusDatabase
 from rosterd.server.storage.database import Work
 
@@ -142,9 +143,9 @@ def test_purge_omits_only_the_accounts_of_a_stopped_node(citus: Cluster) -> None
 
     async def scenario(database: CitusDatabase) -> None:
         with stopped(citus.workers[0]):
-            assert await purge_responses(database) == 2
+            assert await purge_old_rows(database, responses.has_old, responses.purge) == 2
         await until(lambda: all(database.nodes().values()))
-        assert await purge_responses(database) == 2
+        assert await purge_old_rows(database, responses.has_old, responses.purge) == 2
 
     run(url, scenario)
 

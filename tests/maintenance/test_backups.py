@@ -128,13 +128,6 @@ def test_failed_backup_deletes_none_and_is_repeated(schedule: BackupSchedule, cl
     assert "roster-20261121T120100Z.db" in names(schedule)
 
 
-def test_missing_folder_is_an_error(schedule: BackupSchedule) -> None:
-    schedule.folder.rmdir()
-
-    with pytest.raises(OSError, match="backups"):
-        run(schedule)
-
-
 def test_cancelled_backup_leaves_no_file(
     schedule: BackupSchedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,21 +92,6 @@ def test_failed_run_is_logged_and_counted_and_the_next_one_follows(
     assert (succeeded.getMessage(), vars(succeeded)["rows"]) == (NAME, 3)
 
 
-def test_run_without_changed_rows_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async def nothing() -> int:
-        return 0
-
-    async def body(sleep: FakeSleep) -> None:
-        async with running([PeriodicTask(NAME, 100, nothing)], sleep):
-            await asyncio.sleep(0)
-            await sleep.complete(3)
-
-    caplog.set_level(logging.INFO)
-    run(body)
-
-    assert caplog.records == []
-
-
 def test_tasks_run_independently_and_end_with_the_block() -> None:
     ended: list[str] = []
     has_run = asyncio.Event()

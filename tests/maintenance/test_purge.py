@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from rosterd.server.features.accounts import store as accounts
-from rosterd.server.maintenance.purge import PurgeIncomplete, purge_responses
+from rosterd.server.maintenance.purge import PurgeIncomplete, purge_old_rows
 from rosterd.server.rpc.idempotency import store as responses
 from rosterd.server.rpc.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
+from rosterd.server.storage.database import Database
 from rosterd.server.storage.postgres.database import PostgresDatabase
 from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.transaction import Transaction
@@ -23,6 +24,15 @@ from ..storage.helpers import select
 
 NOW = 1_767_323_045_006
 STORED = StoredResponseRow("fingerprint", b"encrypted response")
+
+
+PURGE_TWO = partial(responses.purge, limit=2)
+
+
+async def purge_responses(
+    database: Database, purge: Callable[[str, Transaction], int] = PURGE_TWO
+) -> int:
+    return await purge_old_rows(database, responses.has_old, purge, accounts_per_read=3)
 
 
 class Clock:
@@ -92,7 +102,7 @@ def test_all_expired_responses_are_deleted_and_the_others_are_not(
         # Not expired. Storing it deletes the five expired responses of the account.
         await database.write(lambda tx: put(ids[-1], "late", STORED, tx))
 
-        purged = await purge_responses(database, accounts_per_read=3, batch_size=2)
+        purged = await purge_responses(database)
 
         assert purged == 6 * 5
 
@@ -105,23 +115,19 @@ def test_all_expired_responses_are_deleted_and_the_others_are_not(
 def test_error_in_one_account_does_not_keep_others_from_being_purged(
     run: Callable[[Body], Any],
     clock: Clock,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    real = responses.purge
-
     async def body(database: Store) -> str:
         first, *_ = await database.write(create_accounts(3, 5))
         clock.now += RETENTION_MILLISECONDS
 
-        def purge(account_id: str, limit: int, tx: Transaction) -> int:
+        def purge(account_id: str, tx: Transaction) -> int:
             if account_id == first:
                 raise ArithmeticError
-            return real(account_id, limit, tx)
+            return responses.purge(account_id, tx)
 
-        monkeypatch.setattr(responses, "purge", purge)
         with pytest.raises(PurgeIncomplete, match="1 accounts not purged; 10 rows"):
-            await purge_responses(database)
+            await purge_responses(database, purge)
         assert await database.read(count_responses) == 5
         return first
 
@@ -131,17 +137,6 @@ def test_error_in_one_account_does_not_keep_others_from_being_purged(
     assert [account for account in logged if account] == [failed]
 
 
-def test_unexpired_responses_are_not_deleted(run: Callable[[Body], Any], clock: Clock) -> None:
-    async def body(database: Store) -> None:
-        await database.write(create_accounts(2, 3))
-        clock.now += RETENTION_MILLISECONDS - 1
-
-        assert await purge_responses(database) == 0
-        assert await database.read(count_responses) == 6
-
-    run(body)
-
-
 def test_concurrent_purges_delete_each_response_once(
     run: Callable[[Body], Any], clock: Clock
 ) -> None:
@@ -149,34 +144,9 @@ def test_concurrent_purges_delete_each_response_once(
         await database.write(create_accounts(5, 9))
         clock.now += RETENTION_MILLISECONDS
 
-        both = await asyncio.gather(
-            purge_responses(database, batch_size=2), purge_responses(database, batch_size=2)
-        )
+        both = await asyncio.gather(purge_responses(database), purge_responses(database))
 
         assert sum(both) == 5 * 9
         assert await database.read(count_responses) == 0
-
-    run(body)
-
-
-def test_each_transaction_deletes_a_batch_of_one_account(
-    run: Callable[[Body], Any], clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batches: list[tuple[str, int]] = []
-    real = responses.purge
-
-    def recording(account_id: str, limit: int, tx: Transaction) -> int:
-        batches.append((account_id, real(account_id, limit, tx)))
-        assert tx.statements == 1
-        return batches[-1][1]
-
-    async def body(database: Store) -> None:
-        ids = await database.write(create_accounts(2, 9))
-        clock.now += RETENTION_MILLISECONDS
-        monkeypatch.setattr(responses, "purge", recording)
-
-        await purge_responses(database, batch_size=4)
-
-        assert batches == [(account_id, size) for account_id in ids for size in (4, 4, 1)]
 
     run(body)

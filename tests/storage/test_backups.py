@@ -16,12 +16,11 @@ from rosterd.server.storage.backups import create
 from rosterd.server.storage.backups.atomic_file import BackupWriteError, replace_atomically
 from rosterd.server.storage.backups.create import back_up
 from rosterd.server.storage.backups.restore import restore
-from rosterd.server.storage.backups.retention import BackupFolder, expired, is_due
+from rosterd.server.storage.backups.retention import expired
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import unit_of_work
 
 from ..cli.commands import in_new_process
-from ..cli.copy.helpers import all_rows, create_everything
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -66,17 +65,6 @@ def test_backup_excludes_writes_after_its_start(
     assert set(phases) == {create.COPYING, create.CHECKING}
     assert accounts(tmp_path / "one") == ["first@example.com"]
     assert accounts(path) == ["first@example.com", "second@example.com"]
-
-
-def test_backup_contains_every_table(new_file: Path, tmp_path: Path) -> None:
-    with unit_of_work(f"sqlite:///{new_file}") as tx:
-        create_everything(tx)
-
-    back_up(new_file, tmp_path / "one", back_up_silently)
-
-    original = all_rows(f"sqlite:///{new_file}")
-    assert [name for name, rows in original.items() if not rows] == []
-    assert all_rows(f"sqlite:///{tmp_path}/one") == original
 
 
 def test_failed_backup_of_a_damaged_database_keeps_the_previous_backup(
@@ -247,48 +235,3 @@ def test_retention_keeps_the_last_backup_of_each_of_24_hours_and_7_days() -> Non
     midnight = NOON.replace(hour=0)
     days = [NOON, *(midnight - n * DAY - timedelta(minutes=20) for n in range(6))]
     assert remaining == sorted({*hours, *days})
-
-
-def test_retention_keeps_backups_from_before_a_long_pause() -> None:
-    old = [NOON - 400 * DAY - n * HOUR for n in range(20)]
-
-    assert retained([NOON, *old]) == sorted([NOON, *old])
-
-
-@pytest.mark.parametrize("count", [1, 2, 500])
-def test_retention_always_keeps_the_newest_backup(count: int) -> None:
-    moments = [NOON + n * timedelta(seconds=1) for n in range(count)]
-
-    assert retained(moments) == [moments[-1]]
-
-
-@pytest.mark.parametrize(
-    ("ages", "due"),
-    [
-        ([], True),
-        ([timedelta(minutes=59)], False),
-        ([HOUR], True),
-        ([5 * DAY, HOUR / 2], False),
-        ([-DAY], True),
-        ([-DAY, timedelta()], False),
-    ],
-    ids=["none", "young", "old", "old and young", "of the future", "of the future and of now"],
-)
-def test_backup_is_due_if_none_is_younger_than_an_hour(ages: list[timedelta], due: bool) -> None:
-    assert is_due([NOON - age for age in ages], NOON) is due
-
-
-def test_backup_names_sort_by_time_and_other_files_are_ignored(tmp_path: Path) -> None:
-    remaining = BackupFolder(tmp_path, Path("data/roster.db"))
-    moments = [NOON - n * 40 * DAY for n in range(20)]
-    names = [remaining.name(moment) for moment in moments]
-    for path in names:
-        path.touch()
-    for other in ("roster-old-20261121T120000Z.db", "roster-20261121T120000Z.db.gz", "roster.db"):
-        (tmp_path / other).touch()
-    (tmp_path / "roster-20261121T120001Z.db.part").touch()
-    (tmp_path / "one.part").touch()
-
-    assert remaining.all() == dict(zip(moments, names, strict=True))
-    assert sorted(names) == names[::-1]
-    assert [path.name for path in remaining.partial_files()] == ["roster-20261121T120001Z.db.part"]

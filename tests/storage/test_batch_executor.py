@@ -95,59 +95,6 @@ def fail() -> None:
     raise ValueError("own words")
 
 
-def test_result_is_returned() -> None:
-    async def scenario() -> Any:
-        async with Recorder().executor() as executor:
-            return await executor.run(lambda: threading.current_thread().name)
-
-    assert asyncio.run(scenario()) == "test"
-
-
-def test_error_is_raised_to_its_caller_only() -> None:
-    async def scenario() -> None:
-        async with Recorder().executor() as executor:
-            gate = Gate()
-            await gate.hold(executor)
-            bad, good = await queue(executor, fail, lambda: "good")
-            gate.open()
-            assert await good == "good"
-            with pytest.raises(ValueError, match="own words"):
-                await bad
-
-    asyncio.run(scenario())
-
-
-def test_items_queued_during_a_batch_form_the_next_batch_in_order() -> None:
-    recorder, done = Recorder(), []
-
-    async def scenario() -> None:
-        async with recorder.executor() as executor:
-            gate = Gate()
-            first = await gate.hold(executor)
-            waiting = await queue(executor, *(lambda n=n: done.append(n) for n in range(5)))
-            gate.open()
-            await asyncio.gather(first, *waiting)
-
-    asyncio.run(scenario())
-    assert recorder.batches == [1, 5]
-    assert done == [0, 1, 2, 3, 4]
-
-
-def test_long_queue_is_split_into_batches() -> None:
-    recorder = Recorder()
-
-    async def scenario() -> None:
-        async with recorder.executor(max_batch=2) as executor:
-            gate = Gate()
-            first = await gate.hold(executor)
-            waiting = await queue(executor, *[lambda: None] * 5)
-            gate.open()
-            await asyncio.gather(first, *waiting)
-
-    asyncio.run(scenario())
-    assert recorder.batches == [1, 2, 2, 1]
-
-
 def test_item_cancelled_before_it_is_claimed_has_no_effect() -> None:
     recorder, done = Recorder(), []
 
@@ -166,23 +113,6 @@ def test_item_cancelled_before_it_is_claimed_has_no_effect() -> None:
 
     asyncio.run(scenario())
     assert done == ["stays"]
-
-
-def test_deadline_before_the_claim_ends_the_wait() -> None:
-    done: list[str] = []
-
-    async def scenario() -> None:
-        async with Recorder().executor() as executor:
-            gate = Gate()
-            first = await gate.hold(executor)
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0):
-                    await executor.run(lambda: done.append("late"))
-            gate.open()
-            await first
-
-    asyncio.run(scenario())
-    assert done == []
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -275,73 +205,6 @@ def test_close_runs_the_queued_items_first() -> None:
 
     assert asyncio.run(scenario()) == [True] * 4
     assert recorder.events == ["start", "job", "job", "job", "stop"]
-
-
-def test_close_stops_the_thread() -> None:
-    async def scenario() -> Any:
-        async with Recorder().executor() as executor:
-            return await executor.run(threading.current_thread)
-
-    assert not asyncio.run(scenario()).is_alive()
-
-
-def test_caller_of_an_abandoning_executor_does_not_wait_for_the_outcome() -> None:
-    async def scenario() -> bool:
-        recorder, gate = Recorder(), Gate()
-        executor: BatchExecutor[Work] = BatchExecutor(
-            "test",
-            start=lambda: None,
-            run_batch=recorder.run_batch,
-            stop=lambda: None,
-            abandons=True,
-        )
-        await executor.open()
-        task = await gate.hold(executor)
-        task.cancel()
-        await run_loop_iterations()
-        gone = task.cancelled()
-        gate.open()
-        await executor.close()
-        return gone
-
-    assert asyncio.run(scenario())
-
-
-def test_open_raises_the_error_of_start() -> None:
-    async def scenario() -> None:
-        executor: BatchExecutor[Work] = BatchExecutor(
-            "test", start=fail, run_batch=lambda items: None, stop=lambda: None
-        )
-        with pytest.raises(ValueError, match="own words"):
-            await executor.open()
-
-    asyncio.run(scenario())
-
-
-def test_threads_of_an_executor_run_items_concurrently() -> None:
-    recorder, both = Recorder(), threading.Barrier(2)
-
-    async def scenario() -> None:
-        async with recorder.executor(threads=2, max_batch=1) as executor:
-            meet = partial(both.wait, TIMEOUT)
-            assert sorted(await asyncio.gather(executor.run(meet), executor.run(meet))) == [0, 1]
-
-    asyncio.run(scenario())
-    assert recorder.events == ["start", "start", "stop", "stop"]
-
-
-def test_close_with_several_threads_runs_the_queued_items_first() -> None:
-    recorder, done = Recorder(), []
-
-    async def scenario() -> None:
-        async with recorder.executor(threads=3, max_batch=1) as executor:
-            works = [partial(done.append, number) for number in range(50)]
-            waiting = await queue(executor, *works)
-        await asyncio.gather(*waiting)
-
-    asyncio.run(scenario())
-    assert sorted(done) == list(range(50))
-    assert recorder.events == ["start"] * 3 + ["stop"] * 3
 
 
 def test_failed_start_of_one_thread_stops_the_others() -> None:

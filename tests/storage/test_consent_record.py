@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import orjson
 import pytest
 
-from rosterd.server.features.subscribers import store_history
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.history import Actor, Source
 from rosterd.server.features.subscribers.query.store_plan import PagePosition
 from rosterd.server.features.subscribers.rules import ConsentRecord
-from rosterd.server.features.subscribers.store import Changes
-from rosterd.server.features.subscribers.store_changes import change_status
-from rosterd.server.features.subscribers.store_history import HistoryPosition
 from rosterd.server.features.subscribers.store_reading import find
-from rosterd.server.features.subscribers.store_suppressed import SuppressedSubscriberStore
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.ids import timestamp_of
 
-from .helpers import EVERYONE, OURS, SUBSCRIBERS, THEIRS, email, list_subscribers, new, select
+from .helpers import EVERYONE, OURS, SUBSCRIBERS, list_subscribers, new
 
 IMPORT = Actor(Source.IMPORT, "key")
 DAY = 24 * 3600 * 1000
@@ -112,65 +106,3 @@ STEPS: dict[str, tuple[list[Status], int | None, int | None]] = {
     "opted out and in": ([Status.CONFIRMED, Status.UNSUBSCRIBED, Status.UNCONFIRMED], None, 1),
     "bounced": ([Status.CONFIRMED, Status.BOUNCED], 0, None),
 }
-
-
-@pytest.mark.parametrize(("statuses", "confirmed", "unsubscribed"), STEPS.values(), ids=STEPS)
-def test_status_changes_set_their_times(
-    tx: Transaction, statuses: list[Status], confirmed: int | None, unsubscribed: int | None
-) -> None:
-    row = SUBSCRIBERS.create(OURS, new("ada", status=Status.UNCONFIRMED), tx)
-    times = []
-    for status in statuses:
-        tx.now += 1_000
-        times.append(tx.now)
-        row = change_status(OURS, row.id, status, tx, by_admin=False)
-
-    assert row.status_changed_at == times[-1]
-    assert row.confirmed_at == (None if confirmed is None else times[confirmed])
-    assert row.unsubscribed_at == (None if unsubscribed is None else times[unsubscribed])
-    assert find(OURS, row.id, tx) == row
-
-
-def test_another_address_ends_the_confirmation(tx: Transaction) -> None:
-    row = SUBSCRIBERS.create(OURS, new("ada"), tx)
-    tx.now += 1_000
-
-    changed = SUBSCRIBERS.update(OURS, row.id, Changes(email=email("eve")), tx)
-
-    assert (changed.confirmed_at, changed.status_changed_at) == (None, tx.now)
-    assert find(OURS, row.id, tx) == changed
-
-
-def test_origin_records_the_creation(tx: Transaction) -> None:
-    SUBSCRIBERS.create(OURS, new("ada"), tx, Actor(Source.API, "first key"))
-    backdated = new("eve", status=Status.BOUNCED)._replace(
-        consent_record=ConsentRecord(created_at=0)
-    )
-    SUBSCRIBERS.create_many(OURS, {0: backdated}, tx, IMPORT)
-
-    origins = dict(select("SELECT email, origin FROM subscriber", tx))
-    assert {name: orjson.loads(text) for name, text in origins.items()} == {
-        "ada@example.com": {
-            "at": tx.now,
-            "source": "API",
-            "actor": "first key",
-            "status": "CONFIRMED",
-        },
-        "eve@example.com": {"at": tx.now, "source": "IMPORT", "actor": "key", "status": "BOUNCED"},
-    }
-
-
-def test_lifted_suppression_is_in_the_history_of_a_subscriber_with_the_address(
-    tx: Transaction,
-) -> None:
-    row = SUBSCRIBERS.create(OURS, new("ada"), tx)
-    SUBSCRIBERS.create(OURS, new("eve"), tx)
-
-    SuppressedSubscriberStore().record_lifted(OURS, "ada@example.com", "key", tx)
-    SuppressedSubscriberStore().record_lifted(OURS, "other@example.com", "key", tx)
-    SuppressedSubscriberStore().record_lifted(THEIRS, "eve@example.com", "key", tx)
-
-    (entry, created) = store_history.page(OURS, row.id, HistoryPosition(10), tx).entries
-    assert (entry.type, entry.by) == ("SUPPRESSION_LIFTED", Actor(Source.API, "key"))
-    assert created.type == "CREATED"
-    assert len(select("SELECT id FROM subscriber_history", tx)) == 1

@@ -61,23 +61,6 @@ def account_tables(database: Psycopg3Database) -> set[str]:
     return set(database.get_tables()) - {*REFERENCE_TABLES, HISTORY}
 
 
-def test_every_key_and_foreign_key_contains_the_account(
-    migrated: Psycopg3Database,
-) -> None:
-    found = [
-        row
-        for row in migrated.execute_sql(CONSTRAINTS).fetchall()
-        if row[0] in account_tables(migrated)
-    ]
-
-    assert {table for table, *_ in found} == account_tables(migrated)
-    assert [
-        (name, columns)
-        for _, name, to, columns in found
-        if to not in REFERENCE_TABLES and "account_id" not in columns
-    ] == []
-
-
 def test_reference_tables_have_no_foreign_keys_to_distributed_tables(
     migrated: Psycopg3Database,
 ) -> None:
@@ -86,17 +69,6 @@ def test_reference_tables_have_no_foreign_keys_to_distributed_tables(
     assert [
         row for row in found if row[0] in REFERENCE_TABLES and row[2] in account_tables(migrated)
     ] == []
-
-
-def test_every_account_id_column_has_the_same_type(migrated: Psycopg3Database) -> None:
-    types = {
-        (column.data_type, column.null)
-        for table in account_tables(migrated)
-        for column in migrated.get_columns(table)
-        if column.name == "account_id"
-    }
-
-    assert types == {("text", False)}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -14,7 +14,7 @@ from rosterd.server.features.events.envelope import PREFIX
 from rosterd.server.features.events.models import Event
 from rosterd.server.features.events.rules import EventType, created
 from rosterd.server.features.events.store import count_webhooks, has_webhooks, record
-from rosterd.server.features.events.store_reading import EventRow, Filter, last, page
+from rosterd.server.features.events.store_reading import EventRow, Filter, page
 from rosterd.server.features.tags.store import TagRow
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.databases import unit_of_work
@@ -84,17 +84,6 @@ def test_recording_any_number_of_events_costs_two_statements(tx: Transaction) ->
 
     for count in (1, 100):
         assert statements_of(tx, lambda count=count: record_events(OURS, count, tx)) == 2
-
-
-def test_last_event_is_the_newest_recorded(tx: Transaction) -> None:
-    with pytest.raises(LookupError):
-        last(OURS, tx)
-    for account in (OURS, THEIRS):
-        count_webhooks(account, 1, tx)
-    record_events(OURS, 3, tx)
-    record_events(THEIRS, 5, tx)
-
-    assert last(OURS, tx).sequence == 3
 
 
 @pytest.mark.parametrize("forgotten", [0, 4, 12])

@@ -12,20 +12,17 @@ from rosterd.server.features.links.store import LinkStore
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
 from rosterd.server.features.subscribers.history import Actor, EntryType, Source
 from rosterd.server.features.subscribers.linked import urls_of
-from rosterd.server.features.subscribers.rules import ConsentRecord
-from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.subscribers.store_history import last_change
-from rosterd.server.features.subscribers.store_reading import find
 from rosterd.server.features.suppressions.rules import Reason
-from rosterd.server.rpc.errors import LinkNotFound, SubscriberSuppressed
+from rosterd.server.rpc.errors import LinkNotFound
 from rosterd.server.security.encryption import Encryption
 from rosterd.server.security.links import CONFIRM_TIME, UNDO_TIME, Links, Token
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.ids import first_id_at
 
 from ..signed_links import signed_token
-from .helpers import ENCRYPTION, OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, new, select
+from .helpers import ENCRYPTION, OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, new, select
 
 LINKS = Links(ENCRYPTION, "https://news.example.com")
 STORE = LinkStore(LINKS, SUPPRESSIONS)
@@ -75,52 +72,6 @@ def test_a_link_that_unsubscribes_does_not_expire(tx: Transaction) -> None:
     assert STORE.follow(unsubscribe, tx, PERSON).status is Status.UNSUBSCRIBED
 
 
-def test_a_link_ends_with_any_later_change_of_the_status(tx: Transaction) -> None:
-    row = subscriber(tx)
-    links = []
-    for status in (Status.BOUNCED, Status.UNSUBSCRIBED, Status.UNCONFIRMED, Status.COMPLAINED):
-        # The clock stands still, and imports date statuses back.
-        links.append(tokens(row, tx)[0])
-        record = ConsentRecord(status_changed_at=1, unsubscribed_at=1)
-        person = Actor(Source.SELF_SERVICE)
-        row = change_status(
-            OURS,
-            row.id,
-            status,
-            tx,
-            person,
-            by_admin=False,
-            consent_record=record,
-            suppressions=SUPPRESSIONS,
-        )
-        for link in links:
-            with pytest.raises(LinkNotFound):
-                STORE.find(link, tx)
-    assert STORE.find(tokens(row, tx)[0], tx).status is Status.COMPLAINED
-
-
-def test_a_link_ends_with_the_reset_of_the_status_by_a_new_address(tx: Transaction) -> None:
-    row = subscriber(tx, Status.BOUNCED)
-    confirm, _ = tokens(row, tx)
-    row = SUBSCRIBERS.update(OURS, row.id, Changes(email=email("eve")), tx)
-    SUPPRESSIONS.delete(OURS, email("ada").key, tx)
-    row = SUBSCRIBERS.update(OURS, row.id, Changes(email=email("ada")), tx)
-
-    assert (row.status, row.email_key) == (Status.UNCONFIRMED, email("ada").key)
-    with pytest.raises(LinkNotFound):
-        STORE.find(confirm, tx)
-
-
-def test_a_link_works_if_something_else_changes(tx: Transaction) -> None:
-    row = subscriber(tx)
-    confirm, _ = tokens(row, tx)
-    tx.now += 1
-    SUBSCRIBERS.update(OURS, row.id, Changes(profile={"first_name": "Eve"}), tx)
-
-    assert STORE.follow(confirm, tx, PERSON).status is Status.CONFIRMED
-    assert STORE.follow(confirm, tx, PERSON).status is Status.CONFIRMED
-
-
 def test_a_signed_link_ends_with_the_first_change_of_the_status(tx: Transaction) -> None:
     row = subscriber(tx)
     confirm = signed(row, tx.now + CONFIRM_TIME)
@@ -148,43 +99,6 @@ def test_a_signed_link_ends_with_a_change_before_statuses_had_revisions(tx: Tran
     )
 
 
-@pytest.mark.parametrize("is_signed", [False, True], ids=["encrypted", "signed"])
-def test_a_link_unsubscribes_after_two_changes_of_the_address(
-    tx: Transaction, is_signed: bool
-) -> None:
-    row = subscriber(tx)
-    token = signed(row) if is_signed else tokens(row, tx)[1]
-    for name in ("eve", "bob"):
-        SUBSCRIBERS.update(OURS, row.id, Changes(email=email(name)), tx)
-
-    followed = STORE.follow(token, tx, PERSON)
-
-    assert (followed.status, followed.email_key) == (Status.UNSUBSCRIBED, row.email_key)
-    assert followed.subscriber is not None
-    assert (followed.subscriber.id, followed.subscriber.email_key) == (row.id, email("bob").key)
-    # The owner of the old address does not decide for the new one.
-    assert STORE.undo(token, tx, PERSON).status is Status.UNSUBSCRIBED
-
-
-def test_a_link_of_a_deleted_subscriber_unsubscribes_the_address(tx: Transaction) -> None:
-    row = subscriber(tx)
-    _, unsubscribe = tokens(row, tx)
-    SUBSCRIBERS.delete(OURS, row.id, tx)
-
-    assert STORE.find(unsubscribe, tx).status is Status.UNCONFIRMED
-    again = subscriber(tx, Status.CONFIRMED)
-    assert STORE.follow(unsubscribe, tx, PERSON).subscriber == find(OURS, again.id, tx)
-    assert STORE.undo(unsubscribe, tx, PERSON).status is Status.CONFIRMED
-    SUBSCRIBERS.delete(OURS, again.id, tx)
-
-    for _ in range(2):
-        followed = STORE.follow(unsubscribe, tx, PERSON)
-        assert (followed.subscriber, followed.status) == (None, Status.UNSUBSCRIBED)
-    assert SUPPRESSIONS.find(OURS, row.email_key, tx).reason == Reason.UNSUBSCRIBED
-    with pytest.raises(SubscriberSuppressed):
-        subscriber(tx)
-
-
 def test_a_link_makes_the_suppression_of_a_bounce_an_opt_out(tx: Transaction) -> None:
     row = subscriber(tx, Status.BOUNCED)
     _, unsubscribe = tokens(row, tx)
@@ -196,26 +110,6 @@ def test_a_link_makes_the_suppression_of_a_bounce_an_opt_out(tx: Transaction) ->
     assert SUPPRESSIONS.find(OURS, row.email_key, tx).reason == Reason.UNSUBSCRIBED
 
 
-def test_a_signed_link_of_a_deleted_subscriber_does_not_work(tx: Transaction) -> None:
-    row = subscriber(tx)
-    token = signed(row)
-    SUBSCRIBERS.delete(OURS, row.id, tx)
-    subscriber(tx)
-
-    with pytest.raises(LinkNotFound):
-        STORE.follow(token, tx, PERSON)
-
-
-def test_nothing_is_undone_after_a_change_of_the_address(tx: Transaction) -> None:
-    row = subscriber(tx, Status.CONFIRMED)
-    _, unsubscribe = tokens(row, tx)
-    STORE.follow(unsubscribe, tx, PERSON)
-    moved = SUBSCRIBERS.update(OURS, row.id, Changes(email=email("new")), tx)
-    _, other = tokens(moved, tx)
-
-    assert STORE.undo(other, tx, PERSON).status is Status.UNSUBSCRIBED
-
-
 def test_unsubscribing_can_be_undone_for_ten_minutes(tx: Transaction) -> None:
     _, unsubscribe = tokens(subscriber(tx, Status.CONFIRMED), tx)
     STORE.follow(unsubscribe, tx, PERSON)
@@ -225,17 +119,6 @@ def test_unsubscribing_can_be_undone_for_ten_minutes(tx: Transaction) -> None:
     assert undo == (Status.CONFIRMED, tx.now + 1)
     tx.now += 1
     assert STORE.find(unsubscribe, tx).undo is None
-    assert STORE.undo(unsubscribe, tx, PERSON).status is Status.UNSUBSCRIBED
-
-
-def test_a_later_change_by_a_program_cannot_be_undone(tx: Transaction) -> None:
-    row = subscriber(tx, Status.CONFIRMED)
-    _, unsubscribe = tokens(row, tx)
-    STORE.follow(unsubscribe, tx, PERSON)
-    for status in (Status.CONFIRMED, Status.UNSUBSCRIBED):
-        tx.now += 1
-        change_status(OURS, row.id, status, tx, by_admin=False, suppressions=SUPPRESSIONS)
-
     assert STORE.undo(unsubscribe, tx, PERSON).status is Status.UNSUBSCRIBED
 
 

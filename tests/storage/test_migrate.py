@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 from peewee import Model
@@ -98,11 +97,6 @@ def test_second_run_applies_nothing_and_changes_nothing(database: APSWDatabase) 
     assert schema(database) == before
 
 
-def test_listing_pending_migrations_changes_nothing(database: APSWDatabase) -> None:
-    assert pending(database)[0] == FIRST
-    assert schema(database) == set()
-
-
 def test_models_agree_with_the_frozen_migrations(database: APSWDatabase, tmp_path: Path) -> None:
     migrate(database)
     other = connect(tmp_path / "models.db")
@@ -135,17 +129,6 @@ def test_every_foreign_key_contains_the_account(database: APSWDatabase) -> None:
         links = database.execute_sql(query, (table,)).fetchall()
         for number in {link[0] for link in links}:
             assert (number, "account_id", "account_id") in links
-
-
-def test_new_migration_is_applied_to_an_older_database(
-    database: APSWDatabase, folder: Path
-) -> None:
-    migrate(database)
-    (folder / "0002_second.py").write_text(SOUND.format(name="second"))
-
-    assert pending(database) == ["0002_second"]
-    assert migrate(database) == ["0002_second"]
-    assert tables(database) == {"first", "second"}
 
 
 def test_newer_schema_is_rejected_and_named(database: APSWDatabase, folder: Path) -> None:
@@ -189,10 +172,3 @@ def test_interrupted_migration_is_resumed(database: APSWDatabase, left: str) -> 
     assert migrate(database)[0] == FIRST
     assert schema(database) == whole
     assert pending(database) == []
-
-
-def test_history_records_every_migration(database: APSWDatabase) -> None:
-    applied = migrate(database)
-    stored: list[Any] = database.execute_sql(f"SELECT name FROM {HISTORY} ORDER BY id").fetchall()
-
-    assert [name for (name,) in stored] == applied

@@ -9,7 +9,6 @@ import pytest
 from rosterd.server.app import newest_id
 from rosterd.server.features.events.rules import EventType, created
 from rosterd.server.features.events.store import record
-from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.store_reading import newest_id_of_any_account
 from rosterd.server.features.tags.store import TagRow
 from rosterd.server.features.webhooks import store as webhooks
@@ -29,10 +28,6 @@ def bulk(account: str, first: int, count: int, tx: Transaction) -> list[str]:
     return list(SUBSCRIBERS.create_many(account, rows, tx).ids.values())
 
 
-def test_empty_database_has_no_newest_id(tx: Transaction) -> None:
-    assert newest_id(tx) is None
-
-
 def test_newest_id_covers_all_accounts(tx: Transaction) -> None:
     bulk(THEIRS, 0, 3, tx)
     *_, newest = bulk(OURS, 0, 3, tx)
@@ -42,27 +37,6 @@ def test_newest_id_covers_all_accounts(tx: Transaction) -> None:
     assert newest_id_of_any_account(tx) == newest
 
     assert newest_id(tx) == newest < field(OURS, tx) == newest_id(tx)
-
-
-@pytest.mark.parametrize("gone", [1, 40, 70])
-def test_newest_id_is_found_after_the_last_rows_were_deleted(
-    tx: Transaction, monkeypatch: pytest.MonkeyPatch, gone: int
-) -> None:
-    monkeypatch.setattr(store_counting, "BUCKET_SIZE", 50)
-    ids = [own_id for first in range(0, 120, 10) for own_id in bulk(OURS, first, 10, tx)]
-    assert newest_id_of_any_account(tx) == ids[-1]
-
-    for own_id in ids[-gone:]:
-        SUBSCRIBERS.delete(OURS, own_id, tx)
-
-    assert newest_id_of_any_account(tx) == ids[-gone - 1]
-
-
-def test_no_newest_id_after_all_rows_were_deleted(tx: Transaction) -> None:
-    for own_id in bulk(OURS, 0, 3, tx):
-        SUBSCRIBERS.delete(OURS, own_id, tx)
-
-    assert newest_id_of_any_account(tx) is None
 
 
 def create_webhook_and_event(account: str, tx: Transaction) -> None:

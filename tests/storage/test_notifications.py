@@ -142,26 +142,6 @@ def test_rolled_back_write_notifies_no_listener(url: str, postgres: Postgres) ->
     run_scenario(url, postgres, scenario)
 
 
-def test_notification_waits_for_the_commit(server: str, postgres: Postgres) -> None:
-    reached, opened = threading.Event(), threading.Event()
-
-    def slow_write(tx: Transaction) -> None:
-        create_and_notify(OURS, "slow", tx)
-        reached.set()
-        assert opened.wait(PATIENCE)
-
-    async def scenario(database: Database, received: Received) -> None:
-        writing = asyncio.create_task(database.write(slow_write))
-        await asyncio.to_thread(reached.wait, PATIENCE)
-        await database.write(partial(create_and_notify, THEIRS, "quick"))
-        await received.until(THEIRS)
-        opened.set()
-        await writing
-        await received.until(THEIRS, OURS)
-
-    run_scenario(server, postgres, scenario)
-
-
 @asynccontextmanager
 async def second_process(url: str, postgres: Postgres) -> AsyncIterator[Database]:
     """Opens the database a second time, as another process would."""
@@ -269,11 +249,3 @@ def test_listening_continues_after_its_connection_was_lost(
 
     run_scenario(server, postgres, scenario)
     assert "cannot listen for notifications" in caplog.text
-
-
-def test_closed_database_does_not_listen(server: str, postgres: Postgres) -> None:
-    async def scenario(database: Database, received: Received) -> None:
-        await database.close()
-        await until(lambda: not listeners(server, postgres))
-
-    run_scenario(server, postgres, scenario)

@@ -14,7 +14,6 @@ from rosterd.server.features.operations import store
 from rosterd.server.features.operations.rules import BatchRequest, State
 from rosterd.server.features.operations.service import OperationService
 from rosterd.server.features.operations.store_filters import OperationFilters
-from rosterd.server.features.operations.store_steps import select_next
 from rosterd.server.features.segments.store import SegmentFilters
 from rosterd.server.features.subscribers.query.request import FilterExpressions
 from rosterd.server.rpc import caller
@@ -24,7 +23,7 @@ from rosterd.server.storage.transaction import Transaction
 
 from ..behavior.helpers import MISSING_ID
 from ..cases import each
-from .helpers import OURS, SUBSCRIBERS, THEIRS, new
+from .helpers import OURS, THEIRS
 
 FILTERS = OperationFilters()
 
@@ -35,44 +34,6 @@ def start(
     message = {"action": {"addTags": [adds]}, "filter": text}
     request = BatchRequest(message, [text], key_id="", by_admin=False)
     return store.create(account, request, None, 1, tx)
-
-
-def test_filter_and_action_follow_a_renamed_tag(tx: Transaction) -> None:
-    SUBSCRIBERS.create_many(OURS, {0: new("ada", "client")}, tx)
-    theirs = start(tx, "tags:customer", account=THEIRS)
-    ours = start(tx, 'NOT tags:"Customer"', adds="CUSTOMER")
-
-    FILTERS.rename_tag(OURS, "customer", "client", tx)
-
-    selection = select_next(OURS, "", 10, tx)
-    assert selection is not None
-    assert (selection.operation_id, selection.ids) == (ours.id, [])
-    batch = store.find(OURS, ours.id, tx).batch
-    assert (batch.filter, batch.value) == ('NOT tags:"client"', ["client"])
-    assert store.find(THEIRS, theirs.id, tx) == theirs
-
-
-@each(
-    "text",
-    (
-        "NOT tags:Customer",
-        'NOT tags:"CUST*"',
-        "NOT tags:*",
-        "customFields.plan != pro OR tags:x",
-        "NOT customFields.plan:*",
-        'NOT customFields.plan:"p*"',
-    ),
-)
-def test_operation_ends_if_its_filter_names_what_is_deleted(tx: Transaction, text: str) -> None:
-    others = 'tags:vip OR tags:"customers*" OR customFields.score > 1'
-    named, other = start(tx, text), start(tx, others)
-
-    FILTERS.release_tag(OURS, "customer", tx, force=False)
-    FILTERS.release_custom_field(OURS, "plan", tx, force=False)
-
-    ended, running = store.find(OURS, named.id, tx), store.find(OURS, other.id, tx)
-    assert (ended.state, ended.ended_at) == (State.FAILED, tx.now)
-    assert running == other
 
 
 @each(
@@ -96,17 +57,6 @@ def test_operation_ends_if_a_renamed_tag_comes_under_its_filter_or_leaves_it(
 
     assert store.find(OURS, operation.id, tx).state == state
     store.cancel(OURS, operation.id, tx)
-
-
-def test_operation_ends_if_its_segment_is_deleted(tx: Transaction) -> None:
-    message = {"action": {"delete": True}, "segment": MISSING_ID}
-    request = BatchRequest(message, ["tags:vip"], key_id="", by_admin=False)
-    of_segment, other = store.create(OURS, request, None, 1, tx), start(tx, "tags:vip")
-
-    FILTERS.release_segment(OURS, MISSING_ID, tx)
-
-    assert store.find(OURS, of_segment.id, tx).state == State.FAILED
-    assert store.find(OURS, other.id, tx) == other
 
 
 CHANGES: dict[str, Callable[[Transaction], object]] = {

@@ -21,13 +21,13 @@ from rosterd.server.features.operations.store_steps import (
 from rosterd.server.features.subscribers.models import Subscriber
 from rosterd.server.features.subscribers.rules import ConsentRecord
 from rosterd.server.features.subscribers.store_reading import IN_ACCOUNT, find
-from rosterd.server.rpc.errors import OperationLimitReached, OperationNotFound
+from rosterd.server.rpc.errors import OperationLimitReached
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.statements import Statement, param
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.ids import first_id_at
 
-from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, field, new
+from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, field, new
 
 PAST = 1_577_836_800_000
 _OF_EARLIER_VERSION = Statement(
@@ -219,34 +219,6 @@ def test_a_filter_that_becomes_invalid_after_the_selection_fails_the_operation(
     assert names_with(tx, "vip", "ada") == []
 
 
-def test_a_filter_that_became_invalid_fails_the_operation(tx: Transaction) -> None:
-    operation = start(tx, "customFields.plan = pro")
-
-    assert STEPS.run(OURS, select(tx), ONE, tx) is StepResult.ENDED
-
-    assert store.find(OURS, operation.id, tx).state == State.FAILED
-
-
-def test_operations_of_an_account_run_in_order(tx: Transaction) -> None:
-    first, second = start(tx, tag="first"), start(tx, tag="second")
-
-    assert select(tx).operation_id == first.id
-    STEPS.run(OURS, select(tx), ONE, tx)
-    assert select(tx).operation_id == second.id
-
-
-def test_operations_are_those_of_the_account(tx: Transaction) -> None:
-    SUBSCRIBERS.create(THEIRS, new("ada"), tx)
-    operation = start(tx)
-
-    STEPS.run(OURS, select(tx), ONE, tx)
-
-    assert find(THEIRS, email("ada"), tx).tags == ()
-    assert select_next(THEIRS, ONE, LIMIT, tx) is None
-    with pytest.raises(OperationNotFound):
-        store.cancel(THEIRS, operation.id, tx)
-
-
 def test_an_account_has_a_maximum_of_running_operations(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,11 +244,3 @@ def test_ended_operations_are_deleted_after_their_retention(tx: Transaction) -> 
     assert store.has_old(OURS, tx)
     assert (store.purge(OURS, tx), store.purge(OURS, tx)) == (1, 0)
     assert store.page(OURS, Page(1, 10), tx)[1] == 1
-
-
-def test_accounts_with_running_operations_are_found(tx: Transaction) -> None:
-    operation = start(tx)
-
-    assert store.ids_of_any_account_with_running(10, tx) == [OURS]
-    store.cancel(OURS, operation.id, tx)
-    assert store.ids_of_any_account_with_running(10, tx) == []

@@ -17,10 +17,7 @@ from rosterd.server.serving.console import ExitCode
 
 from ..cli.commands import FREE, error_line, roster
 from ..components import free_port, wait_until
-from ..conftest import new_account
-from ..fronts import HttpFront
 from ..postgres import Postgres
-from ..processes import start
 from ..tools import program
 
 pytestmark = pytest.mark.verify
@@ -91,12 +88,3 @@ def test_pooler_that_keeps_no_sessions_is_rejected_with_a_remedy(
             line = error_line(roster("serve", **service), ExitCode.DATABASE)
             assert reason in line
             assert "Connect to PostgreSQL itself" in line
-
-
-def test_pooler_in_session_mode_is_accepted(postgres: Postgres, tmp_path: Path) -> None:
-    with pooler(postgres, "pool_mode = session", IGNORE) as url:
-        service = start(tmp_path, ROSTER_DATABASE_URL=url, ROSTER_SECRET_KEY=postgres.secret_key)
-        try:
-            new_account(service, HttpFront("http", service.http)).ok("CreateTag", name="vip")
-        finally:
-            assert service.stop() == 0

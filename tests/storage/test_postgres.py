@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import psycopg
@@ -14,7 +13,7 @@ from peewee import SQL, PeeweeException
 from psycopg.conninfo import conninfo_to_dict
 
 from rosterd.server.features.tags import store as tags
-from rosterd.server.rpc.errors import Internal, StatementTimeout, TagNotFound, Unavailable
+from rosterd.server.rpc.errors import Internal, StatementTimeout, Unavailable
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import bring_up_to_date, reading, unit_of_work
@@ -264,19 +263,6 @@ def test_transaction_with_a_suppressed_statement_error_is_not_acknowledged(url: 
     assert names(url) == []
 
 
-def test_work_that_raises_is_rolled_back(url: str) -> None:
-    def work(tx: Transaction) -> None:
-        create("left over")(tx)
-        tags.find(OURS, "0" * 26, tx)
-
-    async def scenario(database: PostgresDatabase) -> None:
-        with pytest.raises(TagNotFound):
-            await database.write(work)
-
-    run_scenario(url, scenario)
-    assert names(url) == []
-
-
 def test_wait_for_a_lock_is_bounded(url: str) -> None:
     async def scenario(database: PostgresDatabase) -> None:
         with psycopg.connect(url) as other:
@@ -324,17 +310,6 @@ def test_request_without_a_free_connection_in_time_is_rejected(
 
     run_scenario(url, scenario)
     assert names(url) == []
-
-
-def test_process_opens_only_its_configured_connections(url: str, postgres: Postgres) -> None:
-    name = conninfo_to_dict(url)["dbname"]
-
-    async def scenario(database: PostgresDatabase) -> None:
-        await asyncio.gather(*[database.write(create(f"{n}")) for n in range(50)])
-        query = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}'"
-        assert postgres.run(f"{query} AND application_name = 'roster'") == [(5,)]
-
-    run_scenario(url, scenario, connections=5)
 
 
 def test_plans_are_made_again_while_the_tables_grow(url: str) -> None:
@@ -421,36 +396,10 @@ def test_asynchronous_commit_is_rejected(url: str) -> None:
     assert "ALTER DATABASE" in why
 
 
-def test_statements_are_not_compiled(url: str) -> None:
-    with open_database(url) as database:
-        assert database.execute_sql("SHOW jit").fetchone() == ("off",)
-
-
 def test_encoding_other_than_utf8_is_rejected(postgres: Postgres) -> None:
     latin = postgres.new_database("ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
 
     assert "LATIN1" in opening_error(latin)
-
-
-def test_error_names_the_unreachable_server_without_the_password() -> None:
-    why = opening_error("postgresql://ada:secret@127.0.0.1:1/roster")
-
-    assert "127.0.0.1" in why
-    assert "secret" not in why
-
-
-def test_invalid_url_is_rejected() -> None:
-    assert "color" in opening_error("postgresql://127.0.0.1/roster?color=green")
-
-
-def test_concurrent_migrations_run_once(postgres: Postgres) -> None:
-    fresh = postgres.new_database()
-
-    with ThreadPoolExecutor(6) as pool:
-        applied = list(pool.map(bring_up_to_date, [fresh] * 6))
-
-    assert sorted(map(len, applied)) == [0] * 5 + [len(max(applied))]
-    assert max(applied)[0].startswith("0001_")
 
 
 def test_exclusive_work_and_other_connections_exclude_each_other(url: str) -> None:

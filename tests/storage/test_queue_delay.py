@@ -30,10 +30,6 @@ def batch(delay: QueueDelay, clock: Clock, items: int, seconds: float) -> None:
     delay.dequeued()
 
 
-def test_estimate_is_zero_at_first(clock: Clock) -> None:
-    assert QueueDelay(1).wait(1_000) == 0
-
-
 def test_wait_is_the_queue_length_times_the_recent_time_per_item(clock: Clock) -> None:
     delay = QueueDelay(1)
     for _ in range(20):
@@ -41,14 +37,6 @@ def test_wait_is_the_queue_length_times_the_recent_time_per_item(clock: Clock) -
 
     assert delay.wait(500) == pytest.approx(1.0, rel=0.01)
     assert delay.wait(0) == 0
-
-
-def test_threads_share_the_queue(clock: Clock) -> None:
-    delay = QueueDelay(4)
-    for _ in range(500):
-        batch(delay, clock, 1, 0.02)
-
-    assert delay.wait(100) == pytest.approx(0.5, rel=0.01)
 
 
 def test_large_batch_outweighs_the_small_batches_before_it(clock: Clock) -> None:

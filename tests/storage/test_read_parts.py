@@ -7,8 +7,6 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from rosterd.server.rpc import caller
 from rosterd.server.storage.database import Database, Work
 from rosterd.server.storage.transaction import Transaction
@@ -70,17 +68,5 @@ def test_abandoned_parts_are_interrupted(url: str) -> None:
         for part in parts:
             assert await asyncio.to_thread(part.ended.wait, TIMEOUT)
         assert await read_parts(database, THEIRS, [look_up, look_up]) == [7, 7]
-
-    run(url, scenario, CONNECTIONS)
-
-
-def test_error_of_a_part_is_raised(url: str) -> None:
-    def fail(_tx: Transaction) -> None:
-        raise KeyError("part")
-
-    async def scenario(database: Database) -> None:
-        for works in ([fail, look_up], [look_up, fail]):
-            with pytest.raises(KeyError, match="part"):
-                await database.read_parts(works)
 
     run(url, scenario, CONNECTIONS)

@@ -10,11 +10,9 @@ import pytest
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import add_tags, change_status, remove_tags
-from rosterd.server.features.subscribers.store_reading import find
-from rosterd.server.features.tags import store as tags
 from rosterd.server.storage.transaction import Transaction
 
-from .helpers import OURS, SUBSCRIBERS, THEIRS, field, new, profile, select
+from .helpers import OURS, SUBSCRIBERS, field, new, profile, select
 
 HOUR = 3_600_000
 
@@ -55,36 +53,6 @@ def test_change_sets_the_greatest_revision_although_the_clock_is_behind(
     assert set(after) - set(before) == {max(before) + 1}
 
 
-def test_revision_is_the_time_of_the_change_in_microseconds(tx: Transaction) -> None:
-    row = SUBSCRIBERS.create(OURS, new("ada"), tx)
-    assert row.revision == max(tx.now, row.created_at) * 1000
-    tx.now += HOUR
-
-    changed = SUBSCRIBERS.update(OURS, row.id, Changes(profile=profile("Eve")), tx)
-
-    assert changed.revision == tx.now * 1000
-
-
-def test_change_that_changes_nothing_keeps_the_revision(tx: Transaction) -> None:
-    row = SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
-
-    SUBSCRIBERS.update(OURS, row.id, Changes(profile=profile(), tags={"vip": "VIP"}), tx)
-    change_status(OURS, row.id, Status.CONFIRMED, tx, by_admin=False)
-    remove_tags(OURS, row.id, {"other"}, tx)
-
-    assert revisions(tx) == [row.revision]
-
-
-def test_renaming_a_tag_keeps_the_revision(tx: Transaction) -> None:
-    row = SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
-    (tag_id,) = (tag_id for (tag_id,) in select("SELECT id FROM tag", tx))
-
-    tags.update(OURS, tag_id, {"name": "best"}, tx)
-
-    assert find(OURS, row.id, tx).tags == ("best",)
-    assert revisions(tx) == [row.revision]
-
-
 def test_revision_of_a_deleted_subscriber_is_not_used_again(tx: Transaction) -> None:
     SUBSCRIBERS.create(OURS, new("ada"), tx)
     tx.now += HOUR
@@ -93,11 +61,3 @@ def test_revision_of_a_deleted_subscriber_is_not_used_again(tx: Transaction) -> 
     tx.now -= HOUR
 
     assert SUBSCRIBERS.create(OURS, new("bob"), tx).revision == newest.revision + 1
-
-
-def test_accounts_have_revisions_of_their_own(tx: Transaction) -> None:
-    tx.now += HOUR
-    theirs = SUBSCRIBERS.create(THEIRS, new("ada"), tx)
-    tx.now -= HOUR
-
-    assert SUBSCRIBERS.create(OURS, new("ada"), tx).revision < theirs.revision

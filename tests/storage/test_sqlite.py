@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 import pytest
-from peewee import SQL, IntegrityError
+from peewee import SQL
 
 from rosterd.server.features.tags import store
 from rosterd.server.rpc.errors import TagAlreadyExists, Unavailable
@@ -28,7 +28,6 @@ from rosterd.server.storage.transaction import Transaction
 
 TIMEOUT = 60.0
 ACCOUNT = "0" * 26
-MAX_NICENESS = 19
 
 
 @pytest.fixture
@@ -152,21 +151,6 @@ def test_failed_write_is_rolled_back_alone(path: Path) -> None:
     assert names_from_another_program(path) == ["a", "b"]
 
 
-def test_write_that_violates_a_constraint_is_rolled_back_alone(path: Path) -> None:
-    insert = Statement(lambda _: SQL("INSERT INTO subscriber_tag VALUES ('a', 'b', 'c')"))
-
-    def orphan(tx: Transaction) -> None:
-        store.create(ACCOUNT, "undone", "", tx)
-        tx.run(insert)
-
-    async def scenario() -> Any:
-        async with opened_database(path) as database:
-            return await write_together(database, create("a"), orphan, create("b"))
-
-    assert isinstance(run(scenario())[1], (apsw.ConstraintError, IntegrityError))
-    assert names_from_another_program(path) == ["a", "b"]
-
-
 def test_failed_commit_fails_all_its_writes_and_the_next_commit_succeeds(path: Path) -> None:
     defer = Statement(lambda _: SQL("PRAGMA defer_foreign_keys = 1"))
     insert = Statement(lambda _: SQL("INSERT INTO subscriber_tag VALUES ('a', 'b', 'c')"))
@@ -244,19 +228,6 @@ def test_read_includes_all_acknowledged_writes(path: Path) -> None:
     run(scenario())
 
 
-def test_reads_continue_during_a_write(path: Path) -> None:
-    async def scenario() -> None:
-        async with opened_database(path) as database:
-            await database.write(create("a"))
-            busy = BlockedWriter()
-            writing = await busy.hold(database)
-            assert await database.read(names) == ["a"]
-            busy.release()
-            await writing
-
-    run(scenario())
-
-
 def thread_name(_tx: Transaction) -> str:
     """Returns the name of the thread that runs the work."""
     return threading.current_thread().name
@@ -282,52 +253,6 @@ def test_a_lookup_does_not_wait_for_a_long_read(path: Path) -> None:
     assert run(scenario()) == ("reader-0", "reader-1")
 
 
-def test_error_of_a_read_is_raised_to_its_caller_only(path: Path) -> None:
-    def fail(tx: Transaction) -> None:
-        raise ValueError("own words")
-
-    async def scenario() -> None:
-        async with opened_database(path) as database:
-            for _ in range(4):
-                with pytest.raises(ValueError, match="own words"):
-                    await database.read(fail)
-            assert await database.read(names) == []
-
-    run(scenario())
-
-
-def test_close_runs_the_queued_writes_first(path: Path) -> None:
-    async def scenario() -> None:
-        async with opened_database(path) as database:
-            busy = BlockedWriter()
-            first = await busy.hold(database)
-            waiting = [asyncio.create_task(database.write(create(name))) for name in "abc"]
-            await run_loop_iterations()
-            end = asyncio.create_task(database.close())
-            await run_loop_iterations()
-            busy.release()
-            await asyncio.gather(first, end, *waiting)
-
-    run(scenario())
-    assert names_from_another_program(path) == ["a", "b", "c"]
-
-
-def test_transaction_has_one_timestamp_and_increasing_ids(path: Path) -> None:
-    moments = iter(range(1_000, 2_000))
-
-    async def scenario() -> Any:
-        database = SqliteDatabase(path, clock=lambda: next(moments))
-        await database.open()
-        try:
-            return await database.write(lambda tx: (tx.now, tx.new_id(), tx.new_id(), tx.now))
-        finally:
-            await database.close()
-
-    before, first, second, after = run(scenario())
-    assert before == after
-    assert first < second
-
-
 def test_file_is_locked_until_its_database_is_closed(path: Path) -> None:
     async def scenario() -> None:
         async with opened_database(path):
@@ -346,18 +271,6 @@ def test_stale_lock_of_an_ended_process_is_replaced(path: Path) -> None:
         pass
 
     assert path.with_name("roster.db.lock").read_text() == str(os.getpid())
-
-
-def test_lock_is_released_after_a_failed_open(path: Path) -> None:
-    path.write_text("no database at all, but long enough to be looked at" * 10)
-
-    async def scenario() -> None:
-        with pytest.raises(StorageError):
-            await SqliteDatabase(path).open()
-
-    run(scenario())
-    with file_lock(path):
-        pass
 
 
 @pytest.mark.parametrize("size", [100, 10_000])
@@ -431,21 +344,3 @@ def test_file_locked_by_another_program_is_rejected_with_a_remedy(
                 await SqliteDatabase(path).open()
 
     run(scenario())
-
-
-def test_file_in_a_missing_folder_is_rejected(path: Path) -> None:
-    async def scenario() -> None:
-        with pytest.raises(StorageError, match="cannot be"):
-            await SqliteDatabase(path / "below" / "roster.db").open()
-
-    run(scenario())
-
-
-def test_memory_statistics_of_sqlite_are_disabled(tmp_path: Path) -> None:
-    database = connect(tmp_path / "roster.db")
-    prepare(database)
-    try:
-        used, _ = apsw.status(apsw.SQLITE_STATUS_MEMORY_USED)
-        assert used == 0
-    finally:
-        database.close()

@@ -26,7 +26,7 @@ from rosterd.server.features.webhooks.endpoints import store_reading as webhooks
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.dialects import SqliteDialect
 from rosterd.server.storage.postgres.transaction import WriteTransaction
-from rosterd.server.storage.statements import Statement, cached_by_account, param
+from rosterd.server.storage.statements import Statement, cached_by_account
 from rosterd.server.storage.transaction import Transaction
 
 from .helpers import (
@@ -193,10 +193,6 @@ def test_bulk_of_values_without_a_field_costs_one_statement(tx: Transaction) -> 
     assert statements_of(tx, lambda: bulk(tx, range(100), values=VALUES)) == 1
 
 
-def test_empty_bulk_runs_no_statement(tx: Transaction) -> None:
-    assert statements_of(tx, lambda: bulk(tx, [])) == 0
-
-
 @pytest.mark.usefixtures("fields", "one_subscriber")
 @pytest.mark.parametrize("operation", ["create", "find", "update", "delete"])
 def test_cost_of_a_subscriber_is_independent_of_its_tags_and_values(
@@ -253,32 +249,6 @@ def test_page_of_other_resources_costs_two_statements(tx: Transaction, store: An
     assert statements_of(tx, lambda: store.page(OURS, Page(1, 100), tx)) == 2
 
 
-def test_statement_is_built_once() -> None:
-    built = []
-    statement = Statement(lambda dialect: built.append(dialect) or Tag.select(Tag.id))  # type: ignore[func-returns-value]
-
-    first = statement.prepared(SqliteDialect(), SqliteDatabase(None))
-
-    assert statement.prepared(SqliteDialect(), SqliteDatabase(None)) is first
-    assert len(built) == 1
-
-
-def test_arguments_follow_the_order_of_the_placeholders() -> None:
-    query = Tag.select(Tag.id).where((Tag.name == param("b")) & (Tag.id == param("a")))
-    prepared = Statement(lambda _: query).prepared(SqliteDialect(), SqliteDatabase(None))
-
-    assert prepared.arguments({"a": 1, "b": 2}) == [2, 1]
-
-
-def test_sql_text_is_independent_of_list_lengths(tx: Transaction) -> None:
-    statement = Statement(lambda dialect: Tag.select(Tag.id).where(dialect.any_of(Tag.id, "ids")))
-    prepared = statement.prepared(SqliteDialect(), SqliteDatabase(None))
-
-    assert prepared.sql.count("?") == 1
-    for ids in ([], ["a"], ["a'\"\\%_", "ü"] * 1_000):
-        assert tx.all(statement, ids=ids) == []
-
-
 @pytest.mark.parametrize(
     "query",
     [Tag.select(Tag.id).where(Tag.name == "x"), SQL("SELECT ?", [1])],
@@ -287,11 +257,6 @@ def test_sql_text_is_independent_of_list_lengths(tx: Transaction) -> None:
 def test_statement_with_a_literal_value_is_rejected(query: Any) -> None:
     with pytest.raises(TypeError, match="named parameters"):
         Statement(lambda _: query).prepared(SqliteDialect(), SqliteDatabase(None))
-
-
-def test_missing_argument_is_an_error(tx: Transaction) -> None:
-    with pytest.raises(KeyError):
-        tx.all(Statement(lambda _: Tag.select(Tag.id).where(Tag.id == param("id"))))
 
 
 def test_account_with_many_statements_replaces_its_own() -> None:

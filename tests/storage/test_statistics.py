@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
-from rosterd.server.features.statistics.rules import day_of
-from rosterd.server.features.statistics.store import flows, totals
+from rosterd.server.features.statistics.store import totals
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.history import API
 from rosterd.server.features.subscribers.row_writer import OnConflict, RowWriter
@@ -22,17 +21,7 @@ from rosterd.server.features.tags.rules import distinct
 from rosterd.server.rpc.errors import RosterError
 from rosterd.server.storage.transaction import Transaction
 
-from .helpers import (
-    OURS,
-    SUBSCRIBERS,
-    SUPPRESSIONS,
-    THEIRS,
-    email,
-    list_subscribers,
-    new,
-    select,
-    tree_of,
-)
+from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, list_subscribers, new, select, tree_of
 from .statistics import counted, stored
 
 NAMES = st.sampled_from(["ada", "bob", "eve", "zoe"])
@@ -142,37 +131,6 @@ def test_statistics_equal_a_count_after_random_changes(tx: Transaction) -> None:
             max_examples=20, stateful_step_count=40, deadline=None, suppress_health_check=checks
         ),
     )
-
-
-def test_flows_are_counted_on_the_day_of_the_change(tx: Transaction) -> None:
-    tx.now = 86_400_000 * 7 + 5
-    ada = SUBSCRIBERS.create(OURS, new("ada", status=Status.UNCONFIRMED), tx)
-    change_status(OURS, ada.id, Status.CONFIRMED, tx, by_admin=False)
-    tx.now += 86_400_000
-    for status in (Status.UNSUBSCRIBED, Status.CONFIRMED, Status.BOUNCED):
-        change_status(OURS, ada.id, status, tx, by_admin=False)
-    SUBSCRIBERS.delete(OURS, ada.id, tx)
-    SUBSCRIBERS.create(OURS, new("bob", status=Status.COMPLAINED), tx)
-
-    assert day_of(tx.now) == 8
-    assert flows(OURS, 7, 7, tx) == {(7, "created"): 1, (7, "confirmed"): 1, (7, "growth"): 1}
-    assert flows(OURS, 8, 9, tx) == {
-        (8, "created"): 1,
-        (8, "confirmed"): 1,
-        (8, "unsubscribed"): 1,
-        (8, "bounced"): 1,
-        (8, "deleted"): 1,
-        (8, "growth"): -1,
-    }
-    assert flows(THEIRS, 0, 9, tx) == {}
-
-
-def test_totals_are_those_of_the_account(tx: Transaction) -> None:
-    SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
-    SUBSCRIBERS.create(THEIRS, new("ada", "vip"), tx)
-
-    assert totals(OURS, "status:", tx) == {"2": 1}
-    assert list(totals(OURS, "tag:", tx).values()) == [1]
 
 
 def test_a_deleted_tag_has_no_total(tx: Transaction) -> None:

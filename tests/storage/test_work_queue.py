@@ -36,16 +36,6 @@ def test_account_with_many_items_leaves_threads_to_others() -> None:
     assert len(queue) == 3
 
 
-def test_finished_batch_starts_the_next_item_of_its_group() -> None:
-    queue = queue_of(*[ACCOUNT] * 3)
-    first, _ = queue.take(), queue.take()
-
-    queue.done(first)
-
-    assert taken(queue) == ACCOUNT
-    assert len(queue) == 0
-
-
 def test_group_of_several_accounts_is_limited_as_a_whole() -> None:
     node = GroupLimit("node", 2)
     queue = queue_of(*[(node, GroupLimit(account, 1)) for account in "abc"], OTHER)
@@ -92,14 +82,6 @@ def test_items_of_a_batch_wait_until_a_thread_takes_it() -> None:
     assert len(queue) == 16
 
 
-def test_items_that_waited_form_a_batch_of_one_group() -> None:
-    queue = queue_of(*[(GroupLimit("node", 1),)] * 4, OTHER, max_batch=2)
-    first, other = queue.take(), queue.take()
-    queue.done(first)
-
-    assert (len(first), len(other), len(queue.take()), len(queue)) == (1, 1, 2, 1)
-
-
 def test_items_that_arrive_together_start_together() -> None:
     one_writer = (GroupLimit("account", 1),)
     queue = FairQueue(max_batch=64)
@@ -107,13 +89,6 @@ def test_items_that_arrive_together_start_together() -> None:
 
     assert len(queue.take()) == 32
     assert len(queue) == 0
-
-
-def test_items_that_arrive_together_use_all_threads_of_their_group() -> None:
-    queue = FairQueue(max_batch=64)
-    queue.put([*[item(ACCOUNT) for _ in range(5)], item(OTHER)])
-
-    assert [len(queue.take()) for _ in range(3)] == [3, 2, 1]
 
 
 def test_threads_stop_after_the_last_waiting_item() -> None:

@@ -15,7 +15,7 @@ from roster.v1.operations_pb2_grpc import OperationServiceServicer
 
 from ...rpc.caller import account_id, current
 from ...rpc.errors import Detail, OperationNotFound, Unavailable, ValidationError, invalid
-from ...rpc.messages import Context, check_page, struct_to_dict, timestamp
+from ...rpc.messages import Context, check_page, struct_to_dict
 from ...rpc.paging import page_of
 from ...rpc.streams import accept
 from ...storage.database import Database
@@ -189,25 +189,5 @@ def _check_values(values: Any, types: Any) -> None:
 
 
 def _operation(row: store.OperationRow) -> pb.Operation:
-    batch = row.batch
-    message = pb.Operation(
-        id=row.id,
-        filter=batch.filter,
-        segment=batch.segment,
-        dry_run=batch.dry_run,
-        state=pb.Operation.State.ValueType(row.state),
-        done=row.state != State.RUNNING,
-        total=row.total,
-        processed=row.processed,
-        rate=row.rate,
-        created_at=timestamp(row.created_at),
-        failed=[
-            pb.Operation.Failure(reason=reason, total=total)
-            for reason, total in row.failures.items()
-        ],
-    )
     # A later version can have stored another action.
-    ParseDict(batch.message["action"], message.action, ignore_unknown_fields=True)
-    if row.ended_at is not None:
-        message.ended_at.CopyFrom(timestamp(row.ended_at))
-    return message
+    return ParseDict(row.as_json(), pb.Operation(), ignore_unknown_fields=True)

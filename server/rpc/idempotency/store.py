@@ -144,7 +144,7 @@ def put(
 
     `persons` is None if the response can name anyone.
     """
-    purge(account_id, _PURGE_PER_WRITE, tx)
+    purge(account_id, tx, _PURGE_PER_WRITE)
     values = {**response._asdict(), "persons": persons, "created_at": tx.now}
     tx.run(_PUT, account_id=account_id, key=key, **values)
 
@@ -179,7 +179,7 @@ def has_old(account_id: str, tx: Transaction) -> bool:
     return tx.one(_ONE_OLD, account_id=account_id, since=since) is not None
 
 
-def purge(account_id: str, limit: int, tx: Transaction) -> int:
+def purge(account_id: str, tx: Transaction, limit: int = PURGE_BATCH_SIZE) -> int:
     """Deletes at most `limit` expired responses, oldest first, and returns their number."""
     since = tx.now - RETENTION_MILLISECONDS
     return tx.run(_PURGE, account_id=account_id, since=since, limit=limit)

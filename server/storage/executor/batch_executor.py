@@ -29,7 +29,7 @@ from ...rpc.errors import Overloaded, Unavailable
 from .queue_delay import QueueDelay
 from .stats import ExecutorStats
 from .work_item import GroupLimits, Work, WorkItem
-from .work_queue import FairQueue, FifoQueue, WorkQueue
+from .work_queue import FairQueue, FifoQueue
 from .work_time import current
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class BatchExecutor(Generic[Work]):
         self._abandons, self._queue_timeout = abandons, queue_timeout
         self._loop = asyncio.get_running_loop()
         self._start, self._run_batch, self._stop = start, run_batch, stop
-        self._queue: WorkQueue = (FairQueue if fair else FifoQueue)(max_batch)
+        self._queue = FairQueue(max_batch) if fair else FifoQueue(max_batch)
         self._gathered: list[WorkItem[Work]] = []
         self._claiming = threading.Lock()
         self._closing = False

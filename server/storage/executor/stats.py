@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from ...values.histogram import Histogram
 
@@ -46,28 +44,3 @@ class ExecutorStats:
         """Records the duration of a successful commit."""
         with self._lock:
             self.commits.add(seconds)
-
-
-class MeasuredExecutor(Protocol):
-    """An executor, as the metrics read it."""
-
-    name: str
-    stats: ExecutorStats
-
-    @property
-    def waiting(self) -> int:
-        """The number of items that are not in a batch yet."""
-
-
-class Measured(Protocol):
-    """A database, as the metrics read it."""
-
-    @property
-    def executors(self) -> Sequence[MeasuredExecutor]:
-        """The executors, writers first."""
-
-    def bytes_on_disk(self) -> Mapping[str, int]:
-        """Returns file sizes by content; empty for a database server."""
-
-    def nodes(self) -> Mapping[int, bool]:
-        """Returns whether each node of a distributed database responds, by ID."""

@@ -5,43 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 from .work_item import GroupLimits, WorkItem
 
 Batch = Sequence[WorkItem[Any]]
 
 
-class WorkQueue(Protocol):
-    """A queue with several consumer threads. Threads call `take`, the event loop the rest."""
-
-    def __len__(self) -> int:
-        """Returns the number of items that no thread has taken."""
-
-    def ahead(self, limits: GroupLimits) -> int:
-        """Returns the number of items that a new item with these limits waits for."""
-
-    def is_idle(self, limits: GroupLimits) -> bool:
-        """Whether no item with these limits waits or runs."""
-
-    def put(self, items: Batch) -> None:
-        """Adds items."""
-
-    def discard(self, item: WorkItem[Any]) -> None:
-        """Removes an item that was withdrawn, if no thread has taken it."""
-
-    def take(self) -> Batch:
-        """Waits for items and returns a batch, which is empty if the thread must stop."""
-
-    def done(self, batch: Batch) -> None:
-        """Records that a thread has run a batch."""
-
-    def close(self, threads: int) -> None:
-        """Stops the threads when all items were taken."""
-
-
 class FifoQueue:
-    """Returns all queued items as a batch, at most `max_batch`, in the order of their arrival."""
+    """Returns all queued items as a batch, at most `max_batch`, in the order of their arrival.
+
+    Threads call `take`, which waits and returns an empty batch if the thread must stop. The event
+    loop calls the rest. `len` and `ahead` do not count withdrawn items, which it discards.
+    """
 
     def __init__(self, max_batch: int) -> None:
         self._max_batch = max_batch
@@ -53,9 +29,11 @@ class FifoQueue:
         return len(self._counted)
 
     def ahead(self, limits: GroupLimits) -> int:  # noqa: ARG002
+        """Returns the number of items that a new item with these limits waits for."""
         return len(self)
 
     def is_idle(self, limits: GroupLimits) -> bool:  # noqa: ARG002
+        """Whether no item with these limits waits or runs."""
         return False
 
     def put(self, items: Batch) -> None:
@@ -88,9 +66,10 @@ class FifoQueue:
         return batch
 
     def done(self, batch: Batch) -> None:
-        pass
+        """Records that a thread has run a batch."""
 
     def close(self, threads: int) -> None:
+        """Stops the threads when all items were taken."""
         for _ in range(threads):
             self._items.put(None)
 
@@ -101,7 +80,8 @@ class FairQueue:
     Accounts that wait for a lock, or for a node that does not respond, therefore leave threads
     for other accounts. All items of a batch have the same groups. Items that arrive together
     start together, in as many batches as their limits allow; items without a group have a batch
-    each. Items above a limit wait, and the waiting combinations of groups take turns.
+    each. Items above a limit wait, and the waiting combinations of groups take turns. `FifoQueue`
+    documents the methods.
     """
 
     def __init__(self, max_batch: int) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
@@ -32,12 +32,12 @@ from psycopg.pq import TransactionStatus
 from ...rpc import caller
 from ...rpc.errors import Internal, StatementTimeout, Unavailable
 from ...values.clock import Clock, system_clock
-from ...values.ids import Ids
-from ..database import NodeResults, Result, StorageError, Work
+from ..database import Result, StorageError, Work
 from ..executor.batch_executor import BatchExecutor
+from ..executor.database import ExecutorDatabase
 from ..executor.work_item import GroupLimit, GroupLimits, WorkItem
 from ..interruptible import InterruptedBy, interruptible
-from ..notifications import Listener, Notifications
+from ..notifications import Listener
 from ..shared_work import grouped, has_one_statement, run_together
 from .connection import connect, open_database, unusable, warn_of_danger
 from .listen import NotificationBridge
@@ -72,23 +72,20 @@ WRITES_AT_ONCE = 64
 RETRY_SECONDS = 2.0
 
 
-class PostgresDatabase:
+class PostgresDatabase(ExecutorDatabase):
     """Runs transactions on a PostgreSQL database. `Database` documents the methods."""
 
     alone = False
 
     def __init__(self, url: str, connections: int, *, clock: Clock = system_clock) -> None:
+        super().__init__(clock)
         self._url = url
         self._connections = connect(url)
         self._readers = connections // 2
         self._writers = connections - self._readers
-        self._clock = clock
         self._running = RunningTransactions()
-        self._notifications = Notifications()
         self._bridge = NotificationBridge(url, self._notifications)
         self._listen_task: asyncio.Task[None] | None = None
-        # Ids ascend within this process. Across processes their order is that of the clocks.
-        self.ids = Ids(clock)
 
     async def open(self) -> None:
         await interruptible(self._bring_up_to_date)
@@ -97,11 +94,7 @@ class PostgresDatabase:
                 stack.push_async_callback(_end, asyncio.create_task(task))
             stack.push_async_callback(self._stop_listening)
             self._writing = self._executor(
-                "writer",
-                self._write_batch,
-                self._writers,
-                max_batch=WRITES_AT_ONCE,
-                fair=True,
+                "writer", self._write_batch, self._writers, max_batch=WRITES_AT_ONCE
             )
             await self._writing.open()
             stack.push_async_callback(self._writing.close)
@@ -111,10 +104,10 @@ class PostgresDatabase:
                 self._readers,
                 max_batch=READS_AT_ONCE,
                 abandons=True,
-                fair=True,
             )
             await self._reading.open()
             stack.push_async_callback(self._reading.close)
+            self.executors = (self._writing, self._reading)
             self._closing = stack.pop_all()
 
     def _bring_up_to_date(self, interrupted_by: InterruptedBy) -> None:
@@ -137,7 +130,6 @@ class PostgresDatabase:
         threads: int,
         *,
         max_batch: int,
-        fair: bool,
         abandons: bool = False,
     ) -> BatchExecutor[Work[Any]]:
         return BatchExecutor(
@@ -148,7 +140,7 @@ class PostgresDatabase:
             threads=threads,
             max_batch=max_batch,
             abandons=abandons,
-            fair=fair,
+            fair=True,
             queue_timeout=QUEUE_TIMEOUT_SECONDS,
         )
 
@@ -166,9 +158,6 @@ class PostgresDatabase:
         # The limits of an account apply to its parts, too.
         return await asyncio.gather(*map(self.read, works))
 
-    async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
-        return NodeResults([await self.read(work)])
-
     async def write(self, work: Work[Result]) -> Result:
         return await self._writing.run(work, self._write_limits())  # type: ignore[no-any-return]
 
@@ -179,7 +168,7 @@ class PostgresDatabase:
         return () if account_id is None else (GroupLimit(account_id, 1),)
 
     def listen(self, listener: Listener) -> None:
-        self._notifications.listen(listener)
+        super().listen(listener)
         if self._listen_task is None:
             self._listen_task = asyncio.create_task(self._bridge.run())
 
@@ -188,23 +177,6 @@ class PostgresDatabase:
         if self._listen_task is not None:
             self._listen_task.cancel()
             await asyncio.gather(self._listen_task, return_exceptions=True)
-
-    async def close(self) -> None:
-        await self._closing.aclose()
-
-    @property
-    def executors(self) -> Sequence[BatchExecutor[Work[Any]]]:
-        return self._writing, self._reading
-
-    @property
-    def transactions(self) -> int:
-        return sum(each.stats.batches.count for each in self.executors)
-
-    def bytes_on_disk(self) -> Mapping[str, int]:
-        return {}
-
-    def nodes(self) -> Mapping[int, bool]:
-        return {}
 
     def _connect(self) -> None:
         """Opens the thread's connection, if it has none. Raises StorageError."""

@@ -29,13 +29,12 @@ from playhouse.apsw_ext import APSWDatabase
 from ...rpc import caller
 from ...rpc.errors import Internal, RosterError, Unavailable
 from ...values.clock import Clock, system_clock
-from ...values.ids import Ids
-from ..database import NodeResults, Result, Work
+from ..database import Result, Work
 from ..executor.batch_executor import BatchExecutor
+from ..executor.database import ExecutorDatabase
 from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..migrate import migrate
-from ..notifications import Listener, Notifications
 from ..shared_work import grouped, is_short, run_together
 from ..transaction import Transaction
 from .file import DIALECT, connect, file_lock, is_damage, prepare, reports_damage, size_of, unusable
@@ -53,14 +52,14 @@ STEPS_BETWEEN_CHECKS = 200_000
 SLOW_SECONDS = 0.02
 
 
-class SqliteDatabase:
+class SqliteDatabase(ExecutorDatabase):
     """Runs transactions on one SQLite file. `Database` documents the methods."""
 
     alone = True
 
     def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
+        super().__init__(clock)
         self._path = path
-        self._clock = clock
         # Set when a commit could not be synced. The content of the disk is then unknown, and
         # a second sync can succeed although data is lost.
         self._failed = False
@@ -68,8 +67,6 @@ class SqliteDatabase:
         self._is_damaged = False
         # Safe: the lock on the file excludes other servers.
         self._cache: set[Hashable] = set()
-        self._notifications = Notifications()
-        self.ids = Ids(clock)
         # The number of reads at each reader that are not short, by account.
         self._accounts_of: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
 
@@ -85,6 +82,7 @@ class SqliteDatabase:
             for executor in readers:
                 await executor.open()
                 stack.push_async_callback(executor.close)
+            self.executors = (self._writer, *readers)
             self._closing = stack.pop_all()
 
     def _write_executor(self) -> BatchExecutor[Work[Any]]:
@@ -146,31 +144,11 @@ class SqliteDatabase:
         result, results = await asyncio.gather(self.read(first), other_results)
         return [result, *results]
 
-    async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
-        return NodeResults([await self.read(work)])
-
     async def write(self, work: Work[Result]) -> Result:
         return await self._writer.run(work)  # type: ignore[no-any-return]
 
-    def listen(self, listener: Listener) -> None:
-        self._notifications.listen(listener)
-
-    async def close(self) -> None:
-        await self._closing.aclose()
-
-    @property
-    def executors(self) -> Sequence[BatchExecutor[Work[Any]]]:
-        return self._writer, *self._readers, self._part_reader
-
-    @property
-    def transactions(self) -> int:
-        return sum(each.stats.batches.count for each in self.executors)
-
     def bytes_on_disk(self) -> Mapping[str, int]:
         return {"database": size_of(self._path), "wal": size_of(Path(f"{self._path}-wal"))}
-
-    def nodes(self) -> Mapping[int, bool]:
-        return {}
 
     def _read_batch(self, reader: APSWDatabase, items: Sequence[WorkItem[Work[Any]]]) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -19,7 +19,8 @@ from rosterd.server.features.webhooks.store_retention import (
     EVENT_RETENTION,
     PurgeLimits,
 )
-from rosterd.server.maintenance.retention import purge_old_rows
+from rosterd.server.maintenance import purge as maintenance
+from rosterd.server.storage.database import Database
 from rosterd.server.storage.transaction import Transaction
 
 from .raw_receivers import Handler, Receiver, ok, responding, running_receiver
@@ -41,6 +42,13 @@ async def delivering(
             f" VALUES ('{ACCOUNT_ID}', 'a@example.com', TRUE, 1)"
         )
         yield worker, receiver
+
+
+async def purge_old_rows(
+    database: Database, purge: Callable[[str, Transaction], int] = store_retention.purge
+) -> int:
+    """Deletes the old rows of webhooks and events, as the maintenance does."""
+    return await maintenance.purge_old_rows(database, store_retention.has_old, purge)
 
 
 async def remaining(worker: Worker) -> tuple[list[int], list[int], list[int]]:
@@ -99,7 +107,7 @@ async def test_many_rows_are_deleted_in_small_batches(location: Location) -> Non
         await worker.wait_for_deliveries(*[3] * 10)
         worker.clock.advance(EVENT_RETENTION + 1)
 
-        assert await purge_old_rows(worker.database, purge=purge) == 5 + 10 + 10
+        assert await purge_old_rows(worker.database, purge) == 5 + 10 + 10
 
         assert await remaining(worker) == ([], [], [])
         # Two events with four deliveries, three attempts, and three other deliveries.
@@ -185,7 +193,7 @@ async def test_canceled_purge_ends_after_the_current_batch(location: Location) -
         await deliver_tags(worker, *"abc")
         worker.clock.advance(EVENT_RETENTION + 1)
 
-        purging = asyncio.create_task(purge_old_rows(worker.database, purge=purge))
+        purging = asyncio.create_task(purge_old_rows(worker.database, purge))
         await asyncio.to_thread(started.wait, 10)
         purging.cancel()
         await asyncio.sleep(0)

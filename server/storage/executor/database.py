@@ -1,0 +1,48 @@
+"""What databases of both kinds have in common: executors that run their transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+from ...values.clock import Clock
+from ...values.ids import Ids
+from ..database import Database, NodeResults, Result, Work
+from ..notifications import Listener, Notifications
+from .batch_executor import BatchExecutor
+
+
+class ExecutorDatabase(Database):
+    """Runs transactions with executors."""
+
+    # Writers first. Set when the database is open.
+    executors: Sequence[BatchExecutor[Work[Any]]] = ()
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._notifications = Notifications()
+        # They ascend within this process. Across processes their order is that of the clocks.
+        self.ids = Ids(clock)
+        self._closing = AsyncExitStack()
+
+    @property
+    def transactions(self) -> int:
+        return sum(each.stats.batches.count for each in self.executors)
+
+    async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
+        return NodeResults([await self.read(work)])
+
+    def listen(self, listener: Listener) -> None:
+        self._notifications.listen(listener)
+
+    async def close(self) -> None:
+        await self._closing.aclose()
+
+    def bytes_on_disk(self) -> Mapping[str, int]:
+        """Returns file sizes by content; empty for a database server."""
+        return {}
+
+    def nodes(self) -> Mapping[int, bool]:
+        """Returns whether each node of a distributed database responds, by ID."""
+        return {}

@@ -1,0 +1,171 @@
+"""The migrations of stored rows, on both databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from playhouse.migrations import Runner
+
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.events.store_subscriber import events_about
+from rosterd.server.features.statistics.rules import STATUS, TAG
+from rosterd.server.features.statistics.store import flows, tag_totals, totals
+from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.store_changes import change_status
+from rosterd.server.features.subscribers.store_reading import find
+from rosterd.server.features.subscribers.value_keys import value_keys
+from rosterd.server.storage import migrate as migrations
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.postgres import connection
+from rosterd.server.storage.sqlite.file import connect, prepare
+
+from .filters import FIELDS
+from .helpers import OURS, THEIRS, select
+
+# A table, and the values of a row by column.
+Row = tuple[str, dict[str, Any]]
+# Returns the URL of a database with the schema of a migration and these rows.
+Stored = Callable[[str, Iterable[Row]], str]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
+    def store(before: str, rows: Iterable[Row]) -> str:
+        if request.param == "sqlite":
+            address = f"sqlite:///{tmp_path}/roster.db"
+            database: Any = connect(tmp_path / "roster.db")
+            prepare(database)
+        else:
+            address = request.getfixturevalue("postgres").new_database()
+            database = connection.connect(address)
+        with closing(database):
+            Runner(database, str(migrations.DIRECTORY)).up(before)
+            for table, values in rows:
+                marks = ", ".join([database.param] * len(values))
+                text = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})"
+                database.execute_sql(text, tuple(values.values()))
+            if request.param == "postgres":
+                database.commit()
+        return address
+
+    return store
+
+
+def subscriber(account_id: str, number: int, status: int = 1, **others: Any) -> Row:
+    email, names = f"{number}@x.de", {"first_name": "Ada", "last_name": "", "created_at": 1}
+    key = {"account_id": account_id, "id": f"{number:02}", "email": email, "email_key": email}
+    return "subscriber", key | names | {"status": status} | others
+
+
+def tagged(account_id: str, statuses: Iterable[int]) -> list[Row]:
+    """Returns a tag, and subscribers that have it."""
+    key = {"account_id": account_id, "id": "vip", "name": "vip", "name_key": "vip"}
+    rows: list[Row] = [("tag", {**key, "description": "", "created_at": 1})]
+    for number, status in enumerate(statuses):
+        rows.append(subscriber(account_id, number, status))
+        link = {"account_id": account_id, "subscriber_id": f"{number:02}", "tag_id": "vip"}
+        rows.append(("subscriber_tag", link))
+    return rows
+
+
+def test_accounts_that_share_an_address_are_kept_and_new_ones_rejected(stored: Stored) -> None:
+    emails = {
+        "01A": "Ada@Example.com",
+        "01B": "ada@example.com",
+        "01C": "bob@bücher.de",
+        "01D": "bob@xn--bcher-kva.de",
+        "01E": "not an address",
+    }
+    rows = [
+        ("account", {"id": id_, "email": email, "email_verified": True, "created_at": 1})
+        for id_, email in emails.items()
+    ]
+    url = stored("0003_events_webhooks", rows)
+
+    with unit_of_work(url) as tx:
+        assert {row.id: row.email for row in accounts.list_accounts(tx)} == emails
+    for email, oldest in {"ADA@example.com": "01A", "bob@bücher.de": "01C"}.items():
+        with pytest.raises(accounts.AccountExists) as refused, unit_of_work(url) as tx:
+            accounts.create_account(email, tx, verified=True)
+        assert refused.value.account_id == oldest
+
+
+def test_stored_subscribers_are_counted_by_status_and_tag(stored: Stored) -> None:
+    url = stored("0006_consent_and_history", [*tagged(OURS, (1, 2, 2)), *tagged(THEIRS, (3,))])
+
+    with unit_of_work(url) as tx:
+        assert totals(OURS, STATUS, tx) == {"1": 1, "2": 2}
+        assert totals(OURS, TAG, tx) == {"vip:1": 1, "vip:2": 2}
+        assert totals(THEIRS, STATUS, tx) == {"3": 1}
+        assert flows(OURS, 1, 100_000, tx) == {}
+
+
+def test_total_of_a_tag_is_divided_by_status(stored: Stored) -> None:
+    total = {"account_id": OURS, "day": 0, "name": "tag:vip", "total": 3}
+    url = stored("0009_account_branding", [*tagged(OURS, (1, 2, 2)), ("statistic", total)])
+
+    with unit_of_work(url) as tx:
+        assert totals(OURS, TAG, tx) == {"vip:1": 1, "vip:2": 2}
+        assert tag_totals(OURS, tx) == {"vip": 3}
+
+
+def test_stored_values_get_the_keys_of_new_ones(stored: Stored) -> None:
+    values = [(key, value) for key, (_, values) in FIELDS.items() for value in values]
+    rows: list[Row] = [subscriber(OURS, number, name_key="ada") for number in range(len(values))]
+    for key, (data_type, _) in FIELDS.items():
+        names = {"account_id": OURS, "id": key, "key": key, "label": key, "label_key": key}
+        others = {"data_type": int(data_type), "fallback": "", "created_at": 1, "updated_at": 1}
+        rows.append(("custom_field", names | others))
+    for number, (key, value) in enumerate(values):
+        of_one = {"account_id": OURS, "subscriber_id": f"{number:02}", "key": key}
+        rows.append(("custom_value", {**of_one, "value": orjson.dumps(value).decode()}))
+    url = stored("0009_account_branding", rows)
+
+    with unit_of_work(url) as tx:
+        text = "SELECT subscriber_id, key, text_key, number_key FROM custom_value ORDER BY 1"
+        found = select(text, tx)
+    assert found == [(f"{n:02}", key, *value_keys(value)) for n, (key, value) in enumerate(values)]
+    assert {DataType(data_type) for data_type, _ in FIELDS.values()} == set(DataType)
+
+
+def test_stored_subscribers_get_a_revision_and_keep_their_events(stored: Stored) -> None:
+    rows = []
+    for account in (OURS, THEIRS):
+        rows += [subscriber(account, number, created_at=1000 + number) for number in range(3)]
+        for sequence, key in enumerate(("subscriber", "tag")):
+            envelope = orjson.dumps({"id": "x", "data": {key: {"id": "01"}}}).decode()
+            kind = f"{key}.created"
+            event = {"id": kind, "kind": kind, "envelope": envelope, "created_at": 1}
+            rows.append(("event", {"account_id": account, "sequence": sequence, **event}))
+    url = stored("0005_international_domains", rows)
+
+    with unit_of_work(url) as tx:
+        found = [find(account, f"{n:02}", tx) for account in (OURS, THEIRS) for n in range(3)]
+        assert [row.revision for row in found] == [1_000_000, 1_001_000, 1_002_000] * 2
+        assert {row[7:13] for row in found} == {(None,) * 6}
+        for account in (OURS, THEIRS):
+            events = events_about(account, "01", 0, tx)
+            assert [event.id for event in events] == ["subscriber.created"]
+        row = change_status(OURS, "01", Status.UNSUBSCRIBED, tx, by_admin=False)
+        history = select("SELECT account_id, subscriber_id, changes FROM subscriber_history", tx)
+    assert (row.revision, row.unsubscribed_at) == (tx.now * 1000, tx.now)
+    assert history == [(OURS, "01", '{"from":"UNCONFIRMED","to":"UNSUBSCRIBED"}')]
+
+
+def test_stored_subscribers_have_no_status_revision_until_their_status_changes(
+    stored: Stored,
+) -> None:
+    url = stored("0015_index_of_domains", [subscriber(OURS, 1, revision=1000)])
+
+    with unit_of_work(url) as tx:
+        before = find(OURS, "01", tx)
+        after = change_status(OURS, "01", Status.BOUNCED, tx, by_admin=False)
+        assert find(OURS, "01", tx) == after
+    assert (before.revision, before.status_revision) == (1000, 0)
+    assert after.status_revision == after.revision > before.revision
