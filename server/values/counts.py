@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -33,14 +34,14 @@ class RunningCounts(Counter[Key]):
 class RecentlyUsed(OrderedDict[Key, Value]):
     """Values by key, the one used longest ago first.
 
-    Each use can remove one value that is not needed any more, so the number of values follows that
-    of keys in use, and no use takes long.
+    Each use can remove two values that are not needed any more, so the number of values follows
+    that of keys in use, and no use takes long.
     """
 
     def use(self, key: Key, value: Value, is_over: Callable[[Value], bool]) -> None:
-        """Stores the value of a key, and removes that used longest ago if it is over."""
+        """Stores the value of a key, and removes the two used longest ago if they are over."""
         self[key] = value
         self.move_to_end(key)
-        first = next(iter(self))
-        if is_over(self[first]):
-            del self[first]
+        for oldest in [*islice(self, 2)]:
+            if is_over(self[oldest]):
+                del self[oldest]

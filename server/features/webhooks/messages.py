@@ -16,20 +16,7 @@ from .rules import DeliveryStatus
 
 def webhook(row: WebhookRow) -> pb.Webhook:
     """Builds a webhook, without its secrets."""
-    message = pb.Webhook(
-        id=row.id,
-        url=row.url,
-        description=row.description,
-        event_types=row.event_types,
-        enabled=row.enabled,
-        created_at=timestamp(row.created_at),
-        updated_at=timestamp(row.updated_at),
-    )
-    if row.disabled_reason:
-        message.disabled_reason = pb.Webhook.DisabledReason.ValueType(row.disabled_reason)
-    if row.failing_since is not None:
-        message.failing_since.CopyFrom(timestamp(row.failing_since))
-    return message
+    return ParseDict(row.as_json(), pb.Webhook())
 
 
 def delivery(row: DeliveryRow) -> pb.WebhookDelivery:

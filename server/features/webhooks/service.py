@@ -47,7 +47,6 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         clock: Clock,
     ) -> None:
         super().__init__(database)
-        self._idempotent = database
         self._secrets = secrets
         self._egress_policy = egress_policy
         self._sender = Sender(client, secrets, clock)
@@ -67,20 +66,20 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
             row = store.create(account, new, self._encrypting(account, secret), tx)
             return pb.CreateWebhookResponse(webhook=messages.webhook(row), secret=secret)
 
-        return await self._idempotent.write(create)
+        return await self._database.write(create)
 
     async def GetWebhook(
         self, request: pb.GetWebhookRequest, _context: Context
     ) -> pb.GetWebhookResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
-        row = await self._idempotent.read(lambda tx: store_reading.find(account, webhook_id, tx))
+        row = await self._database.read(lambda tx: store_reading.find(account, webhook_id, tx))
         return pb.GetWebhookResponse(webhook=messages.webhook(row))
 
     async def ListWebhooks(
         self, request: pb.ListWebhooksRequest, _context: Context
     ) -> pb.ListWebhooksResponse:
         account, page = account_id(), page_of(request)
-        rows, total = await self._idempotent.read(lambda tx: store_reading.page(account, page, tx))
+        rows, total = await self._database.read(lambda tx: store_reading.page(account, page, tx))
         webhooks = [messages.webhook(row) for row in rows]
         return pb.ListWebhooksResponse(
             webhooks=webhooks, total=total, page=page.number, limit=page.limit
@@ -91,9 +90,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
     ) -> pb.UpdateWebhookResponse:
         account, changes = account_id(), self._changes(request)
         webhook_id = checked_id(request.id, WebhookNotFound)
-        row = await self._idempotent.write(
-            lambda tx: store.update(account, webhook_id, changes, tx)
-        )
+        row = await self._database.write(lambda tx: store.update(account, webhook_id, changes, tx))
         return pb.UpdateWebhookResponse(webhook=messages.webhook(row))
 
     def _changes(self, request: pb.UpdateWebhookRequest) -> dict[str, Any]:
@@ -110,7 +107,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         self, request: pb.DeleteWebhookRequest, _context: Context
     ) -> pb.DeleteWebhookResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
-        await self._idempotent.write(lambda tx: store.delete(account, webhook_id, tx))
+        await self._database.write(lambda tx: store.delete(account, webhook_id, tx))
         return pb.DeleteWebhookResponse()
 
     async def RotateWebhookSecret(
@@ -123,7 +120,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
             row = store.rotate(account, webhook_id, self._encrypting(account, secret), tx)
             return pb.RotateWebhookSecretResponse(webhook=messages.webhook(row), secret=secret)
 
-        return await self._idempotent.write(rotate)
+        return await self._database.write(rotate)
 
     def _encrypting(self, account: str, secret: str) -> store.Encrypt:
         return lambda webhook_id: self._secrets.encrypt(account, webhook_id, secret)
@@ -132,7 +129,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         self, request: pb.TestWebhookRequest, _context: Context
     ) -> pb.TestWebhookResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
-        started = await self._idempotent.begin(
+        started = await self._database.begin(
             lambda tx: store_test_deliveries.begin(account, webhook_id, tx)
         )
         if isinstance(started, pb.TestWebhookResponse):
@@ -148,7 +145,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
                 delivery=messages.delivery(delivery), attempt=messages.attempt(attempt)
             )
 
-        response: pb.TestWebhookResponse = await self._idempotent.conclude(conclude)
+        response: pb.TestWebhookResponse = await self._database.conclude(conclude)
         return response
 
     async def ListEvents(
@@ -157,7 +154,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         account, page, filters = account_id(), page_of(request), _filter(request)
         with_links = allows(current().scope, WRITE)
         descending = request.order == "desc"
-        rows, total = await self._idempotent.read(
+        rows, total = await self._database.read(
             lambda tx: events.page(account, filters, page, tx, descending=descending)
         )
         response = pb.ListEventsResponse(

@@ -8,10 +8,10 @@ from roster.v1 import webhooks_pb2 as pb
 
 from ...rpc.caller import account_id, current
 from ...rpc.errors import WebhookDeliveryNotFound, WebhookNotFound, invalid
+from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...rpc.messages import Context, created_range, first_id_at_or_after, timestamp
 from ...rpc.paging import PageToken, page_of, parse_page_token
 from ...rpc.streams import accept
-from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
 from .delivery import store_deliveries as deliveries
@@ -26,7 +26,7 @@ from .rules import check_event_types, check_filter
 class DeliveryMethods:
     """Returns and retries the deliveries to the webhooks of the caller's account."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: IdempotentDatabase) -> None:
         self._database = database
         self._tails = Tails(database)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ from rosterd.server.rpc.interceptors.base import Interceptor
 from rosterd.server.rpc.interceptors.chain import InterceptorChain
 from rosterd.server.rpc.interceptors.concurrency_limit import ConcurrencyLimit
 
-from ...http_gateway.serving import channel_to, run
+from ...http_gateway.serving import channel_to
 
 on_both_channels = pytest.mark.parametrize("kind", ["real", "in-process"])
 
@@ -48,8 +48,8 @@ class Subscribers(subscribers_pb2_grpc.SubscriberServiceServicer):
 class LimitedService:
     """The service behind a limit, and a stub that calls it."""
 
-    def __init__(self, handlers: Subscribers, limit: Any, stub: Any) -> None:
-        self.handlers, self.limit, self.stub = handlers, limit, stub
+    def __init__(self, handlers: Subscribers, stub: Any) -> None:
+        self.handlers, self.stub = handlers, stub
 
     def get(self) -> asyncio.Task[Any]:
         async def call() -> Any:
@@ -57,8 +57,8 @@ class LimitedService:
 
         return asyncio.create_task(call())
 
-    def export(self) -> Any:
-        return self.stub.ExportSubscribers(pb.ExportSubscribersRequest())
+    def export(self) -> AsyncIterator[Any]:
+        return aiter(self.stub.ExportSubscribers(pb.ExportSubscribersRequest()))
 
     async def handler_started(self) -> None:
         await self.handlers.started.acquire()
@@ -72,116 +72,85 @@ async def limited_service(kind: str, limit: Interceptor) -> AsyncIterator[Limite
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(handlers, server)
 
     async with channel_to(kind, register, [InterceptorChain(limit)]) as channel:
-        stub = subscribers_pb2_grpc.SubscriberServiceStub(channel)
-        yield LimitedService(handlers, limit, stub)
+        yield LimitedService(handlers, subscribers_pb2_grpc.SubscriberServiceStub(channel))
 
 
-async def failure_of(call: Awaitable[Any]) -> tuple[StatusCode, dict[str, Any]]:
-    """Returns the status and trailing metadata of a call that fails."""
+def open_limit(**limits: int) -> ConcurrencyLimit:
+    limit = ConcurrencyLimit(**limits)
+    limit.open()
+    return limit
+
+
+async def failure_of(call: Awaitable[Any]) -> tuple[StatusCode, Any]:
+    """Returns the status and the retry delay of a call that fails."""
     with pytest.raises(aio.AioRpcError) as failed:
         await call
-    return failed.value.code(), dict(failed.value.trailing_metadata())
-
-
-def run_with(
-    kind: str,
-    body: Callable[[LimitedService], Awaitable[None]],
-    *,
-    is_open: bool = True,
-    **limits: int,
-) -> None:
-    async def main() -> None:
-        limit = ConcurrencyLimit(**limits)
-        if is_open:
-            limit.open()
-        async with limited_service(kind, limit) as service:
-            await body(service)
-
-    run(main())
+    trailing = dict(failed.value.trailing_metadata())
+    return failed.value.code(), trailing.get("grpc-retry-pushback-ms")
 
 
 @on_both_channels
-def test_calls_and_streams_are_rejected_until_the_service_is_open(kind: str) -> None:
-    async def body(service: LimitedService) -> None:
-        for call in (service.get(), anext(aiter(service.export()))):
-            code, trailing = await failure_of(call)
-            assert (code, trailing["grpc-retry-pushback-ms"]) == (StatusCode.UNAVAILABLE, "1000")
+async def test_calls_and_streams_are_rejected_until_the_service_is_open(kind: str) -> None:
+    limit = ConcurrencyLimit()
+    async with limited_service(kind, limit) as service:
+        for call in (service.get(), anext(service.export())):
+            assert await failure_of(call) == (StatusCode.UNAVAILABLE, "1000")
         service.handlers.gate.set()
-        service.limit.open()
+        limit.open()
         await service.get()
 
-    run_with(kind, body, is_open=False)
-
 
 @on_both_channels
-def test_calls_beyond_the_limit_are_rejected_and_the_others_succeed(kind: str) -> None:
-    async def body(service: LimitedService) -> None:
+async def test_calls_beyond_the_limit_are_rejected_and_the_others_succeed(kind: str) -> None:
+    async with limited_service(kind, open_limit(max_calls=2)) as service:
         running = [service.get(), service.get()]
         await service.handler_started()
         await service.handler_started()
-        code, trailing = await failure_of(service.get())
-        assert (code, trailing["grpc-retry-pushback-ms"]) == (StatusCode.UNAVAILABLE, "1000")
+        assert await failure_of(service.get()) == (StatusCode.UNAVAILABLE, "1000")
         service.handlers.gate.set()
         await asyncio.gather(*running, service.get())
 
-    run_with(kind, body, max_calls=2)
-
 
 @on_both_channels
-def test_streams_have_a_separate_limit(kind: str) -> None:
-    async def body(service: LimitedService) -> None:
+async def test_streams_have_a_separate_limit(kind: str) -> None:
+    async with limited_service(kind, open_limit(max_calls=1, max_streams=1)) as service:
         export = service.export()
-        await anext(aiter(export))
-        assert (await failure_of(anext(aiter(service.export()))))[0] is StatusCode.UNAVAILABLE
+        await anext(export)
+        assert (await failure_of(anext(service.export())))[0] is StatusCode.UNAVAILABLE
         call = service.get()
         await service.handler_started()
         service.handlers.gate.set()
         await call
-        export.cancel()
-
-    run_with(kind, body, max_calls=1, max_streams=1)
 
 
 @on_both_channels
-def test_end_streams_ends_a_stream_that_waits_for_its_client(kind: str) -> None:
+async def test_end_streams_ends_a_stream_that_waits_for_its_client(kind: str) -> None:
     sent = asyncio.Event()
 
     async def one_request() -> AsyncIterator[Any]:
         yield pb.ImportSubscribersRequest()
         await sent.wait()
 
-    async def body(service: LimitedService) -> None:
+    limit = open_limit()
+    async with limited_service(kind, limit) as service:
         responses = aiter(service.stub.ImportSubscribers(one_request()))
         await anext(responses)
         waiting = asyncio.ensure_future(anext(responses))
         await service.handler_started()
-        service.limit.end_streams()
+        limit.end_streams()
         assert (await failure_of(waiting))[0] is StatusCode.UNAVAILABLE
         sent.set()
 
-    run_with(kind, body)
-
 
 @on_both_channels
-def test_end_streams_ends_a_stream_whose_client_reads_later(kind: str) -> None:
-    async def body(service: LimitedService) -> None:
-        responses = aiter(service.export())
-        await anext(responses)
-        service.limit.end_streams()
-        service.handlers.gate.set()
-        assert (await failure_of(anext(responses)))[0] is StatusCode.UNAVAILABLE
-
-    run_with(kind, body)
-
-
-@on_both_channels
-def test_end_streams_rejects_new_streams_and_leaves_calls_running(kind: str) -> None:
-    async def body(service: LimitedService) -> None:
-        call = service.get()
+async def test_end_streams_ends_running_and_new_streams_and_leaves_calls_running(kind: str) -> None:
+    limit = open_limit()
+    async with limited_service(kind, limit) as service:
+        call, responses = service.get(), service.export()
         await service.handler_started()
-        service.limit.end_streams()
-        assert (await failure_of(anext(aiter(service.export()))))[0] is StatusCode.UNAVAILABLE
+        await anext(responses)
+        limit.end_streams()
         service.handlers.gate.set()
+        for stream in (responses, service.export()):
+            assert (await failure_of(anext(stream)))[0] is StatusCode.UNAVAILABLE
         await call
-
-    run_with(kind, body)

@@ -36,47 +36,37 @@ def cancelling() -> int:
     return task.cancelling()
 
 
-def test_call_past_its_deadline_is_cancelled() -> None:
-    async def main() -> None:
-        call = call_near_its_deadline()
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.Event().wait()
-        assert isinstance(call.cancellation_error(), DeadlineExceeded)
-        call.finish()
-        assert cancelling() == 0
-
-    asyncio.run(main())
+async def test_call_past_its_deadline_is_cancelled() -> None:
+    call = call_near_its_deadline()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.Event().wait()
+    assert isinstance(call.cancellation_error(), DeadlineExceeded)
+    call.finish()
+    assert cancelling() == 0
 
 
-def test_call_that_ends_in_time_is_not_cancelled() -> None:
-    async def main() -> None:
-        call_near_its_deadline().finish()
-        await asyncio.sleep(2 * SWEEP_SECONDS)
-
-    asyncio.run(main())
+async def test_call_that_ends_in_time_is_not_cancelled() -> None:
+    call_near_its_deadline().finish()
+    await asyncio.sleep(2 * SWEEP_SECONDS)
 
 
-def test_call_that_ignores_its_cancellation_leaves_none_to_the_next_call_of_the_task() -> None:
-    async def main() -> None:
-        call = call_near_its_deadline()
-        with suppress(asyncio.CancelledError):
-            await asyncio.Event().wait()
-        call.finish()
-        assert cancelling() == 0
+async def test_call_that_ignores_its_cancellation_leaves_none_to_the_next_call_of_the_task() -> (
+    None
+):
+    call = call_near_its_deadline()
+    with suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
+    call.finish()
+    assert cancelling() == 0
 
-    asyncio.run(main())
 
-
-def test_cancellation_by_the_client_is_not_reported_as_a_deadline() -> None:
-    async def main() -> None:
-        call, task = call_near_its_deadline(), asyncio.current_task()
-        assert task is not None
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.Event().wait()
-        await asyncio.sleep(0)
-        assert call.cancellation_error() is None
-        call.finish()
-        assert task.uncancel() == 0
-
-    asyncio.run(main())
+async def test_cancellation_by_the_client_is_not_reported_as_a_deadline() -> None:
+    call, task = call_near_its_deadline(), asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.Event().wait()
+    await asyncio.sleep(0)
+    assert call.cancellation_error() is None
+    call.finish()
+    assert task.uncancel() == 0

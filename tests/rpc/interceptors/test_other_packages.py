@@ -30,7 +30,7 @@ def context_of(peer: str) -> Any:
     )
 
 
-def test_stream_that_the_client_leaves_is_closed_before_the_call_ends() -> None:
+async def test_stream_that_the_client_leaves_is_closed_before_the_call_ends() -> None:
     closed = []
 
     async def watch(_request: object, _context: object) -> AsyncIterator[str]:
@@ -45,20 +45,17 @@ def test_stream_that_the_client_leaves_is_closed_before_the_call_ends() -> None:
     async def continuation(_details: object) -> Any:
         return grpc.unary_stream_rpc_method_handler(watch)
 
-    async def main() -> None:
-        details: Any = SimpleNamespace(method="/grpc.health.v1.Health/Watch")
-        handler = await OtherPackages().intercept_service(continuation, details)
-        responses = handler.unary_stream(object(), context_of("ipv4:127.0.0.1:1"))
-        assert await anext(responses) == "first"
+    details: Any = SimpleNamespace(method="/grpc.health.v1.Health/Watch")
+    handler = await OtherPackages().intercept_service(continuation, details)
+    responses = handler.unary_stream(object(), context_of("ipv4:127.0.0.1:1"))
+    assert await anext(responses) == "first"
 
-        await responses.aclose()
+    await responses.aclose()
 
-        assert closed
-
-    asyncio.run(main())
+    assert closed
 
 
-def test_streams_of_an_address_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_streams_of_an_address_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(other_packages, "MAX_STREAMS_OF_ADDRESS", 2)
 
     async def watch(_request: object, _context: object) -> AsyncIterator[str]:
@@ -67,19 +64,16 @@ def test_streams_of_an_address_leave_room_for_others(monkeypatch: pytest.MonkeyP
     async def continuation(_details: object) -> Any:
         return grpc.unary_stream_rpc_method_handler(watch)
 
-    async def main() -> None:
-        details: Any = SimpleNamespace(method="/grpc.health.v1.Health/Watch")
-        handler = await OtherPackages(max_streams=3).intercept_service(continuation, details)
+    details: Any = SimpleNamespace(method="/grpc.health.v1.Health/Watch")
+    handler = await OtherPackages(max_streams=3).intercept_service(continuation, details)
 
-        def call(peer: str) -> Any:
-            return handler.unary_stream(object(), context_of(peer))
+    def call(peer: str) -> Any:
+        return handler.unary_stream(object(), context_of(peer))
 
-        streams = [call(f"ipv4:127.0.0.1:{port}") for port in range(2)] + [call("ipv6:[::1]:1")]
-        assert [await anext(stream) for stream in streams] == ["serving"] * 3
-        for peer in ("ipv4:127.0.0.1:3", "ipv4:127.0.0.2:1"):
-            with pytest.raises(AbortError):
-                await anext(call(peer))
-        await streams[0].aclose()
-        assert await anext(call("ipv4:127.0.0.1:3")) == "serving"
-
-    asyncio.run(main())
+    streams = [call(f"ipv4:127.0.0.1:{port}") for port in range(2)] + [call("ipv6:[::1]:1")]
+    assert [await anext(stream) for stream in streams] == ["serving"] * 3
+    for peer in ("ipv4:127.0.0.1:3", "ipv4:127.0.0.2:1"):
+        with pytest.raises(AbortError):
+            await anext(call(peer))
+    await streams[0].aclose()
+    assert await anext(call("ipv4:127.0.0.1:3")) == "serving"

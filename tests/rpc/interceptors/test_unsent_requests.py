@@ -7,15 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from grpc import StatusCode, aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 from rosterd.server.rpc.errors import Overloaded
-from rosterd.server.rpc.interceptors.other_packages import OtherPackages
 from rosterd.server.rpc.interceptors.unsent_requests import UnsentRequests
 
-from ...fronts import health_stub
 from ...http_gateway.serving import run
 
 PATH = "/roster.v1.TagService/GetTag"
@@ -32,7 +29,6 @@ def run_with(
     async def main() -> None:
         server = aio.server(interceptors=interceptors)
         tags_pb2_grpc.add_TagServiceServicer_to_server(Tags(), server)
-        health_pb2_grpc.add_HealthServicer_to_server(health.aio.HealthServicer(), server)
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -110,16 +106,3 @@ def test_calls_that_wait_in_grpc_are_limited() -> None:
 
     interceptor = UnsentRequests(deadline_seconds=0.05, max_calls_in_grpc=1)
     run_with(body, interceptor)
-
-
-def test_streams_without_a_key_are_limited_and_checks_of_health_are_not() -> None:
-    async def body(channel: aio.Channel) -> None:
-        stub, request = health_stub(channel), health_pb2.HealthCheckRequest()
-        watch = stub.Watch(request)
-        await watch.read()
-
-        assert await stub.Watch(request).code() is StatusCode.UNAVAILABLE
-        assert (await stub.Check(request)).status == health_pb2.HealthCheckResponse.SERVING
-        watch.cancel()
-
-    run_with(body, UnsentRequests(), OtherPackages(max_streams=1))

@@ -15,13 +15,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from functools import partial
 
 from ....rpc import caller
 from ....rpc.errors import Internal, Unavailable
 from ....storage.database import Database
+from ....values.counts import RunningCounts
 from ..egress.resolver import LookupNotStarted
 from ..rules import MAX_IN_FLIGHT_PER_ACCOUNT, DisabledReason
 from .sender import Sender
@@ -67,7 +68,7 @@ class Dispatcher:
         self._wake = asyncio.Event()
         self._cycles: dict[str, asyncio.Task[None]] = {}
         self._in_flight: dict[asyncio.Task[None], tuple[str, LeasedDelivery]] = {}
-        self._in_flight_per_account: Counter[str] = Counter()
+        self._in_flight_per_account: RunningCounts[str] = RunningCounts()
         self._finished: dict[str, list[FinishedAttempt]] = {}
         # Webhooks to disable, by account.
         self._to_disable: dict[str, dict[str, DisabledReason]] = {}
@@ -169,9 +170,7 @@ class Dispatcher:
 
     def _end_attempt(self, task: asyncio.Task[None]) -> None:
         account_id, _ = self._in_flight.pop(task)
-        self._in_flight_per_account[account_id] -= 1
-        if not self._in_flight_per_account[account_id]:
-            del self._in_flight_per_account[account_id]
+        self._in_flight_per_account.end(account_id)
 
     async def _send(self, account_id: str, leased: LeasedDelivery) -> None:
         try:
@@ -224,16 +223,13 @@ class Dispatcher:
             leases.setdefault(account_id, []).append(leased.delivery)
         for account_id, account_leases in leases.items():
             caller.enter_account(account_id)
+            finished = self._finished.pop(account_id, [])
             try:
-                await self._release(account_id, account_leases)
+                if finished:
+                    await self._database.write(partial(record_attempts, account_id, finished))
+                await self._database.write(partial(release, account_id, account_leases))
             except Exception:
                 log.exception("leases not released; their deliveries are due when the leases end")
-
-    async def _release(self, account_id: str, leases: Sequence[Lease]) -> None:
-        finished = self._finished.pop(account_id, [])
-        if finished:
-            await self._database.write(partial(record_attempts, account_id, finished))
-        await self._database.write(partial(release, account_id, leases))
 
 
 def outcome_label(finished: FinishedAttempt) -> str:
