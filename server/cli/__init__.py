@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import typer
 from typer.core import TyperGroup
@@ -19,27 +19,33 @@ from ..serving.console import CommandError, ExitCode, console, fail, flush, noti
 from ..storage.database import StorageError
 from ..values.addresses import PortInUse
 
-# The module and the attribute of each command: a function, or a Typer app with subcommands.
+
+class Command(NamedTuple):
+    """The module and the attribute of a command: a function, or a Typer app with subcommands."""
+
+    target: str
+    # Whether it logs unknown settings, which the others print.
+    logs: bool = False
+
+
 COMMANDS = {
-    "serve": "serve:serve",
-    "server": "server:server",
-    "gateway": "gateway:gateway",
-    "worker": "worker:worker",
-    "migrate": "migrate:migrate",
-    "copy": "copy:copy",
-    "backup": "backup:backup",
-    "restore": "restore:restore",
-    "import": "transfer.import_command:import_",
-    "export": "transfer.export_command:export",
-    "batch": "batch:batch",
-    "settings": "settings:settings",
-    "accounts": "accounts:app",
-    "keys": "keys:app",
-    "webhooks": "webhooks:app",
-    "suppressions": "suppressions:app",
+    "serve": Command("serve:serve", logs=True),
+    "server": Command("server:server", logs=True),
+    "gateway": Command("gateway:gateway", logs=True),
+    "worker": Command("worker:worker", logs=True),
+    "migrate": Command("migrate:migrate"),
+    "copy": Command("copy:copy"),
+    "backup": Command("backup:backup"),
+    "restore": Command("restore:restore"),
+    "import": Command("transfer.import_command:import_"),
+    "export": Command("transfer.export_command:export"),
+    "batch": Command("batch:batch"),
+    "settings": Command("settings:settings"),
+    "accounts": Command("accounts:app"),
+    "keys": Command("keys:app"),
+    "webhooks": Command("webhooks:app"),
+    "suppressions": Command("suppressions:app"),
 }
-# Commands that log unknown settings instead of printing them.
-_LOGGING = {"serve", "server", "gateway", "worker"}
 
 
 class _Commands(Mapping[str, Any]):
@@ -48,7 +54,7 @@ class _Commands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in COMMANDS:
             raise KeyError(name)
-        module, _, attribute = COMMANDS[name].partition(":")
+        module, _, attribute = COMMANDS[name].target.partition(":")
         target = getattr(import_module(f".{module}", __package__), attribute)
         if not isinstance(target, typer.Typer):
             command, target = target, typer.Typer(add_completion=False)
@@ -99,7 +105,8 @@ def _before_command(
         ),
     ] = False,
 ) -> None:
-    if context.invoked_subcommand not in _LOGGING:
+    assert context.invoked_subcommand is not None
+    if not COMMANDS[context.invoked_subcommand].logs:
         warn_about_unknown_settings(notice)
 
 

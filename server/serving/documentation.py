@@ -9,7 +9,7 @@ from rosterd.http_gateway.docs.documentation import Documentation, Guide
 from rosterd.http_gateway.openapi.info import ApiInfo
 
 from ..config import API_KEY
-from ..features.events.descriptions import EVENT_DESCRIPTIONS
+from ..features.events.rules import EventType
 
 _FOLDER = files("rosterd.server") / "guides"
 # The guides by group, in the order of the navigation.
@@ -32,7 +32,7 @@ def documentation() -> Documentation:
             package["Name"].capitalize(),
             package["Version"],
             package["Summary"],
-            EVENT_DESCRIPTIONS,
+            {event_type: event_type.description for event_type in EventType},
         ),
         guides=tuple(
             Guide(name, group, (_FOLDER / f"{name}.md").read_text("utf-8"))

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 import uvloop
 
+from ...features.imports.presets import PRESETS
 from ...serving.console import CommandError, ExitCode, console, errors, notice, pluralized
 from ...storage.output_file import STANDARD
 from ..options import LOCAL_URL, ApiKey, Json, Url
@@ -20,7 +21,13 @@ from .import_failures import Failures
 from .import_options import DateFormatOption, NullTokens, given_options
 from .import_run import ImportOptions, ImportRun
 from .import_source import Source
-from .import_summary import Preset, UnknownColumns, summary_lines
+from .import_summary import UnknownColumns, summary_lines
+
+
+def _preset(text: str) -> str:
+    if text.upper() not in PRESETS:
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(PRESETS).lower()}.")
+    return text.upper()
 
 
 def import_(
@@ -46,9 +53,10 @@ def import_(
         ),
     ] = None,
     preset: Annotated[
-        Preset | None,
+        str | None,
         typer.Option(
-            case_sensitive=False,
+            parser=_preset,
+            metavar=f"[{'|'.join(PRESETS).lower()}]",
             help="Service that exported a CSV file. Default: detected from the header.",
         ),
     ] = None,
@@ -157,7 +165,7 @@ def import_(
             resume=not no_resume,
             is_dry_run=dry_run,
             query=given_options(
-                preset=preset.upper() if preset else "",
+                preset=preset or "",
                 columnMap=column_map or [],
                 statusMap=status_map or [],
                 ignoreColumns=ignore_column or [],

@@ -4,31 +4,101 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from ...values.texts import json_name
 
 
 class EventType(StrEnum):
-    """An event type: the kind of resource, and what happened to it."""
+    """An event type: the kind of resource, what happened to it, and when the event occurs."""
 
-    SUBSCRIBER_CREATED = "subscriber.created"
-    SUBSCRIBER_UPDATED = "subscriber.updated"
-    SUBSCRIBER_DELETED = "subscriber.deleted"
-    SUBSCRIBER_SIGNUP_REPEATED = "subscriber.signup_repeated"
-    SUBSCRIBER_CONFIRMED = "subscriber.confirmed"
-    SUBSCRIBER_UNSUBSCRIBED = "subscriber.unsubscribed"
-    SUBSCRIBER_BOUNCED = "subscriber.bounced"
-    SUBSCRIBER_COMPLAINED = "subscriber.complained"
-    TAG_CREATED = "tag.created"
-    TAG_UPDATED = "tag.updated"
-    TAG_DELETED = "tag.deleted"
-    CUSTOM_FIELD_CREATED = "custom_field.created"
-    CUSTOM_FIELD_UPDATED = "custom_field.updated"
-    CUSTOM_FIELD_DELETED = "custom_field.deleted"
-    OPERATION_COMPLETED = "operation.completed"
-    WEBHOOK_DISABLED = "webhook.disabled"
-    WEBHOOK_TEST = "webhook.test"
+    def __new__(cls, value: str, description: str = "") -> Self:
+        event_type = str.__new__(cls, value)
+        event_type._value_ = value
+        event_type.description = description
+        return event_type
+
+    description: str
+
+    SUBSCRIBER_CREATED = (
+        "subscriber.created",
+        "A subscriber was created, individually, in bulk or by an import. Failed rows and rows of"
+        " existing subscribers cause no event. If the server has a public URL, the event contains"
+        " unsubscribeUrl, and confirmUrl if the status is UNCONFIRMED.",
+    )
+    SUBSCRIBER_UPDATED = (
+        "subscriber.updated",
+        "The email address, names, tags or custom field values of a subscriber changed, or its"
+        " status became UNCONFIRMED. A different address can reset the status to UNCONFIRMED;"
+        " both changes are in this one event.",
+    )
+    SUBSCRIBER_DELETED = (
+        "subscriber.deleted",
+        "A subscriber was deleted. The event contains its last state.",
+    )
+    SUBSCRIBER_SIGNUP_REPEATED = (
+        "subscriber.signup_repeated",
+        "An existing subscriber with the status UNCONFIRMED or UNSUBSCRIBED signed up again. The"
+        " subscriber is unchanged. If the server has a public URL, the event contains confirmUrl"
+        " and unsubscribeUrl. It does not occur within 10 minutes of the creation of the"
+        " subscriber or of another such event.",
+    )
+    SUBSCRIBER_CONFIRMED = (
+        "subscriber.confirmed",
+        "A subscriber's status became CONFIRMED.",
+    )
+    SUBSCRIBER_UNSUBSCRIBED = (
+        "subscriber.unsubscribed",
+        "A subscriber's status became UNSUBSCRIBED.",
+    )
+    SUBSCRIBER_BOUNCED = (
+        "subscriber.bounced",
+        "A subscriber's status became BOUNCED.",
+    )
+    SUBSCRIBER_COMPLAINED = (
+        "subscriber.complained",
+        "A subscriber's status became COMPLAINED.",
+    )
+    TAG_CREATED = (
+        "tag.created",
+        "A tag was created, individually or with its first subscriber. In that case, this event"
+        " precedes that of the subscriber.",
+    )
+    TAG_UPDATED = (
+        "tag.updated",
+        "The name or description of a tag changed. Subscribers with the tag cause no events.",
+    )
+    TAG_DELETED = (
+        "tag.deleted",
+        "A tag was deleted and removed from all subscribers, which cause no events.",
+    )
+    CUSTOM_FIELD_CREATED = (
+        "custom_field.created",
+        "A custom field was created.",
+    )
+    CUSTOM_FIELD_UPDATED = (
+        "custom_field.updated",
+        "The label or fallback of a custom field changed.",
+    )
+    CUSTOM_FIELD_DELETED = (
+        "custom_field.deleted",
+        "A custom field and its values were deleted. Subscribers with a value cause no events.",
+    )
+    OPERATION_COMPLETED = (
+        "operation.completed",
+        "An operation on many subscribers ended or was canceled. It follows the events of the"
+        " subscribers. Operations that only count cause no event.",
+    )
+    WEBHOOK_DISABLED = (
+        "webhook.disabled",
+        "The service disabled a webhook of the account. The event is sent to the account's other"
+        " webhooks.",
+    )
+    WEBHOOK_TEST = (
+        "webhook.test",
+        "A test of a webhook was requested. The event is sent only to that webhook, regardless of"
+        " its event types.",
+    )
 
 
 # The members of a subscriber with which a person can act.

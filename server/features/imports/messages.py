@@ -26,7 +26,7 @@ from .columns import ColumnOptions, UnknownColumns
 from .consent_record import is_valid_ip, is_valid_source
 from .csv_row import CsvRow
 from .evidence import stated_status
-from .presets import BY_NUMBER, ROSTER
+from .presets import PRESETS
 from .status_words import COMMON_WORDS, parse_status_map
 from .summary import Summary
 
@@ -46,7 +46,7 @@ class Options:
         self.is_dry_run = request.dry_run
         self.results = request.results
         self.columns = ColumnOptions(
-            preset=BY_NUMBER.get(request.preset),
+            preset=PRESETS.get(pb.ImportSubscribersRequest.Preset.Name(request.preset)),
             column_map=tuple(request.column_map),
             unknown=UnknownColumns(request.unknown_columns) if request.unknown_columns else None,
             status_map=tuple(request.status_map),
@@ -55,7 +55,8 @@ class Options:
             null_keys=null_keys(request.null_tokens),
         )
         self.status_words: dict[str, Status] = COMMON_WORDS | parse_status_map(request.status_map)
-        self.is_own_export = self.columns.preset is ROSTER
+        preset = self.columns.preset
+        self.is_own_export = preset is not None and not preset.is_lenient
         names = [parse_name(name) for name in request.add_tags]
         for number, name in enumerate(names):
             if name is None:

@@ -258,7 +258,7 @@ class ImportPipeline:
         if header is not None:
             unrecognized = header.unrecognized
             if header.preset is not None:
-                message.preset = pb.ImportSubscribersRequest.Preset.ValueType(header.preset.number)
+                message.preset = pb.ImportSubscribersRequest.Preset.Value(header.preset.name)
             message.ignored_columns.extend(header.columns.ignored)
             if self._new_fields is not None:
                 message.created_fields.extend(field.key for field in self._new_fields.fields)
