@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import MISSING_ID, create_field, create_subscriber, over_http, send
+from .helpers import MISSING_ID, create_field, create_subscriber
 
 FIELDS = {"town": "TEXT", "age": "NUMBER", "member": "BOOLEAN", "born": "DATE"}
 
@@ -298,12 +298,3 @@ def test_read_key_can_render(account: Account, ada: dict[str, Any]) -> None:
     reader = account.with_key(account.new_key("read"))
 
     assert render_body(reader, ada, "{{firstName}}") == "Ada"
-
-
-@over_http
-def test_render_rejects_an_unknown_key(account: Account, ada: dict[str, Any]) -> None:
-    body = {"subscriberId": ada["id"], "text": "x"}
-
-    error = send(account, "POST", "/api/merge-tags/render", body)
-
-    assert (error.status, error.violations) == (400, [("text", "UNKNOWN_FIELD")])

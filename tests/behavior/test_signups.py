@@ -288,9 +288,3 @@ def test_internal_callers_state_the_address_of_the_person(account: Account) -> N
 
     (created,) = account.ok("ListSubscriberHistory", id=ADA)["history"]
     assert (created["source"], created["ip"]) == ("SELF_SERVICE", "2001:db8::7")
-
-
-def test_a_read_key_cannot_sign_up(account: Account) -> None:
-    reader = account.with_key(account.new_key("read"))
-
-    reader.fails("Forbidden", "SignUp", email=ADA)

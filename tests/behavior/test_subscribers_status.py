@@ -119,27 +119,6 @@ def test_status_change_rejects_unknown_values(account: Account, word: Any) -> No
 
 
 @over_http
-def test_status_change_rejects_an_unknown_key(account: Account) -> None:
-    ada = create_subscriber(account)
-    body = {"status": "CONFIRMED", "firstName": "B"}
-
-    error = send(account, "PUT", f"/api/subscribers/{ada['id']}/status", body)
-
-    assert (error.status, error.violations) == (400, [("firstName", "UNKNOWN_FIELD")])
-    assert stored(account, ada) == ada
-
-
-def test_read_key_cannot_change_a_status(account: Account) -> None:
-    ada = create_subscriber(account)
-    reader = account.with_key(account.new_key("read"))
-
-    error = reader.fails("Forbidden", "ChangeSubscriberStatus", id=ada["id"], status="CONFIRMED")
-
-    assert error.status == 403
-    assert stored(account, ada) == ada
-
-
-@over_http
 def test_status_in_any_other_body_is_ignored(account: Account) -> None:
     ada = create_subscriber_in(account, "UNSUBSCRIBED")
     claim = {"status": "CONFIRMED"}

@@ -162,13 +162,3 @@ def test_tag_edit_requires_an_array_of_strings(account: Account, path: str, tags
     assert (error.status, error.code) == (400, "ValidationError")
     assert [violation.partition("[")[0] for violation, _ in error.violations] == ["tags"]
     assert stored(account, ada) == ada
-
-
-@pytest.mark.parametrize("rpc", EDITS)
-def test_read_key_cannot_edit_tags(account: Account, rpc: str) -> None:
-    ada = create_subscriber(account, tags=["vip"])
-    reader = account.with_key(account.new_key("read"))
-
-    assert reader.fails("Forbidden", rpc, id=ada["id"], tags=["vip", "new"]).status == 403
-
-    assert stored(account, ada) == ada

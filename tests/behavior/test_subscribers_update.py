@@ -150,16 +150,6 @@ def test_fetched_subscriber_can_be_sent_back(account: Account, ada: dict[str, An
     assert (response.status, response.body) == (200, {"subscriber": ada})
 
 
-@over_http
-def test_update_subscriber_rejects_an_unknown_key(account: Account, ada: dict[str, Any]) -> None:
-    path = f"/api/subscribers/{ada['id']}"
-
-    error = send(account, "PUT", path, {"firstName": "B", "isConfirmed": False})
-
-    assert (error.status, error.violations) == (400, [("isConfirmed", "UNKNOWN_FIELD")])
-    assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
-
-
 def update(account: Account, **request: Any) -> Any:
     """Sends an update over gRPC with this mask."""
     front = account.front

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from rosterd.server.features.accounts import store as accounts
@@ -11,7 +9,7 @@ from rosterd.server.features.subscribers import store_reading
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.rules import Failure
 from rosterd.server.features.subscribers.store import Changes
-from rosterd.server.features.subscribers.store_changes import add_tags, change_status, remove_tags
+from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.subscribers.store_paging import PagePosition
 from rosterd.server.features.tags import store as tags
 from rosterd.server.rpc.errors import SubscriberAlreadyExists
@@ -63,35 +61,6 @@ def test_new_address_resets_the_status_and_another_spelling_does_not(
     assert store_reading.find(OURS, row.id, tx) == moved
 
 
-def test_update_to_an_existing_address_is_rejected(tx: Transaction) -> None:
-    row = SUBSCRIBERS.create(OURS, new("ada"), tx)
-    SUBSCRIBERS.create(OURS, new("eve"), tx)
-
-    with pytest.raises(SubscriberAlreadyExists):
-        SUBSCRIBERS.update(OURS, row.id, Changes(email("EVE")), tx)
-    assert store_reading.find(OURS, row.id, tx) == row
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        pytest.param(Changes(), ("Ada", "Love", ("a", "b")), id="nothing"),
-        pytest.param(Changes(profile={"first_name": ""}), ("", "Love", ("a", "b")), id="clear"),
-        pytest.param(Changes(tags={}), ("Ada", "Love", ()), id="no tags"),
-        pytest.param(Changes(tags={"c": "c"}), ("Ada", "Love", ("c",)), id="replace"),
-    ],
-)
-def test_update_changes_only_the_given_fields(
-    tx: Transaction, changes: Changes, expected: tuple[Any, ...]
-) -> None:
-    row = SUBSCRIBERS.create(OURS, new("ada", "b", "a"), tx)
-
-    changed = SUBSCRIBERS.update(OURS, row.id, changes, tx)
-
-    assert (changed.first_name, changed.last_name, changed.tags) == expected
-    assert store_reading.find(OURS, row.id, tx) == changed
-
-
 def test_status_change_changes_nothing_else(tx: Transaction) -> None:
     row = SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
 
@@ -104,18 +73,6 @@ def test_status_change_changes_nothing_else(tx: Transaction) -> None:
         status_changed_at=tx.now,
     )
     assert store_reading.find(OURS, row.id, tx) == moved
-
-
-def test_tags_are_added_and_removed_one_by_one(tx: Transaction) -> None:
-    row = SUBSCRIBERS.create(OURS, new("ada", "Vip", "a"), tx)
-
-    added = add_tags(OURS, row.id, {"vip": "VIP", "b": "B"}, tx)
-    assert added.tags == ("a", "B", "Vip")
-    assert store_reading.find(OURS, row.id, tx) == added
-
-    removed = remove_tags(OURS, row.id, {"vip", "nothing"}, tx)
-    assert removed.tags == ("a", "B")
-    assert store_reading.find(OURS, row.id, tx) == removed
 
 
 def test_pages_are_in_order_of_creation_and_end_with_an_empty_one(tx: Transaction) -> None:

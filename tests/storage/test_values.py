@@ -10,14 +10,11 @@ import pytest
 from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.fields import SubscriberRow
-from rosterd.server.features.subscribers.rules import Failure
 from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_reading import find
-from rosterd.server.features.tags import store as tags
-from rosterd.server.rpc.errors import ValidationError
 from rosterd.server.storage.transaction import Transaction
 
-from .helpers import OURS, SUBSCRIBERS, THEIRS, email, field, list_subscribers, new, profile, select
+from .helpers import OURS, SUBSCRIBERS, email, field, list_subscribers, new, select
 
 STORED = {"city": "Paris", "size": 42.5, "vip": False}
 
@@ -122,53 +119,6 @@ def test_update_merges_values(
     assert stored_keys(tx) == [(key,) for key in sorted(expected)]
 
 
-@pytest.mark.parametrize(
-    ("values", "code"),
-    [
-        ({"nothing": "x"}, "UNKNOWN_FIELD"),
-        ({"nothing": None}, "UNKNOWN_FIELD"),
-        ({"size": "42"}, "INVALID_TYPE"),
-        ({"city": "Rome", "born": "2026-02-30"}, "INVALID_FORMAT"),
-    ],
-    ids=["unknown", "null of an unknown one", "wrong type", "one valid and one malformed"],
-)
-def test_invalid_values_are_rejected_and_change_nothing(
-    tx: Transaction, create_ada: SubscriberRow, values: dict[str, Any], code: str
-) -> None:
-    changes = Changes(email("eve"), profile("Eve"), values=values)
-    with pytest.raises(ValidationError) as of_create:
-        SUBSCRIBERS.create(OURS, new("bob", values=values), tx)
-    with pytest.raises(ValidationError) as of_update:
-        SUBSCRIBERS.update(OURS, create_ada.id, changes, tx)
-
-    for caught in (of_create, of_update):
-        assert [detail.code for detail in caught.value.details] == [code]
-    assert list_subscribers(OURS, tx) == ([create_ada], 1, False)
-
-
-def test_rows_with_invalid_values_are_rejected_and_the_others_stored(
-    tx: Transaction,
-) -> None:
-    rows = {
-        0: new("a", values={"nothing": 1.0}),
-        1: new("b", "unused", values={"city": 1.0}),
-        2: new("c", values={"city": "Paris"}),
-        3: new("d"),
-    }
-
-    result = SUBSCRIBERS.create_many(OURS, rows, tx)
-
-    assert {index: error.failure for index, error in result.row_errors.items()} == {
-        0: Failure.UNKNOWN_CUSTOM_FIELD,
-        1: Failure.INVALID_CUSTOM_FIELD,
-    }
-    assert [(row.email_key[0], row.values) for row in list_subscribers(OURS, tx).rows] == [
-        ("c", {"city": "Paris"}),
-        ("d", {}),
-    ]
-    assert tags.count(OURS, tx) == 0
-
-
 def test_values_for_an_existing_address_are_not_stored(
     tx: Transaction, create_ada: SubscriberRow
 ) -> None:
@@ -178,12 +128,6 @@ def test_values_for_an_existing_address_are_not_stored(
 
     assert list_subscribers(OURS, tx).rows == [create_ada]
     assert stored_keys(tx) == [(key,) for key in sorted(STORED)]
-
-
-@pytest.mark.usefixtures("create_ada")
-def test_field_of_another_account_accepts_no_values(tx: Transaction) -> None:
-    with pytest.raises(ValidationError):
-        SUBSCRIBERS.create(THEIRS, new("ada", values=STORED), tx)
 
 
 @pytest.mark.usefixtures("create_ada")

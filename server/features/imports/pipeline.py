@@ -24,16 +24,14 @@ from ..subscribers.filters.reading import FilterExpressions
 from ..subscribers.history import Actor, Source
 from ..subscribers.profile import row_of
 from ..subscribers.row_writer import Result, RowWriter
-from ..subscribers.rules import Row, Validated
+from ..subscribers.rules import Row, Validated, validate_rows
 from ..subscribers.store import SubscriberStore
 from .columns import UnknownColumns
 from .dry_run import DryRun, rolled_back
 from .header import Header
-from .messages import Options, import_row, reply_of, summary_message
+from .messages import Options, Summary, import_row, reply_of
 from .new_fields import NewFields, UnknownFields
 from .row_filter import RowFilter
-from .rows import validate_import_rows
-from .summary import Summary
 
 
 class Batch(NamedTuple):
@@ -205,7 +203,7 @@ class ImportPipeline:
 
     def _validated(self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]) -> Batch:
         rows = list(self._rows(request, lines))
-        validated = validate_import_rows(rows, self._options.added_tags)
+        validated = validate_rows(rows, self._options.added_tags, of_file=True)
         if self._filter is not None:
             validated = self._filter.apply(validated, system_clock())
             first = sum(row.line <= self._options.after_line for row in rows)
@@ -251,7 +249,7 @@ class ImportPipeline:
         return self._last_line > self._options.after_line or self._filter is not None
 
     def _summary_message(self) -> pb.ImportSummary:
-        message = summary_message(self._summary)
+        message = self._summary.message()
         message.dry_run = self._options.is_dry_run
         header, unknown_fields = self._header, self._unknown_fields
         unrecognized = self._unrecognized

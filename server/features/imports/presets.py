@@ -22,10 +22,11 @@ class Preset:
     `name` is that of the enum in the proto. The preset is detected if a header has all columns of
     one of its `signatures`. `columns` are the fields that a column sets, joined by plus signs, or
     "" for a column to ignore. Of several columns for one field, the first one with a value is used.
-    `statuses` are status words. A row with a value in a column of `marks` has at least the status
-    of the mark. With `lists_by_mark`, a file with one such column contains only these people.
-    `status` is the default in files without a column of statuses; if the preset has columns of
-    flags, only for rows with a flag. If `tags_are_quoted`, tags are cells of CSV.
+    `statuses` are status words in addition to COMMON_WORDS, or with another meaning. A row with a
+    value in a column of `marks` has at least the status of the mark. With `lists_by_mark`, a file
+    with one such column contains only these people. `status` is the default in files without a
+    column of statuses; if the preset has columns of flags, only for rows with a flag. If
+    `tags_are_quoted`, tags are cells of CSV.
     """
 
     name: str
@@ -99,12 +100,7 @@ _DECLARED = (
             "": "unsubcampaigntitle unsubcampaignid unsubreason unsubreasonother"
             " cleancampaigntitle cleancampaignid marketingpermissions",
         },
-        statuses={
-            CONFIRMED: "subscribed",
-            UNSUBSCRIBED: "unsubscribed archived",
-            UNCONFIRMED: "nonsubscribed transactional pending",
-            BOUNCED: "cleaned",
-        },
+        statuses={UNCONFIRMED: "transactional"},
         marks={
             UNSUBSCRIBED: "unsubtime",
             BOUNCED: "cleantime",
@@ -127,13 +123,7 @@ _DECLARED = (
             "tags": "tags",
             "consentSource": "source",
         },
-        statuses={
-            CONFIRMED: "active confirmed cold",
-            UNCONFIRMED: "inactive unconfirmed",
-            UNSUBSCRIBED: "cancelled canceled unsubscribed",
-            BOUNCED: "bounced",
-            COMPLAINED: "complained",
-        },
+        statuses={CONFIRMED: "cold", UNCONFIRMED: "inactive"},
     ),
     _preset(
         "BUTTONDOWN",
@@ -152,9 +142,7 @@ _DECLARED = (
         statuses={
             CONFIRMED: "regular premium gifted trialed churning churned pastdue unpaid",
             UNCONFIRMED: "paused unactivated upcoming",
-            UNSUBSCRIBED: "blocked removed spammy unsubscribed",
-            BOUNCED: "undeliverable",
-            COMPLAINED: "complained",
+            UNSUBSCRIBED: "spammy",
         },
     ),
     _preset(
@@ -168,13 +156,6 @@ _DECLARED = (
             "tags": "tags",
             "createdAt": "created createdat subscribedat datesubscribed",
             "unsubscribedAt+statusChangedAt": "unsubscribedat dateunsubscribed",
-        },
-        statuses={
-            CONFIRMED: "subscribed",
-            UNCONFIRMED: "pending",
-            UNSUBSCRIBED: "unsubscribed",
-            BOUNCED: "bounced",
-            COMPLAINED: "complained",
         },
     ),
     _preset(
@@ -207,12 +188,7 @@ _DECLARED = (
             "tags": "tags",
             "consentSource": "utmsource",
         },
-        statuses={
-            CONFIRMED: "active",
-            UNCONFIRMED: "pending validating needsattention paused",
-            UNSUBSCRIBED: "inactive unsubscribed",
-            BOUNCED: "invalid bounced",
-        },
+        statuses={UNCONFIRMED: "validating needsattention paused"},
     ),
     _preset(
         "LISTMONK",
@@ -222,10 +198,6 @@ _DECLARED = (
             "name": "name",
             "status": "status",
             "createdAt": "createdat",
-        },
-        statuses={
-            CONFIRMED: "enabled",
-            UNSUBSCRIBED: "disabled blocklisted",
         },
     ),
     _preset(
@@ -256,9 +228,6 @@ _DECLARED = (
             "confirmedAt+consentAt": "optedinat optindate",
             "unsubscribedAt+statusChangedAt": "unsubscribed unsubscribedat",
             "consentIp": "optinip",
-        },
-        statuses={
-            COMPLAINED: "junk",
         },
     ),
     _preset(
@@ -332,12 +301,7 @@ _DECLARED = (
             "unsubscribedAt+statusChangedAt": "dateunsubscribed",
             "consentIp": "ip",
         },
-        statuses={
-            UNCONFIRMED: "0",
-            CONFIRMED: "1",
-            UNSUBSCRIBED: "2",
-            BOUNCED: "3",
-        },
+        statuses={UNCONFIRMED: "0", CONFIRMED: "1", UNSUBSCRIBED: "2", BOUNCED: "3"},
     ),
 )
 PRESETS = {preset.name: preset for preset in _DECLARED}
