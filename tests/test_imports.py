@@ -206,6 +206,7 @@ def test_rules_do_no_io(name: str) -> None:
         "server.values.clock",
         "server.rpc.errors",
         "server.values.emails",
+        "server.values.file_addresses",
         "server.values.texts",
     }
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 import uvloop
 
+from ..features.imports.presets import PRESETS
 from ..serving.console import CommandError, ExitCode, console, errors, notice, pluralized
 from ..storage.output_file import STANDARD
 from .common.options import LOCAL_URL, ApiKey, ImportFormat, Json, Url
@@ -19,13 +20,18 @@ from .transfer.import_options import (
     DateFormatOption,
     NullTokens,
     OnConflict,
-    Preset,
     UnknownColumns,
     given_options,
 )
 from .transfer.import_run import ImportOptions, ImportRun
 from .transfer.import_source import Source
 from .transfer.import_summary import summary_lines
+
+
+def _preset(text: str) -> str:
+    if text.upper() not in PRESETS:
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(PRESETS).lower()}.")
+    return text.upper()
 
 
 def import_(
@@ -43,9 +49,10 @@ def import_(
     ] = OnConflict.FAIL,
     file_format: ImportFormat = None,
     preset: Annotated[
-        Preset | None,
+        str | None,
         typer.Option(
-            case_sensitive=False,
+            parser=_preset,
+            metavar=f"[{'|'.join(PRESETS).lower()}]",
             help="Service that exported a CSV file. Default: detected from the header.",
         ),
     ] = None,
@@ -154,7 +161,7 @@ def import_(
             resume=not no_resume,
             is_dry_run=dry_run,
             query=given_options(
-                preset=preset.upper() if preset else "",
+                preset=preset or "",
                 columnMap=column_map or [],
                 statusMap=status_map or [],
                 ignoreColumns=ignore_column or [],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
-from ipaddress import ip_address
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
@@ -15,6 +14,7 @@ from grpc.aio import ServicerContext
 from roster.v1.http_pb2 import CsvLine
 from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 
+from ..values.addresses import normal_ip
 from ..values.ids import first_id_at
 from .errors import Detail, ValidationError, invalid
 
@@ -126,13 +126,10 @@ def check_ip(text: str) -> str:
 
     Raises ValidationError for `ip`.
     """
-    try:
-        # The zone of an IPv6 address can be any text.
-        if "%" not in text:
-            return str(ip_address(text)) if text else ""
-    except ValueError:
-        pass
-    raise invalid("ip", "INVALID_FORMAT", "must be an IP address without a zone")
+    ip = normal_ip(text) if text else ""
+    if ip is None:
+        raise invalid("ip", "INVALID_FORMAT", "must be an IP address without a zone")
+    return ip
 
 
 def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:

@@ -46,6 +46,15 @@ def _address(text: str) -> Address | None:
     return Address(match[1].strip("[]"), int(match[2]))
 
 
+def normal_ip(text: str) -> str | None:
+    """Returns an IP address in its shortest form, or None if the text is not one without a zone."""
+    try:
+        # The zone of an IPv6 address can be any text.
+        return None if "%" in text else str(ip_address(text))
+    except ValueError:
+        return None
+
+
 class PortInUse(Exception):
     """Addresses cannot be listened on. The message names their settings and the reasons."""
 

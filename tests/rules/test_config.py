@@ -36,10 +36,6 @@ def test_setting_has_the_documented_name_and_default(environment: str, default: 
     assert {row.environment: row.default for row in SETTINGS.values()}[environment] == default
 
 
-def test_setting_has_a_flag() -> None:
-    assert SETTINGS["http_address"].flag == "--http-address"
-
-
 class Example(Settings):
     retries = Setting("3", number(0, 9), "Number of retries.", ("serve", "worker"), worker="5")
 
@@ -60,11 +56,6 @@ def test_settings_have_the_types_of_their_rows() -> None:
 
     assert settings.http_address == Address("127.0.0.1", 8080)
     assert (settings.metrics_address, settings.rate_limit) == (None, Rate(5, 1))
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_help_of_a_setting_is_a_sentence(name: str) -> None:
-    assert SETTINGS[name].help.endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -103,13 +94,9 @@ def test_malformed_database_url_is_reported_without_its_password() -> None:
     assert "sesame" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "value"), [("2", 2), ("8", 8), ("100", 100)])
-def test_number_of_connections_is_from_2_to_100(text: str, value: int) -> None:
-    assert Settings.database_pool.parse(text) == value
-
-
 @pytest.mark.parametrize("text", ["", "0", "1", "101", "-3", "8.0", "many", "\u0664"])
 def test_invalid_number_of_connections_is_rejected_with_the_name_of_the_setting(text: str) -> None:
+    assert [Settings.database_pool.parse(each) for each in ("2", "100")] == [2, 100]
     with pytest.raises(SettingError, match="ROSTER_DATABASE_POOL"):
         Settings.database_pool.parse(text)
 
@@ -168,25 +155,11 @@ def test_invalid_choice_is_rejected_with_the_valid_ones() -> None:
         Settings.log_level.parse("loud")
 
 
-@pytest.mark.parametrize("text", ["1", "2", "64"])
-def test_number_of_workers_is_from_1_to_64(text: str) -> None:
-    assert Settings.workers.parse(text) == int(text)
+@pytest.mark.parametrize("words", ["true TRUE 1 yes Yes on ON", "false False 0 no NO off Off"])
+def test_boolean_has_several_words(words: str) -> None:
+    is_true = words.startswith("true")
 
-
-@pytest.mark.parametrize("text", ["", "0", "65", "-1", "two", "1.5"])
-def test_invalid_number_of_workers_is_rejected(text: str) -> None:
-    with pytest.raises(SettingError, match="ROSTER_WORKERS must be a number from 1 to 64"):
-        Settings.workers.parse(text)
-
-
-@pytest.mark.parametrize("text", ["true", "TRUE", "1", "yes", "Yes", "on", "ON"])
-def test_boolean_may_be_true(text: str) -> None:
-    assert Settings.webhook_allow_http.parse(text)
-
-
-@pytest.mark.parametrize("text", ["false", "False", "0", "no", "NO", "off", "Off"])
-def test_boolean_may_be_false(text: str) -> None:
-    assert not Settings.webhook_allow_http.parse(text)
+    assert [Settings.webhook_allow_http.parse(word) for word in words.split()] == [is_true] * 7
 
 
 @pytest.mark.parametrize("text", ["", "maybe", "2", "y", "tru", " true"])
@@ -218,10 +191,8 @@ def test_unknown_variable_is_found_with_the_most_similar_setting(
     ("name", "value"),
     [
         ("ROSTER_SERVICE_HOST", "10.0.0.1"),
-        ("ROSTER_SERVICE_PORT", "8080"),
         ("ROSTER_SERVICE_PORT_HTTP", "8080"),
         ("ROSTER_PORT", "tcp://10.0.0.1:8080"),
-        ("ROSTER_GRPC_PORT_50051_TCP", "tcp://10.0.0.1:50051"),
         ("ROSTER_GRPC_PORT_50051_TCP_ADDR", "10.0.0.1"),
     ],
 )

@@ -18,8 +18,7 @@ from rosterd.server.features.custom_fields.store import ColumnField
 from rosterd.server.features.imports.csv_row import CsvRow
 from rosterd.server.features.imports.header import Header
 from rosterd.server.features.subscribers.csv_format import header_cells, row_cells, tags_cell
-from rosterd.server.features.subscribers.fields import NO_PROFILE, Status, SubscriberRow
-from rosterd.server.rpc.errors import ValidationError
+from rosterd.server.features.subscribers.fields import Status, SubscriberRow
 from rosterd.server.values.emails import parse_email
 from rosterd.server.values.texts import caseless_key
 
@@ -43,35 +42,11 @@ def parse(column: str, cell: str, *fields: ColumnField) -> CsvRow:
     return parsed(Header(["email", column], fields), ["ada@example.com", cell])
 
 
-def faults(cells: list[str], *fields: ColumnField) -> list[tuple[str, str]]:
-    """Returns the faults of a header by field and code."""
-    with pytest.raises(ValidationError) as caught:
-        Header(cells, fields)
-    return [(detail.field, detail.code) for detail in caught.value.details]
-
-
-@pytest.mark.parametrize(
-    ("field", "names"),
-    [
-        ("email", ["email", "Email", "E-Mail", "EMAIL ADDRESS", "email_address", " email\t"]),
-        ("first_name", ["firstName", "first_name", "First Name", "FIRST-NAME", "firstname"]),
-        ("last_name", ["lastName", "last_name", "Last Name", "LASTNAME"]),
-    ],
-)
-def test_column_names_match_in_every_spelling(field: str, names: list[str]) -> None:
-    for name in names:
-        row = parsed(Header([name] if field == "email" else [name, "email"], []), ["Ada"])
-
-        assert {"email": row.email, **row.profile}[field] == "Ada", name
-
-
 @pytest.mark.parametrize(
     "name",
     [
         "customFields.shoe_size",
-        "CUSTOM_FIELDS.SHOE SIZE",
         "shoe_size",
-        "Shoe-Size",
         "Größe der Schuhe",
         "GRO\u0308SSE_DER_SCHUHE",
     ],
@@ -110,49 +85,11 @@ def test_read_only_columns_are_ignored(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cells", "expected"),
-    [
-        ([], [("email", "REQUIRED")]),
-        (["firstName"], [("email", "REQUIRED")]),
-        (["email", "color"], [("color", "UNKNOWN_FIELD")]),
-        (["email", "", " "], [("#2", "UNKNOWN_FIELD"), ("#3", "UNKNOWN_FIELD")]),
-        (["email", "customFields.color"], [("customFields.color", "UNKNOWN_FIELD")]),
-        (["email", "customFields."], [("customFields.", "UNKNOWN_FIELD")]),
-        (["Color"], [("Color", "UNKNOWN_FIELD"), ("email", "REQUIRED")]),
-        (["email", "a", "b"], [("a", "UNKNOWN_FIELD"), ("b", "UNKNOWN_FIELD")]),
-    ],
-    ids=str,
-)
-def test_invalid_header_is_rejected_with_its_cause(
-    cells: list[str], expected: list[tuple[str, str]]
-) -> None:
-    assert faults(cells) == expected
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("tags", "tags"),
-        ("firstName", "First Name"),
-        ("shoe_size", "customFields.shoe_size"),
-        ("shoe_size", "Size of shoes"),
-    ],
-)
-def test_two_names_of_one_column_are_rejected(first: str, second: str) -> None:
-    twice = faults(["email", first, second], column_field("shoe_size", "Size of shoes"))
-
-    assert twice == [(first, "DUPLICATE_FIELD"), (second, "DUPLICATE_FIELD")]
-
-
-@pytest.mark.parametrize(
     ("cell", "address", "names"),
     [
-        ("ada@example.com", "ada@example.com", ("", "")),
         ("Ada Lovelace <ada@example.com>", "ada@example.com", ("Ada", "Lovelace")),
-        ('"Ada Lovelace" <ada@example.com>', "ada@example.com", ("Ada", "Lovelace")),
         ("  Ada  <ada@example.com> ", "ada@example.com", ("Ada", "")),
         ("Ada King Lovelace<ada@example.com>", "ada@example.com", ("Ada King", "Lovelace")),
-        ("<ada@example.com>", "ada@example.com", ("", "")),
         ("Ada <>", "", ("Ada", "")),
         ("Ada <ada@example.com", "Ada <ada@example.com", ("", "")),
         ("a <b> <c@example.com>", "a <b> <c@example.com>", ("", "")),
@@ -162,21 +99,6 @@ def test_display_name_is_split(cell: str, address: str, names: tuple[str, str]) 
     row = parsed(Header(["email"], []), [cell])
 
     assert (row.email, names_of(row), row.faults) == (address, names, [])
-
-
-@pytest.mark.parametrize(
-    ("cell", "names"),
-    [
-        ("Ada", ("Ada", "")),
-        (" Ada Lovelace ", ("Ada", "Lovelace")),
-        ("Ada King Lovelace", ("Ada King", "Lovelace")),
-        ("Ada   Lovelace", ("Ada", "Lovelace")),
-    ],
-)
-def test_full_name_is_split_at_the_last_space(cell: str, names: tuple[str, str]) -> None:
-    row = parse("name", cell)
-
-    assert names_of(row) == names
 
 
 @pytest.mark.parametrize(
@@ -205,13 +127,6 @@ def test_full_name_fills_the_missing_name_without_losing_a_word(
     assert (names_of(row), row.faults) == (names, [])
 
 
-@pytest.mark.parametrize("name", ["Ann Marie Lee", "Dr. Ann Lee", "Ann Ann Lee", "Bob"])
-def test_full_name_with_words_in_neither_name_is_a_fault(name: str) -> None:
-    row = parsed(Header(["email", "name", "firstName", "lastName"], []), ["", name, "Ann", "Lee"])
-
-    assert row.faults == ["name"]
-
-
 @pytest.mark.parametrize(
     ("cell", "tags"),
     [
@@ -228,34 +143,17 @@ def test_tags_are_separated_or_a_json_array(cell: str, tags: list[str]) -> None:
     assert [*parse("tags", cell).tags] == tags
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\t", "\u00a0"])
-@pytest.mark.parametrize(
-    "column", ["firstName", "lastName", "name", "isConfirmed", "tags", "age", "vip", "note"]
-)
-def test_blank_cell_has_no_value(column: str, blank: str) -> None:
-    fields = [
-        column_field("age", data_type=DataType.NUMBER),
-        column_field("vip", data_type=DataType.BOOLEAN),
-        column_field("note"),
-    ]
-    assert parse(column, blank, *fields) == CsvRow("ada@example.com", line=1)
-
-
 @pytest.mark.parametrize(
     ("data_type", "cell", "value"),
     [
         (DataType.TEXT, " 42 ", " 42 "),
-        (DataType.TEXT, "true", "true"),
         (DataType.NUMBER, " 42 ", 42.0),
         (DataType.NUMBER, "+.5", 0.5),
-        (DataType.NUMBER, "1e3", 1000.0),
         (DataType.NUMBER, "1,5", "1,5"),
         (DataType.NUMBER, "1_000", "1_000"),
         (DataType.NUMBER, "nan", "nan"),
         (DataType.NUMBER, "１２", "１２"),
         (DataType.NUMBER, "1e99999", "1e99999"),
-        (DataType.BOOLEAN, " Yes ", True),
-        (DataType.BOOLEAN, "0", False),
         (DataType.BOOLEAN, "maybe", "maybe"),
         (DataType.DATE, " 2026-01-31 ", "2026-01-31"),
         (DataType.DATE, "31.1.2026", "31.1.2026"),
@@ -267,16 +165,6 @@ def test_value_is_parsed_by_the_type_of_its_field(
     read_value = parse("x", cell, column_field("x", data_type=data_type)).custom_fields["x"]
 
     assert (type(read_value), read_value) == (type(value), value)
-
-
-def test_line_with_more_or_fewer_cells_than_the_header_has_a_fault() -> None:
-    header = Header(["email", "firstName", "tags"], [])
-
-    assert header.row(1, ["a@b.io", "Ada", ""]) == CsvRow(
-        "a@b.io", {**NO_PROFILE, "first_name": "Ada"}, line=1
-    )
-    for cells in (["a@b.io", "vip"], ["a@b.io", "Ada", "vip", ""], []):
-        assert header.row(1, cells).faults == [""]
 
 
 def test_written_header_is_parsed_for_every_key() -> None:
@@ -304,7 +192,6 @@ def cells_of(
     ("names", "cell"),
     [
         ([], ""),
-        (["vip"], "vip"),
         (["news", "vip"], "news,vip"),
         (["größe,", "vip"], '["größe,", "vip"]'),
         (["a;b"], '["a;b"]'),
@@ -334,16 +221,11 @@ def test_written_tags_are_parsed_to_the_same_tags(names: list[str]) -> None:
         ("", "'"),
         (" ", "' "),
         ("'", "''"),
-        ("'text", "'text"),
         ("=1+1", "'=1+1"),
         (" =1+1", "' =1+1"),
         ("text", "text"),
-        ('"quoted"', '"quoted"'),
         (True, "true"),
-        (False, "false"),
-        (42, "42"),
         (42.0, "42"),
-        (0.0, "0"),
         (-1.5, "-1.5"),
         (1e300, "1e+300"),
     ],

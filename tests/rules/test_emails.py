@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rosterd.server.values.emails import (
-    _PLAIN,
     _parse_any,
     addresses_in,
     key_prefix,
@@ -40,15 +39,10 @@ def key(text: str) -> str:
         "ada@example.com",
         "ada.love+news@mail.example.co.uk",
         "o'brien-{x}!#$%&*/=?^_`|~@x.de",
-        "ada@1.co",
         "ada@xn--bcher-kva.de",
         "ada@bücher.de",
-        "josé@example.com",
         "阿达@example.com",
         "ada@host.test",
-        "ada@host.example",
-        "ada@host.local",
-        "ada@host.invalid",
         f"{'a' * 64}@example.com",
         f"ada@{'a' * 63}.com",
         LONGEST,
@@ -66,34 +60,21 @@ def test_valid_address_is_stored_verbatim(address: str) -> None:
     [
         pytest.param("", id="empty"),
         pytest.param(" \t\u00a0", id="whitespace"),
-        pytest.param("ada", id="no at"),
         pytest.param("@example.com", id="no local part"),
-        pytest.param("ada@", id="no domain"),
         pytest.param("ada@localhost", id="undotted domain"),
-        pytest.param("ada@@example.com", id="two ats"),
         pytest.param("ada@example.com\r\nBcc: eve@example.com", id="line break"),
-        pytest.param("ada@example.com\n", id="line break at the end"),
         pytest.param("ada@example.com,eve@example.com", id="comma list"),
-        pytest.param("ada@example.com;eve@example.com", id="semicolon list"),
         pytest.param("Ada <ada@example.com>", id="display name"),
-        pytest.param("<ada@example.com>", id="angle brackets"),
         pytest.param('"ada love"@example.com', id="quoted local part"),
-        pytest.param("ada love@example.com", id="space inside"),
         pytest.param("ada@[127.0.0.1]", id="IP literal"),
-        pytest.param("ada@127.0.0.1", id="IP address"),
         pytest.param("a\u202eda@example.com", id="bidi override"),
         pytest.param("a\u200bda@example.com", id="zero-width space"),
-        pytest.param("ada@exa\u200bmple.com", id="zero-width space in the domain"),
         pytest.param("ada\0@example.com", id="NUL"),
         pytest.param("ada@example.com.", id="trailing dot"),
-        pytest.param("ada@example..com", id="double dot in the domain"),
-        pytest.param(".ada@example.com", id="leading dot"),
         pytest.param("ada.@example.com", id="dot before the at"),
         pytest.param("a..da@example.com", id="double dot"),
         pytest.param("ada@-example.com", id="leading hyphen"),
-        pytest.param("ada@example-.com", id="trailing hyphen"),
         pytest.param("ada@ab--cd.com", id="hyphens in third and fourth place"),
-        pytest.param("ada@exam_ple.com", id="underscore in the domain"),
         pytest.param("ada@example.c1", id="digit at the end"),
         pytest.param(f"ada@{'a' * 64}.com", id="label of 64"),
         pytest.param(f"{'a' * 65}@example.com", id="local part of 65"),
@@ -105,29 +86,12 @@ def test_text_is_not_an_address(text: str) -> None:
     assert parse_email(text) is None
 
 
-def test_longest_valid_address_has_254_characters() -> None:
-    assert len(LONGEST) == 254
-
-
-@pytest.mark.parametrize(
-    "text", [" ada@x.de", "ada@x.de ", "\tada@x.de\t", "\u00a0ada@x.de\u00a0"], ids=ascii
-)
-def test_surrounding_whitespace_is_removed(text: str) -> None:
-    email = parse_email(text)
-
-    assert email is not None
-    assert email.address == "ada@x.de"
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         pytest.param("User@EXAMPLE.com", "user@example.com", id="case"),
-        pytest.param("JOSÉ@x.de", "josé@x.de", id="case beyond ASCII"),
         pytest.param("jos\u00e9@x.de", "jose\u0301@x.de", id="NFC and NFD"),
-        pytest.param("JOSE\u0301@x.de", "jos\u00e9@x.de", id="NFD in upper case"),
         pytest.param("ada@BÜCHER.de", "ada@xn--bcher-kva.de", id="IDNA"),
-        pytest.param("ada@XN--BCHER-KVA.de", "ada@bücher.de", id="IDNA in upper case"),
         pytest.param("ada@ｅxample.com", "ada@example.com", id="full-width domain"),
         pytest.param("ada@example。com", "ada@example.com", id="ideographic full stop"),
         pytest.param("  ada@x.de ", "ada@x.de", id="whitespace"),
@@ -143,17 +107,10 @@ def test_spellings_of_one_address_have_one_key(one: str, other: str) -> None:
         pytest.param("straße@x.de", "strasse@x.de", id="sharp s"),
         pytest.param("ada@x.de", "ada+news@x.de", id="plus tag"),
         pytest.param("a.da@x.de", "ada@x.de", id="dots"),
-        pytest.param("josé@x.de", "jose@x.de", id="accent"),
-        pytest.param("ada@x.de", "ada@x.com", id="domain"),
     ],
 )
 def test_different_mailboxes_have_different_keys(one: str, other: str) -> None:
     assert key(one) != key(other)
-
-
-@pytest.mark.parametrize("address", ["ada@example.com", "A.b-c+d@Mail.X-y.Co"])
-def test_plain_addresses_take_the_fast_path(address: str) -> None:
-    assert _PLAIN.fullmatch(address)
 
 
 _sound = st.sampled_from(["a", "B0", "a-b", "a--b", "x1-y", "d" * 61, "d" * 63])
@@ -201,11 +158,9 @@ def test_fast_path_returns_the_same_as_the_library(text: str) -> None:
     ("address", "expected"),
     [
         pytest.param("ada@example.com", None, id="ASCII"),
-        pytest.param("xn--a@example.com", None, id="prefix in the local part"),
         pytest.param("ada@bücher.example", "ada@bücher.example", id="Unicode"),
         pytest.param("Ada@XN--BCHER-KVA.example", "ada@bücher.example", id="ASCII form"),
         pytest.param("ada@BU\u0308CHER.example", "ada@bücher.example", id="upper case and NFD"),
-        pytest.param("ada@straße.de", "ada@straße.de", id="sharp s"),
         pytest.param("a@例え.テスト", "a@例え.テスト", id="every label"),
     ],
 )

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosterd.server.values.emails import parse_email
 from rosterd.server.values.file_addresses import parse_file_email, unwrap
 
 ADA = "ada@example.com"
@@ -66,8 +65,3 @@ def test_name_before_an_address_is_returned(text: str, name: str) -> None:
 )
 def test_text_with_something_else_is_no_address(text: str) -> None:
     assert parse_file_email(text) is None
-
-
-def test_wrappers_are_removed_in_files_only() -> None:
-    for text in (f"\u200b{ADA}", f"mailto:{ADA}", f"<{ADA}>", f"{ADA};", f"Ada <{ADA}>"):
-        assert parse_email(text) is None

@@ -11,9 +11,8 @@ from rosterd.server.features.custom_fields.store import ColumnField
 from rosterd.server.features.imports.columns import ColumnOptions, UnknownColumns
 from rosterd.server.features.imports.evidence import stated_status
 from rosterd.server.features.imports.header import Header
-from rosterd.server.features.imports.rows import validate_import_rows
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.rules import ConsentRecord, NewSubscriber
+from rosterd.server.features.subscribers.rules import ConsentRecord, NewSubscriber, validate_rows
 
 NOW = 1_900_000_000_000
 STRICTNESS = {"UNCONFIRMED": 0, "CONFIRMED": 0, "BOUNCED": 1, "UNSUBSCRIBED": 2, "COMPLAINED": 3}
@@ -108,7 +107,7 @@ def test_row_with_evidence_of_an_opt_out_is_never_mailable(
     header = Header(names, [ColumnField("plan", "plan", 1)], options, NOW)
 
     row = header.row(2, [cells[name] for name in names])
-    (stored,) = validate_import_rows([row], {})
+    (stored,) = validate_rows([row], of_file=True)
 
     assert isinstance(stored, NewSubscriber)
     assert stored.is_opt_out
@@ -118,7 +117,7 @@ def test_row_with_evidence_of_an_opt_out_is_never_mailable(
     moved = [cells[name] for name in names]
     moved[index:index] = data.draw(st.sampled_from([["x"], ["active"], ["true", "2025-01-01"]]))
     for line in (moved, moved[: len(names) - 1]):
-        (stored,) = validate_import_rows([header.row(3, line)], {})
+        (stored,) = validate_rows([header.row(3, line)], of_file=True)
         assert not isinstance(stored, NewSubscriber) or stored.is_opt_out
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from roster.v1 import subscribers_pb2, tags_pb2
-from roster.v1.http_pb2 import CsvLine
 from rosterd.server.rpc.errors import ValidationError
 from rosterd.server.rpc.messages import (
     MAX_STREAMED_BYTES,
@@ -24,17 +22,12 @@ ALLOWED = ("name", "description")
     [
         (0, "1970-01-01T00:00:00Z"),
         (1_767_323_045_006, "2026-01-02T03:04:05.006Z"),
-        (1_767_323_045_000, "2026-01-02T03:04:05Z"),
         (-1, "1969-12-31T23:59:59.999Z"),
     ],
 )
 def test_timestamp_converts_to_a_message_and_back(number: int, text: str) -> None:
     assert timestamp(number).ToJsonString() == text
     assert milliseconds(timestamp(number)) == number
-
-
-def test_timestamp_is_truncated_to_milliseconds() -> None:
-    assert milliseconds(Timestamp(seconds=1, nanos=1_999_999)) == 1_001
 
 
 def update(*paths: str, name: str = "") -> tags_pb2.UpdateTagRequest:
@@ -50,21 +43,13 @@ def update(*paths: str, name: str = "") -> tags_pb2.UpdateTagRequest:
     [
         pytest.param(update("name", name="a"), {"name"}, id="one path"),
         pytest.param(update("name"), {"name"}, id="path of an empty field"),
-        pytest.param(update("name", "name"), {"name"}, id="path twice"),
         pytest.param(update(name="a"), set(), id="empty mask"),
         pytest.param(update("*"), {"name", "description"}, id="star"),
         pytest.param(tags_pb2.UpdateTagRequest(id="x", name="a"), {"name"}, id="no mask"),
-        pytest.param(tags_pb2.UpdateTagRequest(id="x"), set(), id="no mask and no field"),
     ],
 )
 def test_update_changes_fields(request_: tags_pb2.UpdateTagRequest, changed: set[str]) -> None:
     assert changed_fields(request_, ALLOWED) == changed
-
-
-def test_update_without_a_mask_changes_a_list_that_is_not_empty() -> None:
-    request = subscribers_pb2.UpdateSubscriberRequest(tags=["a"])
-
-    assert changed_fields(request, ("tags", "first_name")) == {"tags"}
 
 
 @pytest.mark.parametrize("path", ["id", "created_at", "Name", "", "name.x"])
@@ -91,8 +76,6 @@ def exported(*lengths: int) -> subscribers_pb2.ExportSubscribersResponse:
     ("lengths", "counts"),
     [
         ([], [0]),
-        ([10, 20], [2]),
-        ([600_000, 600_000], [1, 1]),
         ([300_000] * 7, [3, 3, 1]),
         ([10, 2_000_000, 10], [1, 1, 1]),
         ([1_048_500, 100], [1, 1]),
@@ -110,11 +93,3 @@ def test_message_is_split_into_pieces_with_its_records_in_order(
     assert [row for piece in pieces for row in piece.subscribers] == list(whole.subscribers)
     for piece in pieces:
         assert piece.ByteSize() <= MAX_STREAMED_BYTES or len(piece.subscribers) == 1
-
-
-def test_lines_are_split_like_records() -> None:
-    line = CsvLine(cells=["x" * 400_000])
-
-    pieces = list(split_message(subscribers_pb2.ExportSubscribersResponse(lines=[line] * 5)))
-
-    assert [len(piece.lines) for piece in pieces] == [2, 2, 1]

@@ -23,7 +23,7 @@ from rosterd.server.features.subscribers.rules import (
     search_text,
     validate_rows,
 )
-from rosterd.server.rpc.errors import InvalidStatusTransition, ValidationError
+from rosterd.server.rpc.errors import ValidationError
 
 
 def row(email: str = "ada@example.com", names: tuple[str, str] = ("", ""), **more: Any) -> Row:
@@ -96,42 +96,6 @@ def test_check_email_raises_a_code_for_the_fault(text: str, code: str) -> None:
     assert [(detail.field, detail.code) for detail in caught.value.details] == [("email", code)]
 
 
-# When the status of a row can change to that of a column: always, by an admin, or never.
-TRANSITIONS = """
-              UNCONFIRMED  CONFIRMED  UNSUBSCRIBED  BOUNCED  COMPLAINED
-UNCONFIRMED   always       always     always        always   always
-CONFIRMED     never       always     always        always   always
-UNSUBSCRIBED  always       always     always        never   always
-BOUNCED       always       always     always        always   always
-COMPLAINED    admin        admin      admin         admin    always
-"""
-
-
-def transitions() -> list[Any]:
-    """Returns each pair of statuses, and when the transition is allowed."""
-    head, *lines = TRANSITIONS.strip().splitlines()
-    return [
-        pytest.param(Status[before], Status[after], who, id=f"{before} to {after}")
-        for before, *cells in map(str.split, lines)
-        for after, who in zip(head.split(), cells, strict=True)
-    ]
-
-
-@pytest.mark.parametrize("by_admin", [True, False], ids=["admin", "no admin"])
-@pytest.mark.parametrize(("before", "after", "who"), transitions())
-def test_transition_is_allowed_as_in_the_table(
-    before: Status, after: Status, who: str, by_admin: bool
-) -> None:
-    if who == "always" or (who == "admin" and by_admin):
-        check_transition(before, after, by_admin=by_admin)
-        return
-    with pytest.raises(InvalidStatusTransition) as caught:
-        check_transition(before, after, by_admin=by_admin)
-    (detail,) = caught.value.details
-    assert detail.field == "status"
-    assert f"from {before.name} to {after.name}" in detail.message
-
-
 # From the least to the most strict. UNCONFIRMED and CONFIRMED are equally strict.
 STRICTNESS = [{"UNCONFIRMED", "CONFIRMED"}, {"BOUNCED"}, {"UNSUBSCRIBED"}, {"COMPLAINED"}]
 
@@ -146,13 +110,6 @@ def test_every_caller_can_make_a_status_stricter(before: Status, after: Status) 
     assert is_stricter(after, before) == (level_after > level_before)
     if level_after > level_before:
         check_transition(before, after, by_admin=False, after_bounce=True)
-
-
-@pytest.mark.parametrize("by_admin", [True, False], ids=["admin", "no admin"])
-@pytest.mark.parametrize("after", [Status.UNCONFIRMED, Status.CONFIRMED])
-def test_an_opt_out_after_a_bounce_is_not_reset(after: Status, by_admin: bool) -> None:
-    with pytest.raises(InvalidStatusTransition):
-        check_transition(Status.UNSUBSCRIBED, after, by_admin=by_admin, after_bounce=True)
 
 
 @pytest.mark.parametrize(

@@ -84,13 +84,6 @@ def test_encrypted_key_is_rejected_without_a_password_prompt(certificate: str, k
         read_identity("http_tls", certificate, key)
 
 
-def test_authorities_are_the_content_of_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "ca.pem"
-    file.write_bytes(Authority().certificate)
-
-    assert read_authorities("upstream_tls_ca", str(file)) == file.read_bytes()
-
-
 @pytest.mark.parametrize("text", ["", "no certificate"])
 def test_file_without_authorities_is_rejected(text: str, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text(text)

@@ -11,14 +11,14 @@ from typing import Any
 
 import orjson
 
+from ...values.addresses import normal_ip
 from ...values.file_addresses import unwrap
 from ...values.file_dates import DateFormat, UnknownDate, iso_date, parse_date, parse_time
-from ...values.texts import cached_if_short, column_key, json_name
+from ...values.texts import cached_if_short, column_key, has_control_characters, json_name
 from ..custom_fields.rules import BOOLEANS, DataType, is_date, typed_value
 from ..subscribers.csv_format import TAG_SEPARATORS
 from ..subscribers.fields import PROFILE, Kind, Status
 from ..subscribers.rules import OPTED_OUT, ConsentRecord, on_one_line, strictest
-from .consent_record import is_valid_ip, is_valid_source
 from .csv_row import CsvRow
 from .status_words import COMMON_WORDS, OPT_OUT_WORDS
 
@@ -38,6 +38,7 @@ _REASONS = re.compile(r"[\w ]+")
 # Cells in place of the date of an opt-out that state none, by column key, in addition to those that
 # `parse_date` knows.
 _NO_DATES = frozenset(("", "false", "no", "never", "none", "nil", "n/a", "na", "nan", "undefined"))
+MAX_CONSENT_SOURCE = 200
 REVERSED_NAME = "lastName+firstName"
 # Targets of columnMap for flags of other services.
 OPTED_IN, OPTED_OUT_FLAG = "optedIn", "optedOut"
@@ -230,6 +231,15 @@ def parse_consent_ip(row: CsvRow, cell: str) -> None:
     if not is_valid_ip(text):
         raise CellError
     row.stated["consent_ip"] = text
+
+
+def is_valid_source(text: str) -> bool:
+    return len(text) <= MAX_CONSENT_SOURCE and not has_control_characters(text)
+
+
+@cached_if_short
+def is_valid_ip(text: str) -> bool:
+    return normal_ip(text) is not None
 
 
 def value_parser(key: str, data_type: int, date_format: DateFormat | None) -> Parse:

@@ -19,16 +19,22 @@ from ...values.timestamps import is_valid_time
 from ...values.unrecognized import UnrecognizedCells
 from ..subscribers.fields import PROFILE, Kind, Status, profile_fields
 from ..subscribers.profile import row_of
-from ..subscribers.row_writer import OnConflict, Result
-from ..subscribers.rules import MAX_REPEATED, ConsentRecord, Row
+from ..subscribers.row_writer import OnConflict, Outcome, Result
+from ..subscribers.rules import (
+    MAX_REPEATED,
+    ConsentRecord,
+    Failure,
+    Row,
+    Validated,
+    subscriber_of,
+)
 from ..tags.rules import distinct, parse_name
+from .cells import is_valid_ip, is_valid_source
 from .columns import ColumnOptions, UnknownColumns
-from .consent_record import is_valid_ip, is_valid_source
 from .csv_row import CsvRow
 from .evidence import stated_status
-from .presets import BY_NUMBER, ROSTER
+from .presets import PRESETS
 from .status_words import COMMON_WORDS, parse_status_map
-from .summary import Summary
 
 # The times of a row by JSON name: those of the record, and with those of the profile.
 _TIMES = {json_name(name): name for name in ConsentRecord._fields if name.endswith("_at")}
@@ -46,7 +52,7 @@ class Options:
         self.is_dry_run = request.dry_run
         self.results = request.results
         self.columns = ColumnOptions(
-            preset=BY_NUMBER.get(request.preset),
+            preset=PRESETS.get(pb.ImportSubscribersRequest.Preset.Name(request.preset)),
             column_map=tuple(request.column_map),
             unknown=UnknownColumns(request.unknown_columns) if request.unknown_columns else None,
             status_map=tuple(request.status_map),
@@ -55,7 +61,8 @@ class Options:
             null_keys=null_keys(request.null_tokens),
         )
         self.status_words: dict[str, Status] = COMMON_WORDS | parse_status_map(request.status_map)
-        self.is_own_export = self.columns.preset is ROSTER
+        preset = self.columns.preset
+        self.is_own_export = preset is not None and not preset.is_lenient
         names = [parse_name(name) for name in request.add_tags]
         for number, name in enumerate(names):
             if name is None:
@@ -170,12 +177,38 @@ def reply_of(rows: Sequence[Row], results: Sequence[Result]) -> pb.ImportSubscri
     return reply
 
 
-def summary_message(summary: Summary) -> pb.ImportSummary:
-    message = pb.ImportSummary(
-        statuses_kept=summary.statuses_kept, rows_with_dropped_cells=summary.rows_with_dropped_cells
-    )
-    for name, count in summary.outcomes().items():
-        setattr(message, name, count)
-    message.reasons.update(summary.reasons())
-    message.statuses.update(summary.statuses())
-    return message
+class Summary:
+    """Counts the results of an import by outcome, reason, and status."""
+
+    def __init__(self) -> None:
+        # By number, because members of an enum are slow as keys.
+        self._outcomes = [0] * (max(Outcome) + 1)
+        self._reasons = [0] * (max(Failure) + 1)
+        self._statuses = [0] * (max(Status) + 1)
+        self._statuses_kept = 0
+        self._rows_with_dropped_cells = 0
+
+    def add(self, rows: Sequence[Validated], results: Sequence[Result]) -> None:
+        for row, (outcome, _, row_error, status_kept, dropped) in zip(rows, results, strict=True):
+            self._outcomes[outcome] += 1
+            self._rows_with_dropped_cells += bool(dropped)
+            if row_error is not None:
+                self._reasons[row_error.failure] += 1
+            elif status_kept:
+                self._statuses_kept += 1
+            elif (new := subscriber_of(row)) is not None and (
+                outcome is Outcome.CREATED or (outcome is Outcome.UPDATED and new.has_status)
+            ):
+                self._statuses[new.status] += 1
+
+    def message(self) -> pb.ImportSummary:
+        return pb.ImportSummary(
+            created=self._outcomes[Outcome.CREATED],
+            updated=self._outcomes[Outcome.UPDATED],
+            skipped=self._outcomes[Outcome.SKIPPED],
+            failed=self._outcomes[Outcome.FAILED],
+            reasons={each.name: count for each in Failure if (count := self._reasons[each])},
+            statuses={each.name: count for each in Status if (count := self._statuses[each])},
+            statuses_kept=self._statuses_kept,
+            rows_with_dropped_cells=self._rows_with_dropped_cells,
+        )

@@ -25,16 +25,14 @@ from ..subscribers.profile import row_of
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.tree import EVERYONE
 from ..subscribers.row_writer import Result, RowWriter
-from ..subscribers.rules import Row, Validated
+from ..subscribers.rules import Row, Validated, validate_rows
 from ..subscribers.store import SubscriberStore
 from .columns import UnknownColumns
 from .dry_run import DryRun, rolled_back
 from .header import Header
-from .messages import Options, import_row, reply_of, summary_message
+from .messages import Options, Summary, import_row, reply_of
 from .new_fields import NewFields, UnknownFields
 from .row_filter import RowFilter
-from .rows import validate_import_rows
-from .summary import Summary
 
 
 class Batch(NamedTuple):
@@ -206,7 +204,7 @@ class ImportPipeline:
 
     def _validated(self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]) -> Batch:
         rows = list(self._rows(request, lines))
-        validated = validate_import_rows(rows, self._options.added_tags)
+        validated = validate_rows(rows, self._options.added_tags, of_file=True)
         if self._filter is not None:
             validated = self._filter.apply(validated, system_clock())
             first = sum(row.line <= self._options.after_line for row in rows)
@@ -252,14 +250,14 @@ class ImportPipeline:
         return self._last_line > self._options.after_line or self._filter is not None
 
     def _summary_message(self) -> pb.ImportSummary:
-        message = summary_message(self._summary)
+        message = self._summary.message()
         message.dry_run = self._options.is_dry_run
         header, unknown_fields = self._header, self._unknown_fields
         unrecognized = self._unrecognized
         if header is not None:
             unrecognized = header.unrecognized
             if header.preset is not None:
-                message.preset = pb.ImportSubscribersRequest.Preset.ValueType(header.preset.number)
+                message.preset = pb.ImportSubscribersRequest.Preset.Value(header.preset.name)
             message.ignored_columns.extend(header.columns.ignored)
             if self._new_fields is not None:
                 message.created_fields.extend(field.key for field in self._new_fields.fields)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 MAX_RUNNING = 100
@@ -15,16 +15,6 @@ class State(IntEnum):
     SUCCEEDED = 2
     CANCELLED = 3
     FAILED = 4
-
-
-class ActionKind(StrEnum):
-    """What is done to each subscriber: the fields of BatchAction in JSON."""
-
-    ADD_TAGS = "addTags"
-    REMOVE_TAGS = "removeTags"
-    SET_CUSTOM_FIELDS = "setCustomFields"
-    CHANGE_STATUS = "changeStatus"
-    DELETE = "delete"
 
 
 class BatchRequest(NamedTuple):
@@ -44,9 +34,9 @@ class BatchRequest(NamedTuple):
     end_id: str = ""
 
     @property
-    def action(self) -> ActionKind:
+    def action(self) -> str:
         (name,) = self.message["action"]
-        return ActionKind(name)
+        return str(name)
 
     @property
     def value(self) -> Any:

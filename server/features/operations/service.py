@@ -14,21 +14,19 @@ from roster.v1 import operations_pb2 as pb
 from roster.v1.operations_pb2_grpc import OperationServiceServicer
 
 from ...rpc.caller import account_id, current
-from ...rpc.errors import Detail, OperationNotFound, Unavailable, ValidationError, invalid
-from ...rpc.messages import Context, check_page, struct_to_dict
+from ...rpc.errors import OperationNotFound, Unavailable, invalid
+from ...rpc.messages import Context, check_page
 from ...rpc.paging import page_of
 from ...rpc.streams import accept
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
-from ..custom_fields.rules import check_size, check_values
-from ..custom_fields.store import types as custom_field_types
-from ..subscribers.fields import Status
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.store_pages import count_matches
 from ..subscribers.query.store_plan import plan_of
 from . import store
-from .rules import ActionKind, BatchRequest, State
+from .rules import BatchRequest, State
+from .store_actions import ACTIONS
 from .store_filters import name_revision
 
 # Seconds between the states of a watched operation.
@@ -61,6 +59,7 @@ class OperationService(OperationServiceServicer):
     ) -> pb.BatchChangeSubscribersResponse:
         account = account_id()
         action, value = _action(request.action)
+        check = ACTIONS[action].check
         given = [name for name in ("filter", "segment", "ids") if getattr(request, name)]
         if len(given) != 1:
             code = "INVALID_VALUE" if given else "REQUIRED"
@@ -76,14 +75,14 @@ class OperationService(OperationServiceServicer):
             total = await self._database.read(partial(count_matches, account, plan))
         rest = pb.BatchChangeSubscribersRequest()
         rest.CopyFrom(request)
-        for name in ("action", "ids"):
-            rest.ClearField(name)
-        message = {"action": {action.value: value}, **MessageToDict(rest)}
+        for field in ("action", "ids"):
+            rest.ClearField(field)
+        message = {"action": {action: value}, **MessageToDict(rest)}
         batch = BatchRequest(message, texts, current().key_id, current().scope == "admin")
 
         def create(tx: Transaction) -> pb.BatchChangeSubscribersResponse:
-            if action is ActionKind.SET_CUSTOM_FIELDS:
-                _check_values(value, custom_field_types(account, tx))
+            if check is not None:
+                check(account, value, tx)
             row = store.create(account, batch, ids, total, tx)
             if texts and not request.dry_run and name_revision(account, tx) != names:
                 # The filter could match other subscribers than those that were counted.
@@ -150,42 +149,14 @@ class OperationService(OperationServiceServicer):
             raise Unavailable
 
 
-def _action(message: pb.BatchAction) -> tuple[ActionKind, Any]:
-    """Returns the action and its value in JSON. Raises ValidationError."""
-    set_fields = [field.name for field, _ in message.ListFields()]
-    if len(set_fields) != 1:
-        code = "INVALID_VALUE" if set_fields else "REQUIRED"
+def _action(message: pb.BatchAction) -> tuple[str, Any]:
+    """Returns the name of the action and its value in JSON. Raises ValidationError."""
+    fields = message.ListFields()
+    if len(fields) != 1:
+        code = "INVALID_VALUE" if fields else "REQUIRED"
         raise invalid("action", code, "must have exactly one field")
-    match set_fields[0]:
-        case "add_tags":
-            return ActionKind.ADD_TAGS, list(message.add_tags)
-        case "remove_tags":
-            return ActionKind.REMOVE_TAGS, list(message.remove_tags)
-        case "set_custom_fields":
-            return ActionKind.SET_CUSTOM_FIELDS, struct_to_dict(message.set_custom_fields)
-        case "change_status":
-            if not message.change_status:
-                raise invalid("action.changeStatus", "REQUIRED", "is required")
-            return ActionKind.CHANGE_STATUS, Status(message.change_status).name
-    if not message.delete:
-        raise invalid("action.delete", "INVALID_VALUE", "must be true")
-    return ActionKind.DELETE, True
-
-
-def _check_values(values: Any, types: Any) -> None:
-    """Raises ValidationError for values that no custom field of the account accepts."""
-    faults = [*check_values(values, types), *check_size(values)]
-    if faults:
-        raise ValidationError(
-            [
-                Detail(
-                    fault.field.replace("customFields", "action.setCustomFields", 1),
-                    fault.code,
-                    fault.message,
-                )
-                for fault in faults
-            ]
-        )
+    ((field, value),) = fields
+    return field.json_name, ACTIONS[field.json_name].value_of(value)
 
 
 def _operation(row: store.OperationRow) -> pb.Operation:

@@ -23,7 +23,8 @@ from ..subscribers.query.syntax import parse
 from ..subscribers.query.tree import comparisons
 from . import store
 from .models import NameRevision, Operation
-from .rules import ActionKind, BatchRequest, State
+from .rules import BatchRequest, State
+from .store_actions import ACTIONS
 
 PUT_REQUEST = Statement(
     lambda _: Operation.update({Operation.request: param("request")}).where(store.ONE),
@@ -104,9 +105,9 @@ def _with_renamed_tag(batch: BatchRequest, key: str, name: str) -> BatchRequest:
     message = batch.message
     if batch.filter:
         message = {**message, "filter": texts[0]}
-    if batch.action in (ActionKind.ADD_TAGS, ActionKind.REMOVE_TAGS):
+    if ACTIONS[batch.action].names_tags:
         tags = [name if caseless_key(tag) == key else tag for tag in batch.value]
-        message = {**message, "action": {batch.action.value: tags}}
+        message = {**message, "action": {batch.action: tags}}
     return batch._replace(texts=texts, message=message)
 
 

@@ -18,9 +18,8 @@ from peewee import SQL
 from ...rpc.errors import DeadlineExceeded, RosterError, SubscriberNotFound, ValidationError
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
-from ..custom_fields.rules import check_values
 from ..custom_fields.store import types as custom_field_types
-from ..subscribers.fields import Status, SubscriberRow
+from ..subscribers.fields import SubscriberRow
 from ..subscribers.history import Actor, Source
 from ..subscribers.models import Subscriber
 from ..subscribers.query.conditions import conditions_of
@@ -28,19 +27,12 @@ from ..subscribers.query.store_pages import find_matches, ids_after
 from ..subscribers.query.store_plan import plan_of
 from ..subscribers.query.syntax import parse
 from ..subscribers.query.tree import And, Condition, Kind, all_of, joined
-from ..subscribers.store import SubscriberStore
-from ..subscribers.store_changes import (
-    add_tags_to_each,
-    change_statuses,
-    remove_tags_from_each,
-    set_values_of_each,
-)
 from ..subscribers.store_reading import IN_ACCOUNT, find_each
 from ..suppressions.store import Suppressions
-from ..tags.rules import distinct
 from . import store
-from .rules import ActionKind, BatchRequest, State
+from .rules import BatchRequest, State
 from .store import OperationRow
+from .store_actions import ACTIONS, Scope
 
 # Milliseconds after which another process continues an operation. If the clock of its process is
 # ahead by more, the operation is continued at once; steps can be repeated.
@@ -118,7 +110,6 @@ class Steps:
     """Changes the selected subscribers."""
 
     def __init__(self, suppressions: Suppressions) -> None:
-        self._subscribers = SubscriberStore(suppressions)
         self._suppressions = suppressions
 
     def run(
@@ -177,30 +168,8 @@ class Steps:
     ) -> Counter[str]:
         """Changes subscribers, and returns the number of those that failed, by reason."""
         by = Actor(Source.API, batch.key_id)
-        outcomes: Sequence[object] = ()
-        match batch.action:
-            case ActionKind.ADD_TAGS:
-                outcomes = add_tags_to_each(account_id, rows, distinct(batch.value), tx, by)
-            case ActionKind.REMOVE_TAGS:
-                remove_tags_from_each(account_id, rows, set(distinct(batch.value)), tx, by)
-            case ActionKind.SET_CUSTOM_FIELDS:
-                # A field may have been deleted since the start.
-                if check_values(batch.value, custom_field_types(account_id, tx)):
-                    return Counter({ValidationError.reason: len(rows)})
-                outcomes = set_values_of_each(account_id, rows, batch.value, tx, by)
-            case ActionKind.CHANGE_STATUS:
-                outcomes = change_statuses(
-                    account_id,
-                    rows,
-                    Status[batch.value],
-                    tx,
-                    by,
-                    by_admin=batch.by_admin,
-                    suppressions=self._suppressions,
-                )
-            case ActionKind.DELETE:
-                for row in rows:
-                    self._subscribers.delete(account_id, row.id, tx)
+        scope = Scope(account_id, by, batch.by_admin, self._suppressions, tx)
+        outcomes = ACTIONS[batch.action].change(scope, rows, batch.value)
         return Counter(each.reason for each in outcomes if isinstance(each, RosterError))
 
 

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 from ...rpc.errors import Detail, InvalidStatusTransition, ValidationError, invalid
 from ...values.emails import Email, parse_email, trim
+from ...values.file_addresses import parse_file_email
 from ...values.texts import caseless_key, json_name
 from ..events.rules import EventType
 from ..suppressions.rules import STRICTNESS, Reason
 from ..tags.rules import distinct, parse_name
-from .fields import NO_PROFILE, PROFILE, Kind, Status
+from .fields import NO_PROFILE, PROFILE, Kind, Status, profile_fields
 
 MAX_TAGS = 100
 # The maximum length of an email address or a field name in the result of a row.
@@ -30,6 +31,7 @@ MAX_REPEATED = 320
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Those that earlier versions accepted.
 _ACCEPTED_BEFORE = re.compile(r"[\t\n\r\x80-\x9f\u2028\u2029]+")
+_TEXTS = profile_fields(Kind.TEXT)
 # The years 1 to 9999 in milliseconds, which a Timestamp can contain.
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 
@@ -86,7 +88,7 @@ class NewSubscriber(NamedTuple):
     consent_record: ConsentRecord = NO_CONSENT_RECORD
     # Whether the row of an import states the status. Otherwise it is the initial one.
     has_status: bool = False
-    # The fields of an opt-out that could not be stored, see `validate_row`.
+    # The fields of an opt-out that could not be stored, see `_validated`.
     dropped: Sequence[str] = ()
 
     @property
@@ -337,10 +339,22 @@ def check_email(text: str) -> Email:
     )
 
 
-def validate_rows(rows: Iterable[Row]) -> list[Validated]:
-    """Returns a subscriber or an error for each row. Needs no database."""
-    tag_sets = TagSets()
-    return [validate_row(row, tag_sets) for row in rows]
+def validate_rows(
+    rows: Iterable[Row], added_tags: Mapping[str, str] = NO_VALUES, *, of_file: bool = False
+) -> list[Validated]:
+    """Returns a subscriber or an error for each row. Needs no database.
+
+    `added_tags` are names by key. Addresses in files can be wrapped, and names can have line
+    breaks.
+    """
+    tag_sets, parse = TagSets(added_tags), parse_email
+    if of_file:
+        rows, parse = list(rows), parse_file_email
+        for row in rows:
+            for name in _TEXTS:
+                if not row.profile[name].isprintable():
+                    row.profile[name] = on_one_line(row.profile[name])
+    return [_validated(row, tag_sets, parse) for row in rows]
 
 
 class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
@@ -362,9 +376,7 @@ class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
         return tags
 
 
-def validate_row(
-    row: Row, tag_sets: TagSets, parse: Callable[[str], Email | None] = parse_email
-) -> Validated:
+def _validated(row: Row, tag_sets: TagSets, parse: Callable[[str], Email | None]) -> Validated:
     """Returns the subscriber of a row, or its first error.
 
     `parse` parses its address. The fields of an opt-out that cannot be stored are dropped, so that

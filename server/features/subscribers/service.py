@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -214,45 +214,38 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def ChangeSubscriberStatus(
         self, request: pb.ChangeSubscriberStatusRequest, _context: Context
     ) -> pb.ChangeSubscriberStatusResponse:
-        account, by, reference = account_id(), _caller(), check_reference(request.id)
-        status, by_admin = Status(request.status), current().scope == "admin"
-        return await self._database.write(
-            lambda tx: _filled(
-                pb.ChangeSubscriberStatusResponse(),
-                store_changes.change_status(
-                    account,
-                    reference,
-                    status,
-                    tx,
-                    by,
-                    by_admin=by_admin,
-                    suppressions=self._suppressions,
-                ),
-            )
+        change = partial(
+            store_changes.change_status,
+            by_admin=current().scope == "admin",
+            suppressions=self._suppressions,
         )
+        status = Status(request.status)
+        return await self._change(request.id, change, status, pb.ChangeSubscriberStatusResponse)
 
     async def AddSubscriberTags(
         self, request: pb.AddSubscriberTagsRequest, _context: Context
     ) -> pb.AddSubscriberTagsResponse:
-        account, by, reference = account_id(), _caller(), check_reference(request.id)
         tags = distinct(list(request.tags))
-        return await self._database.write(
-            lambda tx: _filled(
-                pb.AddSubscriberTagsResponse(),
-                store_changes.add_tags(account, reference, tags, tx, by),
-            )
-        )
+        change = store_changes.add_tags
+        return await self._change(request.id, change, tags, pb.AddSubscriberTagsResponse)
 
     async def RemoveSubscriberTags(
         self, request: pb.RemoveSubscriberTagsRequest, _context: Context
     ) -> pb.RemoveSubscriberTagsResponse:
-        account, by, reference = account_id(), _caller(), check_reference(request.id)
         keys = {caseless_key(name) for name in request.tags}
+        change = store_changes.remove_tags
+        return await self._change(request.id, change, keys, pb.RemoveSubscriberTagsResponse)
+
+    async def _change(
+        self,
+        id_: str,
+        change: Callable[[str, Reference, Any, Transaction, Actor], SubscriberRow],
+        value: Any,
+        response: Callable[[], Reply],
+    ) -> Reply:
+        account, by, reference = account_id(), _caller(), check_reference(id_)
         return await self._database.write(
-            lambda tx: _filled(
-                pb.RemoveSubscriberTagsResponse(),
-                store_changes.remove_tags(account, reference, keys, tx, by),
-            )
+            lambda tx: _filled(response(), change(account, reference, value, tx, by))
         )
 
     async def DeleteSubscriber(

@@ -46,7 +46,7 @@ from .rules import (
     status_at_new_address,
 )
 from .store_attached import attach, detach_all, merge_values, put_values
-from .store_changes import check_suppressed, store_change
+from .store_changes import store_changes
 from .store_reading import IN_ACCOUNT, ONE, Reference, find
 from .store_revisions import keep_deleted, next_revision, revision_at
 
@@ -314,7 +314,8 @@ class SubscriberStore:
             links = [(before.id, before.status, changes.tags)]
             names = attach(account_id, links, statistics, tx)
             row = row._replace(tags=tuple(names.values()))
-        return store_change(account_id, before, row, statistics, tx, by)
+        (stored,) = store_changes(account_id, [(before, row)], statistics, tx, by)
+        return stored
 
     def _new_address(
         self, account_id: str, before: SubscriberRow, email: Email, tx: Transaction
@@ -328,7 +329,8 @@ class SubscriberStore:
             return {"email": email.address}
         if tx.scalar(_BY_EMAIL_KEY, account_id=account_id, email_key=email.key):
             raise SubscriberAlreadyExists
-        check_suppressed(account_id, email.key, self._suppressions, tx)
+        if self._suppressions.suppressed_among(account_id, [email.key], tx):
+            raise SubscriberSuppressed
         self._suppress_if_opted_out(account_id, before, tx)
         status = int(status_at_new_address(Status(before.status)))
         return {"email": email.address, "email_key": email.key, "status": status}

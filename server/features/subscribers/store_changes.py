@@ -6,9 +6,9 @@ row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ...rpc.errors import RosterError, SubscriberNotFound, SubscriberSuppressed, ValidationError
 from ...storage.statements import Statement, params
@@ -40,6 +40,8 @@ from .store_revisions import next_revision
 
 Outcome = SubscriberRow | RosterError
 Stored = TypeVar("Stored")
+Value = TypeVar("Value")
+Others = ParamSpec("Others")
 
 # The columns of a row. Tags and values are in other tables.
 _COLUMNS = frozenset(SubscriberRow._fields) - {"id", "tags", "values"}
@@ -57,36 +59,6 @@ def _update(columns: tuple[str, ...]) -> Statement:
             IN_ACCOUNT & dialect.any_of(Subscriber.id, "ids")
         ),
         has_one_plan=True,
-    )
-
-
-def change_status(
-    account_id: str,
-    reference: Reference,
-    status: Status,
-    tx: Transaction,
-    by: Actor = API,
-    *,
-    by_admin: bool,
-    consent_record: ConsentRecord = NO_CONSENT_RECORD,
-    suppressions: Suppressions | None = None,
-) -> SubscriberRow:
-    """Changes the status of a subscriber and returns it.
-
-    Raises SubscriberNotFound and the errors of `change_statuses`.
-    """
-    before = find(account_id, reference, tx)
-    return _only(
-        change_statuses(
-            account_id,
-            [before],
-            status,
-            tx,
-            by,
-            by_admin=by_admin,
-            consent_record=consent_record,
-            suppressions=suppressions,
-        )
     )
 
 
@@ -176,29 +148,6 @@ def update_profiles(
     return [outcomes[index] for index in range(len(updates))]
 
 
-def check_suppressed(
-    account_id: str, email_key: str, suppressions: Suppressions, tx: Transaction
-) -> None:
-    """Raises SubscriberSuppressed."""
-    if suppressions.suppressed_among(account_id, [email_key], tx):
-        raise SubscriberSuppressed
-
-
-def add_tags(
-    account_id: str,
-    reference: Reference,
-    names: Mapping[str, str],
-    tx: Transaction,
-    by: Actor = API,
-) -> SubscriberRow:
-    """Adds tags, given as names by key, to a subscriber and returns it.
-
-    Raises SubscriberNotFound, or ValidationError if it would have too many.
-    """
-    before = find(account_id, reference, tx)
-    return _only(add_tags_to_each(account_id, [before], names, tx, by))
-
-
 def add_tags_to_each(
     account_id: str,
     rows: Sequence[SubscriberRow],
@@ -238,21 +187,6 @@ def add_tags_to_each(
     changes = [(row, row._replace(tags=tags_after[row.tags])) for row in changed.values()]
     stored = store_changes(account_id, changes, statistics, tx, by)
     return _in_order(len(rows), outcomes | dict(zip(changed, stored, strict=True)))
-
-
-def remove_tags(
-    account_id: str,
-    reference: Reference,
-    name_keys: Collection[str],
-    tx: Transaction,
-    by: Actor = API,
-) -> SubscriberRow:
-    """Removes tags, given by their name keys, from a subscriber and returns it.
-
-    Raises SubscriberNotFound.
-    """
-    before = find(account_id, reference, tx)
-    return _only(remove_tags_from_each(account_id, [before], name_keys, tx, by))
 
 
 def remove_tags_from_each(
@@ -302,33 +236,41 @@ def set_values_of_each(
     return _in_order(len(rows), outcomes | dict(zip(changes, stored, strict=True)))
 
 
-def _only(outcomes: Sequence[Outcome]) -> SubscriberRow:
-    """Returns the only subscriber, or raises its error."""
-    (outcome,) = outcomes
-    if isinstance(outcome, RosterError):
-        raise outcome
-    return outcome
+def _of_one(
+    change: Callable[
+        Concatenate[str, Sequence[SubscriberRow], Value, Transaction, Others], Sequence[Outcome]
+    ],
+) -> Callable[Concatenate[str, Reference, Value, Transaction, Others], SubscriberRow]:
+    """Returns the function that changes one subscriber and returns it, or raises its error.
+
+    It also raises SubscriberNotFound.
+    """
+
+    def change_one(
+        account_id: str,
+        reference: Reference,
+        value: Value,
+        tx: Transaction,
+        /,
+        *args: Others.args,
+        **options: Others.kwargs,
+    ) -> SubscriberRow:
+        before = find(account_id, reference, tx)
+        (outcome,) = change(account_id, [before], value, tx, *args, **options)
+        if isinstance(outcome, RosterError):
+            raise outcome
+        return outcome
+
+    return change_one
+
+
+change_status = _of_one(change_statuses)
+add_tags = _of_one(add_tags_to_each)
+remove_tags = _of_one(remove_tags_from_each)
 
 
 def _in_order(count: int, by_index: Mapping[int, Stored]) -> list[Stored]:
     return [by_index[index] for index in range(count)]
-
-
-def store_change(
-    account_id: str,
-    before: SubscriberRow,
-    row: SubscriberRow,
-    statistics: StatisticChanges,
-    tx: Transaction,
-    by: Actor,
-    event_type: EventType = EventType.SUBSCRIBER_UPDATED,
-    consent_record: ConsentRecord = NO_CONSENT_RECORD,
-) -> SubscriberRow:
-    """Stores a change, see `store_changes`. Returns the row."""
-    (stored,) = store_changes(
-        account_id, [(before, row)], statistics, tx, by, event_type, consent_record
-    )
-    return stored
 
 
 def store_changes(

@@ -1,0 +1,112 @@
+"""Declares what operations do to each subscriber."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...rpc.errors import Detail, ValidationError, invalid
+from ...rpc.messages import struct_to_dict
+from ...storage.transaction import Transaction
+from ..custom_fields.rules import check_size, check_values
+from ..custom_fields.store import types as custom_field_types
+from ..subscribers.fields import Status, SubscriberRow
+from ..subscribers.history import Actor
+from ..subscribers.store import SubscriberStore
+from ..subscribers.store_changes import (
+    add_tags_to_each,
+    change_statuses,
+    remove_tags_from_each,
+    set_values_of_each,
+)
+from ..suppressions.store import Suppressions
+from ..tags.rules import distinct
+
+
+class Scope(NamedTuple):
+    """The account whose subscribers an action changes, and who requested it."""
+
+    account_id: str
+    by: Actor
+    by_admin: bool
+    suppressions: Suppressions
+    tx: Transaction
+
+
+# Returns the outcome of each subscriber: a RosterError, or something else.
+Change = Callable[[Scope, Sequence[SubscriberRow], Any], Sequence[object]]
+
+
+class Action(NamedTuple):
+    """One field of BatchAction.
+
+    `value_of` returns the value of the field as it is stored, in JSON; it can raise
+    ValidationError. So can `check`, for a value that the account does not accept.
+    """
+
+    value_of: Callable[[Any], Any]
+    change: Change
+    check: Callable[[str, Any, Transaction], None] | None = None
+    # Whether the value is a list of names of tags, which a renaming changes too.
+    names_tags: bool = False
+
+
+def _add_tags(scope: Scope, rows: Sequence[SubscriberRow], names: Any) -> Sequence[object]:
+    return add_tags_to_each(scope.account_id, rows, distinct(names), scope.tx, scope.by)
+
+
+def _remove_tags(scope: Scope, rows: Sequence[SubscriberRow], names: Any) -> Sequence[object]:
+    return remove_tags_from_each(scope.account_id, rows, set(distinct(names)), scope.tx, scope.by)
+
+
+def _check_values(account_id: str, values: Any, tx: Transaction) -> None:
+    faults = [*check_values(values, custom_field_types(account_id, tx)), *check_size(values)]
+    if faults:
+        raise ValidationError([_in_action(fault) for fault in faults])
+
+
+def _in_action(fault: Detail) -> Detail:
+    field = fault.field.replace("customFields", "action.setCustomFields", 1)
+    return Detail(field, fault.code, fault.message)
+
+
+def _set_values(scope: Scope, rows: Sequence[SubscriberRow], values: Any) -> Sequence[object]:
+    # A field may have been deleted since the start.
+    faults = check_values(values, custom_field_types(scope.account_id, scope.tx))
+    if faults:
+        return [ValidationError(faults)] * len(rows)
+    return set_values_of_each(scope.account_id, rows, values, scope.tx, scope.by)
+
+
+def _status_of(number: int) -> str:
+    if not number:
+        raise invalid("action.changeStatus", "REQUIRED", "is required")
+    return Status(number).name
+
+
+def _change_status(scope: Scope, rows: Sequence[SubscriberRow], name: Any) -> Sequence[object]:
+    account_id, by, by_admin, suppressions, tx = scope
+    return change_statuses(
+        account_id, rows, Status[name], tx, by, by_admin=by_admin, suppressions=suppressions
+    )
+
+
+def _true(value: bool) -> bool:
+    if not value:
+        raise invalid("action.delete", "INVALID_VALUE", "must be true")
+    return True
+
+
+def _delete(scope: Scope, rows: Sequence[SubscriberRow], _: Any) -> Sequence[object]:
+    store = SubscriberStore(scope.suppressions)
+    return [store.delete(scope.account_id, row.id, scope.tx) for row in rows]
+
+
+# The actions by the JSON name of their field.
+ACTIONS: Mapping[str, Action] = {
+    "addTags": Action(list, _add_tags, names_tags=True),
+    "removeTags": Action(list, _remove_tags, names_tags=True),
+    "setCustomFields": Action(struct_to_dict, _set_values, _check_values),
+    "changeStatus": Action(_status_of, _change_status),
+    "delete": Action(_true, _delete),
+}
