@@ -72,8 +72,6 @@ main()
     [
         ("serve", "1"),
         pytest.param("serve", "2", marks=pytest.mark.verify),
-        ("server", "1"),
-        ("gateway", "1"),
         ("worker", ""),
     ],
 )
