@@ -10,8 +10,6 @@ early.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
@@ -36,23 +34,8 @@ SLOWEST = (
 )
 
 
-class IndexedTests(list[str]):
-    """The tests of a run, with a constant-time index()."""
-
-    def __init__(self, tests: Sequence[str]) -> None:
-        super().__init__(tests)
-        self._numbers = {test: number for number, test in enumerate(tests)}
-
-    def index(self, test: str, *bounds: object) -> int:
-        return self._numbers[test]
-
-
 class FileScheduling(LoadScopeScheduling):
     """Assigns files, and some folders, to processes as these become free."""
-
-    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
-        super().add_node_collection(node, collection)
-        self.registered_collections[node] = IndexedTests(collection)
 
     def _split_scope(self, nodeid: str) -> str:
         """Returns the group that a test belongs to."""

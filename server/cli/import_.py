@@ -23,7 +23,7 @@ from .transfer.import_options import (
     UnknownColumns,
     given_options,
 )
-from .transfer.import_run import ImportOptions, ImportRun
+from .transfer.import_run import ImportRun
 from .transfer.import_source import Source
 from .transfer.import_summary import summary_lines
 
@@ -154,28 +154,24 @@ def import_(
         raise CommandError(f"--failures must not be the imported file {file}.", ExitCode.USAGE)
     client = ServiceClient(url, api_key)
     with closing(Source(file)) as source:
-        options = ImportOptions(
-            on_conflict=on_conflict,
-            file_format=file_format,
-            failures=Failures(failures) if failures else None,
-            resume=not no_resume,
-            is_dry_run=dry_run,
-            query=given_options(
-                preset=preset or "",
-                columnMap=column_map or [],
-                statusMap=status_map or [],
-                ignoreColumns=ignore_column or [],
-                unknownColumns=unknown_columns.upper().replace("-", "_") if unknown_columns else "",
-                dateFormat=date_format.upper() if date_format else "",
-                nullTokens=null_token or [],
-                addTags=add_tag or [],
-                filter=filter_expression,
-                segment=segment,
-                charset=charset,
-                dryRun="true" if dry_run else "",
-            ),
+        query = given_options(
+            preset=preset or "",
+            columnMap=column_map or [],
+            statusMap=status_map or [],
+            ignoreColumns=ignore_column or [],
+            unknownColumns=unknown_columns.upper().replace("-", "_") if unknown_columns else "",
+            dateFormat=date_format.upper() if date_format else "",
+            nullTokens=null_token or [],
+            addTags=add_tag or [],
+            filter=filter_expression,
+            segment=segment,
+            charset=charset,
+            dryRun="true" if dry_run else "",
         )
-        run = ImportRun(client, source, options)
+        listed = Failures(failures) if failures else None
+        run = ImportRun(
+            client, source, file_format, on_conflict, query, listed, resume=not no_resume
+        )
         _run(run)
     _print(run, as_json=json)
     if run.failures_error:

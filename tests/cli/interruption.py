@@ -3,72 +3,51 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+
+from ..stubs.lossy_proxy import Handler, Proxy, running
 
 CHUNK_BYTES = 1 << 16
 # If data and the end of the connection arrive together, a client may ignore the data.
 SECONDS_TO_READ = 0.2
 
 
-class InterruptingProxy:
-    """Forwards all data to `address` and back, and interrupts one response.
+class InterruptingProxy(Proxy):
+    """Interrupts one response.
 
     Of the next response longer than `after` bytes, it forwards only the first `after` bytes. Then
     it calls `then` and closes the connection. Without `then`, it reads the rest of the response, so
     that the service completes the request.
     """
 
-    def __init__(self, address: str, after: int, then: Callable[[], object] | None) -> None:
-        host, _, port = address.rpartition(":")
-        self._target = (host, int(port))
-        self._after: int | None = after
-        self._then = then
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        threading.Thread(target=self._accept, daemon=True).start()
+    after: int | None
+    then: Callable[[], object] | None
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        return f"http://{self.address}"
 
-    def close(self) -> None:
-        self._listening.close()
 
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listening.accept()
-                service = socket.create_connection(self._target)
-                for forward in (self._forward_request, self._forward_response):
-                    threading.Thread(target=forward, args=(client, service), daemon=True).start()
+class InterruptingHandler(Handler):
+    server: InterruptingProxy
 
-    def _forward_request(self, client: socket.socket, service: socket.socket) -> None:
-        with suppress(OSError):
-            while chunk := client.recv(CHUNK_BYTES):
-                service.sendall(chunk)
-            service.shutdown(socket.SHUT_WR)
-
-    def _forward_response(self, client: socket.socket, service: socket.socket) -> None:
-        forwarded = 0
+    def respond(self, service: socket.socket) -> None:
+        forwarded, proxy = 0, self.server
         with suppress(OSError):
             while chunk := service.recv(CHUNK_BYTES):
-                if self._after is not None and forwarded + len(chunk) > self._after:
-                    client.sendall(chunk[: self._after - forwarded])
-                    self._after = None
-                    if self._then is None:
+                if proxy.after is not None and forwarded + len(chunk) > proxy.after:
+                    self.request.sendall(chunk[: proxy.after - forwarded])
+                    proxy.after = None
+                    if proxy.then is None:
                         read_rest(service, chunk)
                     else:
-                        self._then()
+                        proxy.then()
                     time.sleep(SECONDS_TO_READ)
-                    break
-                client.sendall(chunk)
+                    return
+                self.request.sendall(chunk)
                 forwarded += len(chunk)
-        for connection in (client, service):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
 
 
 def read_rest(service: socket.socket, tail: bytes) -> None:
@@ -82,8 +61,7 @@ def interrupting(
     address: str, after: int, then: Callable[[], object] | None = None
 ) -> Iterator[InterruptingProxy]:
     """Runs a proxy for the duration of the block."""
-    proxy = InterruptingProxy(address, after, then)
-    try:
+    proxy = InterruptingProxy(address, handler=InterruptingHandler)
+    proxy.after, proxy.then = after, then
+    with running(proxy):
         yield proxy
-    finally:
-        proxy.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import signal
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,12 +14,11 @@ from typing import Any, ClassVar
 import pytest
 
 from rosterd.server.cli.transfer.compression import detect_compression
-from rosterd.server.features.accounts.rules import make_secret
 
 from ..conftest import Account, new_account
-from ..processes import limited, start
+from ..processes import limited
 from .interruption import interrupting
-from .transfers import command, counts_of, emails, first_account, people, transfer
+from .transfers import command, counts_of, emails, people, transfer
 
 ROWS: list[dict[str, Any]] = [
     {"email": "ada@example.com", "firstName": 'Ada "Countess"', "tags": ["a,b", "c;d", "vip"]},
@@ -103,16 +101,6 @@ def test_import_of_an_export_is_equal(
     )
 
 
-def test_standard_output_contains_only_ndjson(http_account: Account) -> None:
-    with_subscribers(http_account, 3)
-
-    done = transfer(http_account, "export")
-
-    assert (done.returncode, done.stderr) == (0, "")
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [row["email"] for row in rows] == emails(http_account)
-
-
 def test_table_for_excel_starts_with_a_byte_order_mark_and_can_be_resumed(
     http_account: Account, tmp_path: Path
 ) -> None:
@@ -157,17 +145,6 @@ def test_file_with_an_unknown_suffix_is_not_written(
         transfer(http_account, *command.split(), str(tmp_path / name), "--format", "csv").returncode
         == 0
     )
-
-
-def test_one_subscriber_is_counted_in_the_singular(http_account: Account, tmp_path: Path) -> None:
-    with_subscribers(http_account, 1)
-    file = str(tmp_path / "all.csv")
-
-    exported = transfer(http_account, "export", file)
-    imported = transfer(http_account, "import", file, "--on-conflict", "skip")
-
-    assert exported.stdout == f"{file} contains 1 subscriber.\n"
-    assert imported.stdout.startswith("1 row: 0 created, 0 updated, 1 skipped, 0 failed.\n")
 
 
 class KeepAliveService(BaseHTTPRequestHandler):
@@ -272,16 +249,6 @@ def test_rejected_filter_is_named_and_leaves_no_file(
     assert os.listdir(tmp_path) == []
 
 
-def test_wrong_key_does_not_change_the_file(http_account: Account, tmp_path: Path) -> None:
-    file = tmp_path / "all.csv"
-    file.write_text("before")
-
-    done = transfer(http_account.with_key(make_secret()), "export", str(file))
-
-    assert (done.returncode, "does not accept this API key" in done.stderr) == (7, True)
-    assert (file.read_text(), os.listdir(tmp_path)) == ("before", ["all.csv"])
-
-
 # Resuming
 
 
@@ -309,27 +276,6 @@ def test_export_resumes_after_the_last_complete_row(
     assert "contains 2,000 subscribers." in second.stdout
     assert file.read_bytes() == whole.read_bytes()
     assert sorted(os.listdir(tmp_path)) == sorted([whole.name, file.name])
-
-
-@pytest.mark.verify
-def test_export_resumes_after_the_service_was_killed(tmp_path: Path) -> None:
-    killed = start(tmp_path)
-    account, file = with_subscribers(first_account(killed), 5_000), tmp_path / "all.ndjson"
-    with interrupting(
-        killed.http, after=300_000, then=lambda: killed.stop(signal.SIGKILL)
-    ) as proxy:
-        first = transfer(account, "export", str(file), url=proxy.url)
-
-        service = start(tmp_path, ROSTER_HTTP_ADDRESS=killed.http)
-        try:
-            second = transfer(account, "export", str(file), url=proxy.url)
-        finally:
-            service.stop()
-
-    assert first.returncode == 8
-    assert (second.returncode, "Resuming after" in second.stderr) == (0, True)
-    assert len(ids(file)) == len(set(ids(file))) == 5_000
-    assert ids(file) == sorted(ids(file))
 
 
 def test_partial_file_of_another_export_is_not_resumed(

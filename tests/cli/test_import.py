@@ -27,13 +27,11 @@ from rosterd.server.cli.transfer.compression import Decompressor, detect_compres
 from rosterd.server.features.accounts.rules import make_secret
 
 from ..conftest import Account, new_account
-from ..processes import start
 from .interruption import interrupting
 from .transfers import (
     command,
     counts_of,
     emails,
-    first_account,
     people,
     total,
     transfer,
@@ -234,16 +232,6 @@ def test_rows_before_damaged_data_are_imported_and_counted(
     assert f"{last['email']},{last['firstName']}\n" in rows
 
 
-def test_damage_before_the_first_row_is_reported(http_account: Account, tmp_path: Path) -> None:
-    file = tmp_path / "people.csv"
-    file.write_bytes(gzip.compress(CSV)[:12])
-
-    code, line = failed_import(http_account, str(file))
-
-    assert (code, total(http_account)) == (2, 0)
-    assert f"{file} cannot be read: it is damaged: the gzip data is truncated." in line
-
-
 @pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
 def test_line_of_unlimited_length_is_rejected(
     http_account: Account, tmp_path: Path, pack: Callable[[bytes], bytes]
@@ -271,16 +259,6 @@ def test_decompressed_chunks_are_bounded(pack: Callable[[bytes], bytes]) -> None
     decompressor.finish()
 
     assert (sum(sizes), max(sizes)) == (1 << 26, CHUNK_BYTES)
-
-
-def test_import_of_standard_input_creates_no_files(http_account: Account) -> None:
-    before = set(os.listdir())
-    text = "email,firstName\nada@example.com,Ada\ninvalid,\n"
-
-    counts = counts_of(transfer(http_account, "import", "-", "--json", stdin=text), 1)
-
-    assert (counts["created"], counts["failed"], counts["failures"]) == (1, 1, None)
-    assert set(os.listdir()) == before
 
 
 # Failed rows
@@ -553,15 +531,6 @@ def test_unreachable_service_is_reported(
     assert os.listdir(tmp_path) == ["people.ndjson"]
 
 
-def test_unknown_column_is_reported(http_account: Account, tmp_path: Path) -> None:
-    (tmp_path / "people.csv").write_text("email,shoe size\nada@example.com,7\n")
-
-    code, line = failed_import(http_account, f"{tmp_path}/people.csv")
-
-    assert (code, "shoe size" in line) == (7, True)
-    assert os.listdir(tmp_path) == ["people.csv"]
-
-
 def test_error_in_the_middle_of_a_file_reports_the_imported_rows(
     http_account: Account, tmp_path: Path
 ) -> None:
@@ -618,34 +587,6 @@ def test_resumed_import_counts_rows_stored_without_a_result_as_existing(
     ]
     assert total(http_account) == stored
     assert not checkpoint.exists()
-
-
-@pytest.mark.verify
-def test_import_resumes_after_the_service_was_killed(tmp_path: Path) -> None:
-    rows = people(10_000)
-    rows[7_000]["email"] = "invalid"
-    file = write_ndjson(tmp_path / "people.ndjson", rows)
-    killed = start(tmp_path)
-    account = first_account(killed)
-    with interrupting(
-        killed.http, after=300_000, then=lambda: killed.stop(signal.SIGKILL)
-    ) as proxy:
-        first = transfer(account, "import", file, url=proxy.url)
-        assert (first.returncode, "Run the same command again" in first.stderr) == (8, True)
-
-        service = start(tmp_path, ROSTER_HTTP_ADDRESS=killed.http)
-        try:
-            half = total(account)
-            counts = counts_of(transfer(account, "import", file, "--json", url=proxy.url), 1)
-            stored = total(account)
-        finally:
-            service.stop()
-
-    assert 0 < half < 9_999
-    assert (counts["created"] + counts["skipped"], counts["failed"], stored) == (9_999, 1, 9_999)
-    assert counts["skipped"] < half
-    assert counts["reasons"] == {"INVALID_EMAIL": 1}
-    assert [row["line"] for row in failure_rows(file)] == [7_001]
 
 
 def test_changed_file_another_account_and_no_resume_start_over(

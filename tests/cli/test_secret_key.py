@@ -77,16 +77,6 @@ def key_error(path: Path, setting: str = "") -> str:
     return str(caught.value)
 
 
-@pytest.mark.usefixtures("no_umask")
-def test_key_file_of_a_new_database_is_readable_by_its_owner_only(path: Path, file: Path) -> None:
-    encryption = opened(path)
-
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    key = parse_key(file.read_text())
-    assert key is not None
-    assert Encryption(key).fingerprint() == encryption.fingerprint() == stored_fingerprint(path)
-
-
 def test_two_databases_in_a_folder_have_different_keys(tmp_path: Path) -> None:
     one, other = (opened(tmp_path / name) for name in ("a.db", "b.db"))
 
@@ -109,13 +99,6 @@ def test_key_is_not_stored_in_the_database(path: Path, file: Path) -> None:
     for found in path.parent.iterdir():
         content = b"" if found == file else found.read_bytes()
         assert not [form for form in (key.encode(), raw, raw.hex().encode()) if form in content]
-
-
-def test_key_file_created_by_the_operator_is_used(path: Path, file: Path) -> None:
-    key = make_key()
-    file.write_text(key)
-
-    assert opened(path).fingerprint() == Encryption(parse_key(key) or b"").fingerprint()
 
 
 def test_key_of_the_setting_is_used_and_not_written_to_a_file(path: Path, file: Path) -> None:
@@ -182,16 +165,6 @@ def test_file_without_a_key_is_rejected_and_not_changed(
 
     assert str(file) in key_error(path)
     assert file.read_bytes() == content
-
-
-@pytest.mark.parametrize("is_new", [True, False], ids=["new database", "database with a key"])
-def test_folder_instead_of_the_key_file_is_rejected(path: Path, file: Path, is_new: bool) -> None:
-    if not is_new:
-        opened(path)
-        file.unlink()
-    file.mkdir()
-
-    assert str(file) in key_error(path)
 
 
 # The command line

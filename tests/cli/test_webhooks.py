@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from rosterd.server.cli.webhooks import state_of
 from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.serving.console import ExitCode
 
@@ -172,16 +171,3 @@ def test_list_prints_webhooks_and_their_state(http_account: Account) -> None:
         [second["id"], "disabled", "https://example.com/b", "all"],
     ]
     assert json.loads(plain.stdout) == {"webhooks": [first, second]}
-
-
-@pytest.mark.parametrize(
-    ("shown", "state"),
-    [
-        ({"enabled": True}, "enabled"),
-        ({"enabled": True, "failingSince": "2026-11-21T03:33:16.247Z"}, "failing"),
-        ({"enabled": False}, "disabled"),
-        ({"enabled": False, "disabledReason": "GONE"}, "disabled: gone"),
-    ],
-)
-def test_state_of_a_webhook(shown: dict[str, Any], state: str) -> None:
-    assert state_of(shown) == state

@@ -12,9 +12,6 @@ from urllib.request import urlopen
 
 import pytest
 
-from rosterd.server.serving.console import ExitCode
-
-from ..cli.commands import error_line, roster
 from ..components import child_processes, free_port, launch, running, wait_until
 from ..postgres import Postgres
 from ..stubs.authority import Authority
@@ -57,18 +54,6 @@ def test_metrics_can_be_turned_off(tmp_path: Path) -> None:
         assert "metrics" not in "".join(gateway.printed)
 
 
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        ({"ROSTER_METRICS_ADDRESS": "0.0.0.0:0"}, "ROSTER_METRICS_TLS_CERTIFICATE"),
-        ({"ROSTER_LOG_FORMAT": "xml"}, "ROSTER_LOG_FORMAT"),
-        ({"ROSTER_TRACING": "yes"}, "ROSTER_TRACING"),
-    ],
-)
-def test_error_names_the_invalid_setting(settings: dict[str, str], name: str) -> None:
-    assert name in error_line(roster("gateway", **settings), ExitCode.USAGE)
-
-
 # Runs a command with this default address for metrics.
 WITH_DEFAULT = """
 import sys
@@ -87,8 +72,6 @@ main()
     [
         ("serve", "1"),
         pytest.param("serve", "2", marks=pytest.mark.verify),
-        ("server", "1"),
-        ("gateway", "1"),
         ("worker", ""),
     ],
 )
@@ -116,14 +99,6 @@ def test_default_port_that_is_in_use_is_a_warning_and_metrics_are_not_served(
     assert len(warnings) == 1
     assert address in warnings[0]
     assert "ROSTER_METRICS_ADDRESS" in warnings[0]
-
-
-def test_port_in_use_is_an_error_that_names_the_setting() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = f"127.0.0.1:{listener.getsockname()[1]}"
-        done = roster("gateway", ROSTER_METRICS_ADDRESS=address)
-
-    assert "ROSTER_METRICS_ADDRESS" in error_line(done, ExitCode.PORT_IN_USE)
 
 
 def test_gateway_serves_metrics_of_http_over_tls(tmp_path: Path) -> None:

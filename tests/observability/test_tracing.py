@@ -124,14 +124,6 @@ def test_spans_of_request_rpc_and_transaction_are_nested(
     )
 
 
-def test_request_without_a_trace_starts_one(collector: Collector, traced_account: Account) -> None:
-    traced_account.ok("CreateTag", name="vip")
-
-    wait_until(
-        lambda: {span.name for span in collector.spans} >= {"POST /api/tags", "write"}, "no spans"
-    )
-
-
 def test_grpc_call_continues_the_trace_of_its_client(
     collector: Collector, traced_account: Account
 ) -> None:

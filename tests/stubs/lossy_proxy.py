@@ -66,10 +66,13 @@ class Handler(socketserver.BaseRequestHandler):
             if loss is Loss.RESPONSE:
                 forward_until_response(service, self.request)
             else:
-                forward(service, self.request)
+                self.respond(service)
             for side in (service, self.request):
                 shut_down(side)
             sending.join()
+
+    def respond(self, service: socket.socket) -> None:
+        forward(service, self.request)
 
 
 def forward(source: socket.socket, target: socket.socket) -> None:

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -42,36 +37,3 @@ def test_npm_package_has_the_version_of_the_service() -> None:
     package = json.loads((GENERATED / "typescript" / "package.json").read_text())
 
     assert package["version"] == service["version"]
-
-
-def generate_without_tools(folder: Path, tools: str) -> subprocess.CompletedProcess[str]:
-    """Generates clients without plugins."""
-    shutil.copytree(ROOT / "protos", folder / "protos", dirs_exist_ok=True)
-    return subprocess.run(
-        [sys.executable, str(folder / "protos/generate_clients.py"), str(folder / "generated")],
-        env={**os.environ, "ROSTER_TOOLS": tools},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-@pytest.mark.verify
-def test_languages_without_plugins_are_skipped_and_reported(tmp_path: Path) -> None:
-    done = generate_without_tools(tmp_path, "")
-
-    assert done.returncode == 0, done.stderr
-    for language in ("go", "typescript"):
-        assert f"Neither written nor checked: generated/{language}." in done.stderr
-    assert (tmp_path / "generated/roster.binpb").exists()
-
-
-@pytest.mark.verify
-def test_missing_plugins_are_an_error_if_tools_are_required(
-    tmp_path: Path,
-) -> None:
-    done = generate_without_tools(tmp_path, "required")
-
-    assert done.returncode == 1
-    assert ".ci/tools/go installs it" in done.stderr

@@ -17,7 +17,6 @@ from ..fronts import GrpcFront
 from ..processes import Service
 from .in_python import SOURCES, install, programs
 from .programs import ROOT
-from .proto_comments import lines_of_comments
 
 
 @pytest.fixture(scope="module")
@@ -48,23 +47,6 @@ def mypy(*arguments: str | Path, site: Path | None = None, folder: Path) -> None
     cache = ROOT / ".mypy_cache" / "stubs"
     strict = ["--strict", "--config-file=", f"--cache-dir={cache}"]
     run(sys.executable, "-m", "mypy", *strict, *arguments, site=site, folder=folder)
-
-
-@pytest.mark.verify
-def test_every_module_has_type_stubs(site: Path) -> None:
-    modules = {path.relative_to(site) for path in site.rglob("*_pb2*.py")}
-
-    assert Path("roster/v1/tags_pb2_grpc.py") in modules
-    assert Path("roster/buf/validate/validate_pb2.py") in modules
-    assert [name for name in modules if not (site / name).with_suffix(".pyi").exists()] == []
-    assert (site / "roster" / "py.typed").exists()
-
-
-@pytest.mark.verify
-def test_stubs_have_the_comments_of_the_protos(site: Path) -> None:
-    text = "".join(path.read_text() for path in site.glob("roster/v1/*.pyi"))
-
-    assert [line for line in lines_of_comments() if line not in text] == []
 
 
 @pytest.mark.verify

@@ -16,25 +16,6 @@ class OnConflict(StrEnum):
     UPDATE = "update"
 
 
-class Preset(StrEnum):
-    """The services with a preset."""
-
-    ROSTER = "roster"
-    MAILCHIMP = "mailchimp"
-    KIT = "kit"
-    BUTTONDOWN = "buttondown"
-    EMAILOCTOPUS = "emailoctopus"
-    SUBSTACK = "substack"
-    BEEHIIV = "beehiiv"
-    LISTMONK = "listmonk"
-    GHOST = "ghost"
-    MAILERLITE = "mailerlite"
-    BREVO = "brevo"
-    HUBSPOT = "hubspot"
-    KLAVIYO = "klaviyo"
-    ACTIVECAMPAIGN = "activecampaign"
-
-
 class UnknownColumns(StrEnum):
     """Actions for unknown columns."""
 

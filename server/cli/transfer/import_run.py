@@ -10,9 +10,8 @@ result are imported again, so a resumed run skips existing addresses unless it u
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,37 +31,37 @@ from .import_source import Source
 _REJECTED = (ExitCode.REJECTED, ExitCode.UNREACHABLE)
 
 
-@dataclass(frozen=True)
-class ImportOptions:
-    """The options of an import.
+class ImportRun:
+    """One run of an import.
 
     If the format is None, it is detected from the content. If the file of failed rows is None,
-    it is a file next to the imported one.
-    `query` has the options for the service, by name.
+    it is a file next to the imported one. `query` has the options for the service, by name.
     """
 
-    on_conflict: OnConflict
-    file_format: FileFormat | None
-    failures: Failures | None
-    resume: bool
-    is_dry_run: bool = False
-    query: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
-
-
-class ImportRun:
-    """One run of an import."""
-
-    def __init__(self, client: ServiceClient, source: Source, options: ImportOptions) -> None:
+    def __init__(
+        self,
+        client: ServiceClient,
+        source: Source,
+        file_format: FileFormat | None,
+        on_conflict: OnConflict,
+        query: Mapping[str, str | list[str]],
+        failures: Failures | None,
+        *,
+        resume: bool,
+    ) -> None:
         self._client = client
         self._source = source
-        self._options = options
+        self._format = file_format
+        self._on_conflict = on_conflict
+        self._query = query
+        self._resume = resume
         self._checkpoint: CheckpointFile | None = None
         self.tally = Tally()
         self.resumed = False
         self.resumed_after = 0
         # Of this run, without the runs before it.
         self.summary: dict[str, Any] = {}
-        self.failures = options.failures
+        self.failures = failures
         # Set if the failed rows of a complete import could not be written.
         self.failures_error: CommandError | None = None
         self._partial_failures = ""
@@ -70,7 +69,7 @@ class ImportRun:
     async def run(self) -> None:
         """Imports all rows. Raises CommandError if the import is incomplete."""
         async with self._client:
-            file_format = self._options.file_format or await self._source.detect_format()
+            file_format = self._format or await self._source.detect_format()
             if self.failures is None and self._source.can_resume:
                 self.failures = Failures(f"{self._source.name}.failures.{file_format.value}")
             self._start(self._read_checkpoint(file_format))
@@ -84,9 +83,9 @@ class ImportRun:
     @property
     def on_conflict(self) -> OnConflict:
         """The action to request from the service."""
-        if self.resumed and self._options.on_conflict is OnConflict.FAIL:
+        if self.resumed and self._on_conflict is OnConflict.FAIL:
             return OnConflict.SKIP
-        return self._options.on_conflict
+        return self._on_conflict
 
     def hint(self, code: ExitCode) -> str:
         """Returns how to resume an incomplete run; empty if it has not started."""
@@ -108,17 +107,17 @@ class ImportRun:
 
     def _read_checkpoint(self, file_format: FileFormat) -> Checkpoint | None:
         """Returns the checkpoint from which this run resumes, if there is one."""
-        if not self._source.can_resume or self._options.is_dry_run:
+        if not self._source.can_resume or "dryRun" in self._query:
             return None
         job = {
             "file": list(self._source.identity),
             "service": self._client.url,
             "API key": fingerprint(self._client.key),
             "format": file_format.value,
-            **({"options": dict(self._options.query)} if self._options.query else {}),
+            **({"options": dict(self._query)} if self._query else {}),
         }
         self._checkpoint = CheckpointFile(Path(f"{self._source.name}.roster-import"), job)
-        return self._checkpoint.read() if self._options.resume else None
+        return self._checkpoint.read() if self._resume else None
 
     def _start(self, checkpoint: Checkpoint | None) -> None:
         self.resumed = checkpoint is not None
@@ -134,10 +133,10 @@ class ImportRun:
 
     async def _send(self, file_format: FileFormat) -> None:
         """Sends all lines and counts their results."""
-        charset = str(self._options.query.get("charset", ""))
+        charset = str(self._query.get("charset", ""))
         rows = SentRows(file_format, charset, self.tally.line)
         query = {
-            **self._options.query,
+            **self._query,
             "onConflict": self.on_conflict.upper(),
             "afterLine": str(self.tally.line),
         }

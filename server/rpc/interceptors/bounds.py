@@ -179,7 +179,7 @@ def _rule(name: str, bound: Any, field: FieldDescriptor) -> Rule:
             )
         case "timestamp.gt_now":
             return Rule(
-                lambda value: value.ToNanoseconds() > time.time_ns(),
+                lambda value: value.ToNanoseconds() >= time.time_ns(),
                 "OUT_OF_RANGE",
                 "must be greater than now",
             )

@@ -178,17 +178,6 @@ def test_error_names_the_row_that_the_target_cannot_store(databases: Databases) 
     assert re.search(f"rows of account, from {account_id} .*NUL", copy_error(source, target))
 
 
-def test_progress_ends_with_every_row(databases: Databases, source: str) -> None:
-    progress: list[tuple[int, int]] = []
-
-    copied = copy(source, databases.new("sqlite"), lambda *both: progress.append(both))
-
-    rows = sum(item.source.rows for item in copied)
-    assert progress[-1] == (rows, rows)
-    assert [read for read, _ in progress] == sorted({read for read, _ in progress})
-    assert {total for _, total in progress} == {rows}
-
-
 @pytest.mark.parametrize(
     ("source", "target", "code"),
     [
