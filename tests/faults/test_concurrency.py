@@ -9,14 +9,8 @@ import pytest
 
 from ..behavior.helpers import call_concurrently, emails, failures, statuses
 from ..conftest import Account
-from ..fronts import Response
 
 pytestmark = pytest.mark.each_database
-
-
-def concurrently(account: Account, count: int, rpc: str, **request: Any) -> list[Response]:
-    """Makes the same call several times concurrently."""
-    return call_concurrently(*[partial(account.call, rpc, **request)] * count)
 
 
 def test_one_of_50_concurrent_creates_of_a_field_key_succeeds(account: Account) -> None:
@@ -81,25 +75,6 @@ def test_concurrent_updates_are_atomic_for_readers(account: Account) -> None:
     assert account.ok("GetSubscriber", id=made["id"])["subscriber"] in whole
 
 
-def test_concurrent_updates_of_different_fields_are_all_stored(account: Account) -> None:
-    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
-    changes: list[dict[str, Any]] = [
-        {"firstName": "Ada"},
-        {"lastName": "Lovelace"},
-        {"tags": ["vip"]},
-        {"email": "ada@example.org"},
-    ]
-
-    answers = call_concurrently(
-        *[partial(account.call, "UpdateSubscriber", id=made["id"], **given) for given in changes]
-    )
-
-    assert statuses(answers) == [200] * 4
-    for given in changes:
-        made.update(given)
-    assert account.ok("GetSubscriber", id=made["id"])["subscriber"] == made
-
-
 def test_update_against_delete_never_brings_a_subscriber_back(account: Account) -> None:
     made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
     update = partial(account.call, "UpdateSubscriber", id=made["id"], firstName="Ada", tags=["vip"])
@@ -113,14 +88,6 @@ def test_update_against_delete_never_brings_a_subscriber_back(account: Account) 
     account.fails("SubscriberNotFound", "GetSubscriber", id=made["id"])
     account.fails("SubscriberNotFound", "UpdateSubscriber", id=made["id"], firstName="Ada")
     assert emails(account) == []
-
-
-def test_one_of_several_concurrent_deletes_succeeds(account: Account) -> None:
-    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
-
-    assert (
-        statuses(concurrently(account, 20, "DeleteSubscriber", id=made["id"])) == [204] + [404] * 19
-    )
 
 
 def test_concurrent_changes_of_a_subscribers_tags_are_all_stored(account: Account) -> None:
