@@ -75,6 +75,43 @@ def test_concurrent_updates_are_atomic_for_readers(account: Account) -> None:
     assert account.ok("GetSubscriber", id=made["id"])["subscriber"] in whole
 
 
+def test_concurrent_updates_of_different_fields_are_all_stored(account: Account) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+    changes: list[dict[str, Any]] = [
+        {"firstName": "Ada"},
+        {"lastName": "Lovelace"},
+        {"tags": ["vip"]},
+        {"email": "ada@example.org"},
+    ]
+
+    answers = call_concurrently(
+        *[partial(account.call, "UpdateSubscriber", id=made["id"], **given) for given in changes]
+    )
+
+    assert statuses(answers) == [200] * 4
+    for given in changes:
+        made.update(given)
+    assert account.ok("GetSubscriber", id=made["id"])["subscriber"] == made
+
+
+def test_concurrent_values_of_different_fields_are_all_stored(account: Account) -> None:
+    for number in range(10):
+        account.ok("CreateCustomField", label=f"Field {number}", dataType="NUMBER")
+    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+    wanted = {f"field_{number}": number for number in range(10)}
+
+    answers = call_concurrently(
+        *[
+            partial(account.call, "UpdateSubscriber", id=made["id"], customFields={key: value})
+            for key, value in wanted.items()
+        ]
+    )
+
+    assert statuses(answers) == [200] * 10
+    after = account.ok("GetSubscriber", id=made["id"])["subscriber"]
+    assert after == {**made, "customFields": wanted}
+
+
 def test_update_against_delete_never_brings_a_subscriber_back(account: Account) -> None:
     made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
     update = partial(account.call, "UpdateSubscriber", id=made["id"], firstName="Ada", tags=["vip"])
