@@ -18,7 +18,6 @@ from .helpers import (
     create_field,
     create_subscriber,
     emails,
-    failures,
     over_http,
     send,
     stored,
@@ -182,27 +181,6 @@ def test_number_that_is_not_finite_is_rejected(grpc_account: Account, number: fl
     assert emails(grpc_account) == []
 
 
-@over_http
-@pytest.mark.usefixtures("fields")
-@pytest.mark.parametrize("value", ["town", []], ids=repr)
-def test_custom_fields_must_be_an_object(account: Account, value: Any) -> None:
-    ada = create_subscriber(account, customFields={"town": "Paris"})
-
-    created = account.fails(
-        "ValidationError", "CreateSubscriber", email="b@example.com", customFields=value
-    )
-    updated = account.fails("ValidationError", "UpdateSubscriber", id=ada["id"], customFields=value)
-    rows = account.ok(
-        "BulkCreateSubscribers",
-        subscribers=[{"email": "b@example.com", "customFields": value}, {"email": "c@example.com"}],
-    )
-
-    assert created.violations == updated.violations == [("customFields", "INVALID_TYPE")]
-    assert failures(rows) == [(0, "INVALID_FIELD")]
-    assert stored(account, ada) == ada
-    assert emails(account) == ["ada@example.com", "c@example.com"]
-
-
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(
     "body",
@@ -217,17 +195,6 @@ def test_subscriber_without_values_has_no_custom_fields_key(
     assert "customFields" not in created
     assert bulk == {"failed": []}
     assert [s for s in account.ok("ListSubscribers")["subscribers"] if "customFields" in s] == []
-
-
-@pytest.mark.usefixtures("fields")
-def test_values_are_returned_by_every_read(account: Account) -> None:
-    created = create_subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
-
-    assert created["customFields"] == VALUES
-    assert stored(account, created) == created
-    assert account.ok("GetSubscriber", id="ada@example.com")["subscriber"] == created
-    assert account.ok("ListSubscribers")["subscribers"] == [created]
-    assert account.ok("ListSubscribers", tag="vip", q="ada")["subscribers"] == [created]
 
 
 @pytest.mark.each_database
@@ -260,20 +227,6 @@ def test_update_merges_values_into_the_stored_ones(
     assert response == {**ada, **rest, "customFields": after}
     assert stored(account, ada) == response
     assert stored(account, bob) == bob
-
-
-@over_http
-@pytest.mark.usefixtures("fields")
-@pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_fetched_subscriber_with_values_can_be_sent_back(account: Account, method: str) -> None:
-    ada = create_subscriber(
-        account, firstName="Ada", tags=["vip"], customFields={**VALUES, "age": -0.0}
-    )
-
-    response = send(account, method, f"/api/subscribers/{ada['id']}", ada)
-
-    assert (response.status, response.body) == (200, {"subscriber": ada})
-    assert are_equal(stored(account, ada)["customFields"]["age"], -0.0)
 
 
 @pytest.mark.parametrize("mask", [["*"], ["custom_fields"]], ids=["everything", "values"])

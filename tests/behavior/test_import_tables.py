@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from ..conftest import Account
@@ -104,28 +102,6 @@ def test_text_in_another_encoding_is_reported_with_its_position(
     assert [detail["message"] for detail in error.body["error"]["details"]] == [message]
 
 
-@pytest.mark.parametrize(
-    ("cell", "tags"),
-    [
-        ("vip,press", ["press", "vip"]),
-        (" vip ; press ", ["press", "vip"]),
-        ("vip|press|", ["press", "vip"]),
-        ("VIP,vip", ["VIP"]),
-        ('["a,b", "c;d", "[e]"]', ["[e]", "a,b", "c;d"]),
-        ("[]", []),
-        ("[vip]", ["[vip]"]),
-        (r'["\ud83d"]', [r'["\ud83d"]']),
-    ],
-)
-def test_tags_in_a_cell_are_separated_or_a_json_array(
-    account: Account, cell: str, tags: list[str]
-) -> None:
-    results = import_table(account, written_table([["email", "tags"], ["ada@b.io", cell]]))
-
-    assert outcomes(results) == ["CREATED"]
-    assert list_subscribers(account)[0]["tags"] == tags
-
-
 @pytest.mark.parametrize("rpc", [IMPORT, IMPORT_SUPPRESSIONS])
 def test_malformed_row_fails_alone(account: Account, rpc: Rpc) -> None:
     text = 'email,reason\na@b.io,\nb@b.io,"B" x\nc@b.io,"open\nd@b.io,\n'
@@ -181,41 +157,6 @@ def test_empty_cells_are_ignored(account: Account) -> None:
         assert "customFields" not in created
 
 
-@pytest.mark.parametrize(
-    ("data_type", "cell", "value"),
-    [
-        ("TEXT", " 042 ", " 042 "),
-        ("TEXT", "true", "true"),
-        ("NUMBER", " 042 ", 42),
-        ("NUMBER", "-1.5e3", -1500),
-        ("NUMBER", "0", 0),
-        ("NUMBER", "1,5", None),
-        ("NUMBER", "1e999", None),
-        ("NUMBER", "NaN", None),
-        ("BOOLEAN", "Yes", True),
-        ("BOOLEAN", "1", True),
-        ("BOOLEAN", "no", False),
-        ("BOOLEAN", "2", None),
-        ("DATE", " 2026-01-31 ", "2026-01-31"),
-        ("DATE", "2026-01-31T10:00:00Z", "2026-01-31T10:00:00Z"),
-        ("DATE", "31.1.2026", None),
-    ],
-)
-def test_cell_is_parsed_by_the_type_of_its_field(
-    account: Account, data_type: str, cell: str, value: Any
-) -> None:
-    create_field(account, "It", data_type)
-
-    results = import_table(account, written_table([["email", "it"], ["ada@b.io", cell]]))
-
-    if value is None:
-        assert rejections(results) == [("INVALID_CUSTOM_FIELD", "customFields.it")]
-        assert list_subscribers(account) == []
-    else:
-        assert outcomes(results) == ["CREATED"]
-        assert list_subscribers(account)[0]["customFields"] == {"it": value}
-
-
 def test_full_name_next_to_a_first_name_loses_no_text(account: Account) -> None:
     results = import_table(
         account,
@@ -260,13 +201,6 @@ def test_invalid_header_fails_the_import(
     assert (response.error.status, response.error.code) == (400, "ValidationError")
     assert response.error.violations == violations
     assert emails(account) == []
-
-
-def test_header_with_too_many_columns_is_rejected_immediately(account: Account) -> None:
-    response = send_table(account, ",".join(["x"] * 20_000))
-
-    assert response.error is not None
-    assert (response.error.status, response.error.code) == (400, "ValidationError")
 
 
 def test_custom_fields_of_another_account_are_unknown_columns(

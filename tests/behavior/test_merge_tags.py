@@ -96,17 +96,6 @@ def test_missing_value_uses_the_fallback_of_the_tag_then_of_the_field(
     )
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(5, "5"), (-7, "-7"), (0.1, "0.1"), (-0.0, "0"), (1e21, "1" + "0" * 21), (2**53, str(2**53))],
-)
-def test_numbers_are_rendered_without_exponents(account: Account, number: float, text: str) -> None:
-    create_field(account, "Points", "NUMBER")
-    bob = create_subscriber(account, "bob@example.com", customFields={"points": number})
-
-    assert render_body(account, bob, "{{customFields.points}}") == text
-
-
 def test_values_are_escaped_only_in_the_body(account: Account) -> None:
     create_field(account, "Town", fallback="<i>&")
     sign = "<b>\"Tom\" & 'Jerry'</b>"
@@ -134,21 +123,6 @@ def test_line_break_in_a_value_cannot_break_the_subject(account: Account, end: s
 
     assert rendered["subject"] == "Hi Ada Bcc: all@example.com"
     assert rendered["body"] == evil
-
-
-def test_inserted_values_are_not_rendered_again(account: Account) -> None:
-    create_field(account, "Town")
-    bob = create_subscriber(
-        account,
-        firstName="{{email}}",
-        lastName="{{customFields.",
-        customFields={"town": "{{customFields.town}}"},
-    )
-
-    template = "{{firstName}} {{lastName}}town}} {{customFields.town}}"
-    assert render_body(account, bob, template) == (
-        "{{email}} {{customFields.town}} {{customFields.town}}"
-    )
 
 
 def test_unknown_keys_are_removed_and_listed_once_in_order(
@@ -192,14 +166,3 @@ def test_field_of_another_account_is_unknown(account: Account, other_account: Ac
     rendered = render(account, bob, body="{{customFields.town}}")
 
     assert (rendered["body"], rendered["unknown"]) == ("", ["town"])
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["{", "{{", "{{email", "{{email|", '{{email | fallback: "', '{{email | fallback: "\\', "{{ "],
-)
-def test_template_of_unclosed_tags_is_unchanged(account: Account, piece: str) -> None:
-    bob = create_subscriber(account)
-    template = piece * (100_000 // len(piece))
-
-    assert render_body(account, bob, template) == template

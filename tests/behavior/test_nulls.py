@@ -121,22 +121,6 @@ def test_update_can_set_every_key_to_null(account: Account, rpc: str, method: st
 
 
 @over_http
-@pytest.mark.parametrize(
-    ("method", "path", "body", "violation"),
-    [
-        ("POST", "/api/subscribers", {"email": "a@x.org", "tags": ["x", None]}, "tags[1]"),
-        ("POST", "/api/webhooks", {"url": URL, "eventTypes": [None]}, "eventTypes[0]"),
-    ],
-)
-def test_null_list_item_is_rejected(
-    account: Account, method: str, path: str, body: Any, violation: str
-) -> None:
-    error = send(account, method, path, body)
-
-    assert (error.status, error.violations) == (400, [(violation, "INVALID_TYPE")])
-
-
-@over_http
 def test_null_in_a_bulk_row_is_an_absent_key(account: Account) -> None:
     keys = ("firstName", "lastName", "isConfirmed", "tags", "customFields")
     rows = [

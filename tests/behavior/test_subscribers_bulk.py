@@ -59,28 +59,6 @@ def test_bulk_create_reports_an_invalid_row_and_stores_the_others(
 
 
 @over_http
-@pytest.mark.parametrize(
-    ("row", "email", "reason"),
-    [
-        ({"email": "a@example.com", "firstName": 1}, "a@example.com", "INVALID_FIELD"),
-        ({"email": "a@example.com", "isConfirmed": "maybe"}, "a@example.com", "INVALID_FIELD"),
-        ({"email": "a@example.com", "tags": ["vip", 1]}, "a@example.com", "INVALID_FIELD"),
-        ({"email": "a@example.com", "nickname": "x"}, "a@example.com", "INVALID_FIELD"),
-        ({"email": 1}, "", "INVALID_FIELD"),
-        ({"email": None}, "", "MISSING_EMAIL"),
-    ],
-)
-def test_bulk_row_with_a_wrong_type_never_fails_the_request(
-    account: Account, row: dict[str, Any], email: str, reason: str
-) -> None:
-    response = send(account, "POST", "/api/subscribers/bulk", {"subscribers": [row, VALID]})
-
-    assert response.status == 200
-    assert response.body == {"failed": [{"index": 0, "email": email, "reason": reason}]}
-    assert emails(account) == ["good@example.com"]
-
-
-@over_http
 @pytest.mark.parametrize(("row", "email"), [(row, email) for row, _, email in INVALID_VALUES])
 def test_bulk_row_with_an_invalid_value_fails_alone(account: Account, row: str, email: str) -> None:
     body = f'{{"subscribers": [{{"email": "good@example.com"}}, {row}, 7], "returnResults": true}}'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 
 from google.protobuf.descriptor import FieldDescriptor
 
@@ -70,11 +69,3 @@ def test_patterns_reject_text_that_the_server_trims_to_nothing() -> None:
 
     assert rejected(pattern_of("CreateTagRequest.name"), "{}") == blank
     assert set("\u200b\u200c\u200d\ufeff\u2060\u00ad\u3164 \t\u3000") <= set(blank)
-
-
-def test_invisible_characters_beyond_the_basic_plane_are_trimmed() -> None:
-    tags = range(0xE0000, 0xE1000)
-
-    assert [number for number in tags if trim(chr(number))] == []
-    assert [number for number in range(0x1F300, 0x1F700) if not trim(chr(number))] == []
-    assert sys.maxunicode == 0x10FFFF

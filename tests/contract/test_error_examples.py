@@ -37,14 +37,6 @@ def test_every_documented_error_has_an_example() -> None:
             assert error["message"]
 
 
-def test_example_of_a_required_field_has_its_detail() -> None:
-    documented = documented_errors("CreateCustomField")
-
-    assert documented["ValidationError"]["value"]["error"]["details"] == [
-        {"field": "label", "code": "REQUIRED", "message": "is required"}
-    ]
-
-
 def documented_errors(rpc: str) -> dict[str, Any]:
     """Returns the error examples of an rpc in the document, by code."""
     operation = next(

@@ -25,7 +25,7 @@ from roster.v1 import (
 from roster.v1 import merge_tags_pb2 as merge_tags
 from roster.v1 import subscribers_pb2 as subscribers
 from roster.v1 import webhooks_pb2 as webhooks
-from rosterd.server.features.custom_fields.rules import MAX_FIELDS, MAX_VALUES_BYTES, check_size
+from rosterd.server.features.custom_fields.rules import MAX_FIELDS, check_size
 from rosterd.server.features.merge_tags.rules import MAX_INSERTED
 from rosterd.server.features.subscribers import service_statistics
 from rosterd.server.features.subscribers.rules import MAX_REPEATED, MAX_TAGS
@@ -290,10 +290,3 @@ def test_default_page_of_subscribers_with_the_longest_tags_fits() -> None:
     page = page_of_subscribers(DEFAULT_LIMIT, [wide(100)] * MAX_TAGS)
 
     assert page.ByteSize() <= MAX_MESSAGE_BYTES
-
-
-def test_protobuf_size_of_the_largest_values_is_bounded() -> None:
-    struct = Struct()
-    struct.update(values())
-
-    assert struct.ByteSize() <= MAX_VALUES_BYTES + 12 * MAX_FIELDS

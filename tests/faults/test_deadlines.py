@@ -34,15 +34,6 @@ def test_call_past_its_deadline_fails_with_deadline_exceeded(
 
 
 @both_http
-@pytest.mark.parametrize("timeout", ["0H", "00000000H", "0S"])
-def test_timeout_of_zero_is_invalid_and_has_no_effect(account: Account, timeout: str) -> None:
-    response = send(account, "POST", "/api/tags", timeout, b'{"name": "vip"}')
-
-    assert (response.status, response.code) == (400, "ValidationError")
-    assert account.ok("ListTags")["total"] == 0
-
-
-@both_http
 @pytest.mark.parametrize("key", [True, False])
 def test_malformed_timeout_is_reported_to_authorized_callers(
     account: Account, *, key: bool

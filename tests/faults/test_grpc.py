@@ -171,17 +171,6 @@ def test_health_reports_every_service_as_serving_without_a_key(
     assert reply.status == health_pb2.HealthCheckResponse.SERVING
 
 
-def test_health_of_an_unknown_service_is_not_found(grpc_front: GrpcFront) -> None:
-    stub = health_stub(grpc_front.channel)
-
-    error = error_of(
-        grpc.StatusCode.NOT_FOUND,
-        lambda: stub.Check(health_pb2.HealthCheckRequest(service="nothing"), timeout=20),
-    )
-
-    assert error_response(error).code == "ServiceNotFound"
-
-
 REFLECTION = [f"grpc.reflection.{version}.ServerReflection" for version in ("v1", "v1alpha")]
 each_reflection = pytest.mark.parametrize("name", REFLECTION)
 
@@ -207,13 +196,6 @@ def test_reflection_lists_every_service(grpc_front: GrpcFront, name: str) -> Non
         "grpc.health.v1.Health",
         *REFLECTION,
     }
-
-
-@each_reflection
-def test_reflection_returns_the_protos(grpc_front: GrpcFront, name: str) -> None:
-    reply = reflect(grpc_front, name, file_containing_symbol="roster.v1.TagService")
-
-    assert pb.DESCRIPTOR.serialized_pb in reply.file_descriptor_response.file_descriptor_proto
 
 
 @pytest.mark.parametrize("protocol", ["grpc-v1", "grpc-v1alpha"])

@@ -120,31 +120,6 @@ def test_128_headers_are_accepted(http_service: Service) -> None:
 
 @both_http
 @each(
-    "path",
-    [
-        "/api",
-        "/api/nothing",
-        "/api/tags/",
-        "/api//tags",
-        "/api/tags/a/b",
-        f"/api/tags/{MISSING_ID}/",
-        "/api/tags/..",
-        "/api/tags/a%2Fb",
-        "/api/tags/%zz",
-        "/api/tags/%ff",
-        "/api/tags/%00",
-    ],
-)
-def test_unknown_path_is_not_found(account: Account, path: str) -> None:
-    assert isinstance(account.front, HttpFront)
-    response = account.front.send("GET", path, account.key)
-
-    assert response.status == 404
-    assert response.code in ("RouteNotFound", "TagNotFound")
-
-
-@both_http
-@each(
     ("method", "path", "allowed"),
     [
         ("PUT", "/api/tags", "GET, HEAD, OPTIONS, POST"),
@@ -180,24 +155,6 @@ def test_unknown_method_is_not_implemented(http_service: Service, method: str, p
     assert set(response.json["error"]) == {"code", "message", "details", "requestId"}
     assert response.json["error"]["requestId"] == response.headers["x-request-id"]
     assert logged(http_service, response.headers["x-request-id"])["status"] == 501
-
-
-@both_http
-@each(
-    ("path", "allowed"),
-    [
-        ("/api/tags", "GET, HEAD, OPTIONS, POST"),
-        ("/api/subscribers/bulk", "OPTIONS, POST"),
-        (f"/api/subscribers/{MISSING_ID}", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
-        ("/readyz", "GET, HEAD, OPTIONS"),
-    ],
-)
-def test_options_returns_the_allowed_methods_without_a_key(
-    http_service: Service, path: str, allowed: str
-) -> None:
-    status, headers, body = HttpFront("", http_service.http).exchange("OPTIONS", path)
-
-    assert (status, headers["allow"], body) == (204, allowed, b"")
 
 
 @both_http

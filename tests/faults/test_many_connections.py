@@ -138,13 +138,10 @@ def received(client: socket.socket) -> bytes:
     ("limits", "raised", "connections"),
     [
         ((1_024, 1_048_576), (11_256, 1_048_576), 10_000),
-        ((1_024, resource.RLIM_INFINITY), (11_256, resource.RLIM_INFINITY), 10_000),
         ((1_024, 4_096), (4_096, 4_096), 2_840),
-        ((300, 300), (300, 300), 150),
-        ((20_000, 20_000), None, 10_000),
         ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), None, 10_000),
     ],
-    ids=["usual", "no hard limit", "low hard limit", "very low", "high enough", "no limit"],
+    ids=["usual", "low hard limit", "no limit"],
 )
 def test_descriptor_limit_is_raised_as_far_as_allowed(
     limits: tuple[int, int],

@@ -102,6 +102,24 @@ def test_one_of_50_concurrent_creates_of_an_email_through_two_services_succeeds(
         assert (found["subscribers"], found["total"]) == ([created], 1)
 
 
+def test_tags_can_be_deleted_while_they_are_added(
+    accounts: tuple[Account, Account],
+) -> None:
+    def create(number: int) -> Response:
+        return accounts[0].call("CreateSubscriber", email=f"{number}@example.com", tags=["vip"])
+
+    def delete() -> Response:
+        found = accounts[1].ok("ListTags")["tags"]
+        return accounts[1].call("DeleteTag", id=found[0]["id"] if found else "0" * 26)
+
+    responses = call_concurrently(
+        *[partial(create, number) for number in range(15)], *[delete] * 15
+    )
+
+    assert {response.status for response in responses[:15]} == {201}
+    assert {response.status for response in responses[15:]} <= {204, 404}
+
+
 def test_20_requests_with_one_idempotency_key_through_two_services_have_one_effect(
     accounts: tuple[Account, Account],
 ) -> None:

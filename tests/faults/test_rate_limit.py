@@ -196,10 +196,6 @@ def receives_the_limit(account: Account) -> bool:
     return "ratelimit" in dict(caught.value.trailing_metadata())
 
 
-def test_limit_is_checked_before_the_request(slow_refill: LimitedService) -> None:
-    slow_refill.exhausted_account().fails("RateLimited", "CreateTag", name="")
-
-
 @pytest.mark.parametrize("slow_refill", EACH_FRONT[1:], indirect=True)
 @pytest.mark.parametrize(
     ("body", "headers"),

@@ -115,43 +115,6 @@ def test_malformed_csv_is_imported_up_to_its_error(
     assert emails(account) == ["a1@example.com"]
 
 
-@both_http
-def test_invalid_chunk_ends_an_import_without_a_traceback(account: Account) -> None:
-    async def main() -> tuple[list[Any], bool]:
-        async with connection(account) as client:
-            await begin(client, account)
-            await client.send(row(1))
-            await client.head()
-            records = [json.loads(await client.chunk())]
-            await client.raw(b"zz\r\n")
-            records.append(json.loads(await client.chunk()))
-            await client.chunk()
-            return records, await client.is_closed()
-
-    (result, last), is_closed = run(main())
-
-    assert (result["outcome"], last["error"]["code"]) == ("CREATED", "ValidationError")
-    assert is_closed
-    assert emails(account) == ["a1@example.com"]
-    assert account.service.traces() == []
-
-
-@both_http
-def test_head_of_an_export_returns_the_headers_of_get(account: Account) -> None:
-    assert isinstance(account.front, HttpFront)
-    run(post_import(account, row(1)))
-    for query in ("", "?format=CSV"):
-        got, head = (
-            account.front.exchange(
-                method, EXPORT + query, account.key, headers={"X-Request-Id": "a"}
-            )
-            for method in ("GET", "HEAD")
-        )
-        assert (head[0], head[2]) == (got[0], b"") == (200, b"")
-        assert {**head[1], "date": ""} == {**got[1], "date": ""}
-        assert got[2]
-
-
 def peak_mib(service: Service, *, reset: bool = False) -> int:
     """Returns the peak memory of a service since the last reset, in MiB."""
     process = Path(f"/proc/{service.process.pid}")

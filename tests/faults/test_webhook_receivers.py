@@ -16,7 +16,6 @@ import pytest
 
 from rosterd.server.features.webhooks.egress import connector
 from rosterd.server.features.webhooks.egress.client import MAX_STORED, Client
-from rosterd.server.features.webhooks.egress.connector import MAX_INTERIM
 from rosterd.server.features.webhooks.egress.outcome import Outcome
 
 from ..features.webhooks.raw_receivers import (
@@ -77,43 +76,6 @@ def test_slow_receiver_times_out(handle: Handler, status: int | None) -> None:
 
     assert outcome[:2] == (status, "timed out")
     assert receiver.connections == 1
-
-
-def test_look_up_that_never_ends_is_timed_out() -> None:
-    async def never(host: str) -> list[object]:
-        await asyncio.sleep(60)
-        return []
-
-    async def main() -> Outcome:
-        async with Client(EGRESS_POLICY, seconds=SHORT_TIMEOUT, lookup=never) as client:
-            return await client.post("http://hooks.example/", b"{}", {})
-
-    assert run(main()).error == "timed out"
-
-
-def test_hanging_receivers_do_not_delay_other_deliveries() -> None:
-    async def main() -> str:
-        all_hang = asyncio.Event()
-
-        async def hang(connection: Connection) -> None:
-            if connection.receiver.connections == 150:
-                all_hang.set()
-            await connection.wait()
-
-        async with (
-            running_receiver(hang) as slow,
-            running_receiver(ok) as receiver,
-            Client(EGRESS_POLICY) as client,
-        ):
-            hanging = [asyncio.create_task(client.post(slow.url, b"{}", {})) for _ in range(150)]
-            await all_hang.wait()
-            error = (await client.post(receiver.url, b"{}", {})).error
-            for task in hanging:
-                task.cancel()
-            await asyncio.gather(*hanging, return_exceptions=True)
-            return error
-
-    assert run(main()) == ""
 
 
 @pytest.mark.parametrize(
@@ -269,15 +231,6 @@ def test_flood_before_the_body_closes_the_connection(first: bytes, flood: bytes)
     assert receiver.sent < MAX_BUFFERED
 
 
-@pytest.mark.parametrize("count", [MAX_INTERIM, MAX_INTERIM + 1])
-def test_number_of_interim_responses_is_limited(count: int) -> None:
-    hints = "HTTP/1.1 103 Early Hints\n\n" * count
-
-    outcome, _ = post_once(responding(f"{hints}HTTP/1.1 200 OK\nContent-Length: 0"))
-
-    assert outcome.error == ("" if count == MAX_INTERIM else "connection lost")
-
-
 @pytest.mark.parametrize(
     "unsolicited",
     [
@@ -421,26 +374,3 @@ async def complete_handshake(connection: Connection, tls: ssl.SSLContext) -> Non
         else:
             await connection.send(outgoing.read())
             return
-
-
-async def respond_in_plaintext(connection: Connection) -> None:
-    await connection.send(OK)
-    await connection.wait()
-
-
-async def reject_protocol_version(connection: Connection) -> None:
-    # The fatal alert protocol_version.
-    await connection.send(b"\x15\x03\x01\x00\x02\x02\x46")
-    await connection.wait()
-
-
-@pytest.mark.parametrize(
-    ("handle", "error"),
-    [
-        (respond_in_plaintext, "TLS failed"),
-        (reject_protocol_version, "TLS failed"),
-        (reset_immediately, "connection lost"),
-    ],
-)
-def test_receiver_without_supported_tls_is_reported(handle: Handler, error: str) -> None:
-    assert post_over_tls(handle, None)[:2] == (None, error)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import http.client
 import socket
 import statistics
-import tempfile
 import time
 from itertools import cycle, islice
 from pathlib import Path
@@ -17,7 +16,6 @@ from urllib.parse import quote
 
 from rosterd.server.features.accounts.rules import make_secret
 
-from ...postgres import running
 from ...processes import Service, start
 from .checker import Results
 
@@ -37,23 +35,7 @@ AT_MOST: Results = {AFTER: 50, BEHIND: 0}
 AT_LEAST: Results = {ALONE: 20}
 
 
-def run(repetitions: int) -> Results:
-    """Abandons queries so often on SQLite, and returns medians."""
-    with tempfile.TemporaryDirectory() as folder:
-        return _run(repetitions, Path(folder))
-
-
-def on_postgres(repetitions: int) -> Results:
-    with tempfile.TemporaryDirectory() as folder, running() as postgres:
-        return _run(
-            repetitions,
-            Path(folder),
-            ROSTER_DATABASE_URL=postgres.new_database(),
-            ROSTER_SECRET_KEY=postgres.secret_key,
-        )
-
-
-def _run(repetitions: int, folder: Path, **settings: str) -> Results:
+def run(repetitions: int, folder: Path, **settings: str) -> Results:
     key, rows = make_secret(), MANY_ROWS if repetitions >= MANY else ROWS
     queries = [
         f"/api/subscribers?{condition}&limit=100&page={rows // 100 - 100}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import random
 import signal
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -41,7 +40,6 @@ from ...fronts import (
     to_message,
 )
 from ...load import Client
-from ...postgres import running
 from ...processes import start
 from ...signed_links import signed_token
 from ...storage.statistics import counted, stored
@@ -397,24 +395,7 @@ class Sequences:
         self._front.channel.close()
 
 
-def run(repetitions: int) -> Results:
-    """Runs so many sequences on SQLite."""
-    with tempfile.TemporaryDirectory() as folder:
-        return run_sequences(repetitions, Path(folder))
-
-
-def on_postgres(repetitions: int) -> Results:
-    """Runs so many sequences on PostgreSQL."""
-    with tempfile.TemporaryDirectory() as folder, running() as postgres:
-        return run_sequences(
-            repetitions,
-            Path(folder),
-            ROSTER_DATABASE_URL=postgres.new_database(),
-            ROSTER_SECRET_KEY=postgres.secret_key,
-        )
-
-
-def run_sequences(count: int, folder: Path, **settings: str) -> Results:
+def run(count: int, folder: Path, **settings: str) -> Results:
     """Runs sequences on a service that is killed meanwhile."""
     key, rng, kills = make_secret(), random.Random(), 0
     settings |= {
@@ -446,9 +427,7 @@ def run_sequences(count: int, folder: Path, **settings: str) -> Results:
         sequences.close()
     finally:
         service.stop()
-    sequences.counts[STATISTICS] = _wrong_statistics(
-        settings.get("ROSTER_DATABASE_URL", f"sqlite:///{folder}/data/roster.db")
-    )
+    sequences.counts[STATISTICS] = _wrong_statistics(service.database_url)
     names = ("operations", "unknown outcomes", *AT_MOST)
     counts = {name: sequences.counts[name] for name in names}
     return {"sequences": sequences.ended, "kills": kills, **counts}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 import signal
-import tempfile
 import threading
 import time
 from contextlib import closing
@@ -22,7 +21,6 @@ from peewee import SQL
 from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.storage.statements import Statement
 
-from ...postgres import running
 from ...processes import Service, start
 from ...storage.helpers import select
 from .checker import Results
@@ -103,20 +101,9 @@ class Load:
                 self.acknowledged.append(name)
 
 
-def run(repetitions: int) -> Results:
-    """Kills a service on SQLite so many times and returns the results."""
-    with tempfile.TemporaryDirectory() as folder:
-        return _run(repetitions, Path(folder), SETTINGS)
-
-
-def on_postgres(repetitions: int) -> Results:
-    """Kills a service on PostgreSQL so many times and returns the results."""
-    with tempfile.TemporaryDirectory() as folder, running() as postgres:
-        url = postgres.new_database()
-        return _run(repetitions, Path(folder), SETTINGS | {"ROSTER_DATABASE_URL": url})
-
-
-def _run(repetitions: int, folder: Path, settings: dict[str, str]) -> Results:
+def run(repetitions: int, folder: Path, **settings: str) -> Results:
+    """Kills a service so many times and returns the results."""
+    settings = SETTINGS | settings
     key, rng = make_secret(), random.Random()
     acknowledged: list[str] = []
     results: Results = {WRONG: 0}

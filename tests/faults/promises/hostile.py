@@ -12,7 +12,6 @@ import json
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from itertools import chain, pairwise
 from math import inf, isinf
@@ -20,7 +19,6 @@ from pathlib import Path
 
 from ...conftest import Account, new_account
 from ...fronts import HttpFront
-from ...postgres import running
 from ...processes import Service, start
 from .abandoned import ROWS_PER_IMPORT, fill
 from .checker import Results
@@ -52,23 +50,7 @@ AT_MOST: Results = {MEDIAN: 2, SLOWEST: 250, MEMORY: 64, FAILED: 0}
 AT_LEAST: Results = {"hostile responses": 100}
 
 
-def run(seconds: int) -> Results:
-    """Measures so many seconds in each turn on SQLite."""
-    with tempfile.TemporaryDirectory() as folder:
-        return _run(seconds, Path(folder))
-
-
-def on_postgres(seconds: int) -> Results:
-    with tempfile.TemporaryDirectory() as folder, running() as postgres:
-        return _run(
-            seconds,
-            Path(folder),
-            ROSTER_DATABASE_URL=postgres.new_database(),
-            ROSTER_SECRET_KEY=postgres.secret_key,
-        )
-
-
-def _run(seconds: int, folder: Path, **settings: str) -> Results:
+def run(seconds: int, folder: Path, **settings: str) -> Results:
     service = start(folder, code=SILENT_NAME_SERVERS, ROSTER_LOG_LEVEL="error", **settings)
     try:
         front = HttpFront("http", service.http)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 import signal
-import tempfile
 import time
 from collections import Counter
 from contextlib import closing
@@ -21,7 +20,6 @@ from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.storage.databases import reading
 
 from ...components import free_port
-from ...postgres import running
 from ...processes import Service, start
 from ...storage.helpers import select
 from ...storage.statistics import counted, stored
@@ -40,24 +38,7 @@ SECONDS = 0.2
 TIMEOUT = 120.0
 
 
-def run(repetitions: int) -> Results:
-    """Kills a service on SQLite so many times."""
-    with tempfile.TemporaryDirectory() as folder:
-        return run_operations(repetitions, Path(folder))
-
-
-def on_postgres(repetitions: int) -> Results:
-    """Kills a service on PostgreSQL so many times."""
-    with tempfile.TemporaryDirectory() as folder, running() as postgres:
-        return run_operations(
-            repetitions,
-            Path(folder),
-            ROSTER_DATABASE_URL=postgres.new_database(),
-            ROSTER_SECRET_KEY=postgres.secret_key,
-        )
-
-
-def run_operations(kills: int, folder: Path, **settings: str) -> Results:
+def run(kills: int, folder: Path, **settings: str) -> Results:
     """Runs operations one after another, and kills the service in each."""
     key, rng = make_secret(), random.Random()
     settings |= {
@@ -93,8 +74,7 @@ def run_operations(kills: int, folder: Path, **settings: str) -> Results:
             )
     finally:
         service.stop()
-    url = settings.get("ROSTER_DATABASE_URL", f"sqlite:///{folder}/data/roster.db")
-    results.update(_count_changes(url, kills))
+    results.update(_count_changes(service.database_url, kills))
     return {"kills": kills, **{name: results[name] for name in (*AT_LEAST, *AT_MOST)}}
 
 
@@ -114,6 +94,7 @@ def _count_changes(database_url: str, operations: int) -> Counter[str]:
         found = {name: Counter(id_ for (id_,) in select(sql, tx)) for name, sql in queries.items()}
         differing = set(stored(account, tx).items()) ^ set(counted(account, tx).items())
         rows = select(f"SELECT id FROM subscriber WHERE account_id = '{account}'", tx)
+    assert len(rows) == SUBSCRIBERS
     for (subscriber_id,) in rows:
         results[UNCHANGED] += max(operations - found["changes"][subscriber_id], 0)
         results[REPEATED] += max(found["changes"][subscriber_id] - operations, 0)

@@ -30,6 +30,7 @@ from . import (
 )
 from .breaking_proxy import POSITIONS
 from .checker import Results, broken
+from .databases import on_postgres, on_sqlite
 
 ACKNOWLEDGED = {"acknowledged": 1}
 
@@ -90,35 +91,60 @@ PROMISES = (
         connection_breaks.AT_MOST,
         ACKNOWLEDGED,
     ),
-    Promise("P3 deliveries", deliveries.run, 20, 200, deliveries.AT_MOST, ACKNOWLEDGED),
-    Promise("P3 on PostgreSQL", deliveries.on_postgres, 8, 200, deliveries.AT_MOST, ACKNOWLEDGED),
+    Promise("P3 deliveries", on_sqlite(deliveries.run), 20, 200, deliveries.AT_MOST, ACKNOWLEDGED),
+    Promise(
+        "P3 on PostgreSQL", on_postgres(deliveries.run), 8, 200, deliveries.AT_MOST, ACKNOWLEDGED
+    ),
     Promise("P4 stopping", stopping.run, 8, 50, stopping.AT_MOST, ACKNOWLEDGED),
     # Repetitions are seconds. It needs an idle machine, so a short run skips it.
     Promise("P5 overload", overload.run, 0, 60, overload.AT_MOST, overload.AT_LEAST),
     Promise("P6 cross-tenant isolation", isolation.run, 20, 500, isolation.AT_MOST),
     # Repetitions are seconds.
     Promise("soak", soak.run, 60, 1200, soak.AT_MOST, soak.AT_LEAST),
-    Promise("P8 abandoned queries", abandoned.run, 10, 200, abandoned.AT_MOST, abandoned.AT_LEAST),
     Promise(
-        "P8 on PostgreSQL", abandoned.on_postgres, 10, 200, abandoned.AT_MOST, abandoned.AT_LEAST
+        "P8 abandoned queries",
+        on_sqlite(abandoned.run),
+        10,
+        200,
+        abandoned.AT_MOST,
+        abandoned.AT_LEAST,
     ),
-    Promise("P9 consent", consent.run, 100, 10_000, consent.AT_MOST, consent.AT_LEAST),
     Promise(
-        "P9 on PostgreSQL", consent.on_postgres, 100, 10_000, consent.AT_MOST, consent.AT_LEAST
+        "P8 on PostgreSQL",
+        on_postgres(abandoned.run),
+        10,
+        200,
+        abandoned.AT_MOST,
+        abandoned.AT_LEAST,
+    ),
+    Promise("P9 consent", on_sqlite(consent.run), 100, 10_000, consent.AT_MOST, consent.AT_LEAST),
+    Promise(
+        "P9 on PostgreSQL", on_postgres(consent.run), 100, 10_000, consent.AT_MOST, consent.AT_LEAST
     ),
     Promise("P10 nodes of Citus", nodes.run, 4, 100, nodes.AT_MOST, nodes.AT_LEAST, nodes.needs),
-    Promise("P11 operations", operations.run, 20, 200, operations.AT_MOST, operations.AT_LEAST),
+    Promise(
+        "P11 operations",
+        on_sqlite(operations.run),
+        20,
+        200,
+        operations.AT_MOST,
+        operations.AT_LEAST,
+    ),
     Promise(
         "P11 on PostgreSQL",
-        operations.on_postgres,
+        on_postgres(operations.run),
         8,
         200,
         operations.AT_MOST,
         operations.AT_LEAST,
     ),
     # Repetitions are the seconds of each turn.
-    Promise("P12 hostile clients", hostile.run, 5, 30, hostile.AT_MOST, hostile.AT_LEAST),
-    Promise("P12 on PostgreSQL", hostile.on_postgres, 5, 30, hostile.AT_MOST, hostile.AT_LEAST),
+    Promise(
+        "P12 hostile clients", on_sqlite(hostile.run), 5, 30, hostile.AT_MOST, hostile.AT_LEAST
+    ),
+    Promise(
+        "P12 on PostgreSQL", on_postgres(hostile.run), 5, 30, hostile.AT_MOST, hostile.AT_LEAST
+    ),
     # Repetitions are requests for each operation.
     Promise("P7 property-based requests", property_based.run, 5, 2000, property_based.AT_MOST),
 )
