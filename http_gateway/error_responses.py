@@ -20,8 +20,8 @@ def error_response(
     *,
     close: bool = False,
 ) -> Response:
-    """Returns an error response. `reason` names a value of Error.Reason."""
-    error = errors.http_error(request_error(reason, message).error)
+    """Returns an error response. `reason` is one of STATUSES."""
+    error = request_error(reason, message).error
     return errors.response(error, request_id, more, close=close)
 
 

@@ -24,6 +24,7 @@ from ..rpc.health.readiness import monitor_readiness
 from ..values.addresses import Address
 from .core import create_first_account, running_core
 from .drain import drain
+from .gateway_policy import POLICY
 from .grpc_options import MAX_METADATA_BYTES
 from .observability import start_observability
 from .observability_options import ObservabilityOptions
@@ -107,7 +108,9 @@ class HttpOnly:
     async def __call__(self, life: Lifecycle) -> None:
         async with AsyncExitStack() as stack:
             observability, metrics_url = await start_observability(self.observability, stack)
-            channel = UpstreamChannel(self.upstream.target, SERVICES, self._credentials())
+            channel = UpstreamChannel(
+                self.upstream.target, SERVICES, POLICY.idempotency, self._credentials()
+            )
             http, gateway = await listen_http(
                 channel, self.http, observability, stack, self.role, self.cors_origins
             )

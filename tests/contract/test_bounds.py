@@ -36,6 +36,7 @@ from rosterd.server.features.webhooks import rules as webhooks
 from rosterd.server.features.webhooks.egress import urls
 from rosterd.server.rpc import errors
 from rosterd.server.rpc.interceptors import error_status
+from rosterd.server.serving.gateway_policy import ANNOTATIONS
 from rosterd.server.values import emails
 from rosterd.server.values.ids import is_id
 
@@ -147,7 +148,7 @@ def test_every_valid_email_is_within_the_bounds(request_: str) -> None:
     ],
 )
 def test_pattern_of_an_identifier_agrees_with_the_rules(text: str) -> None:
-    pattern = of_field(field_of("ExportSubscribersRequest.after_id"))["pattern"]
+    pattern = of_field(field_of("ExportSubscribersRequest.after_id"), ANNOTATIONS)["pattern"]
 
     # An empty text counts as absent.
     assert bool(re.search(pattern, text)) == (not text or is_id(text))
@@ -250,7 +251,7 @@ def test_every_reason_has_a_grpc_and_an_http_status(reason: Any) -> None:
     assert reason.GetOptions().HasExtension(errors_pb2.error_mapping)
     mapping = reason.GetOptions().Extensions[errors_pb2.error_mapping]
 
-    code = code_pb2.Code.Name(mapping.grpc)
+    code = code_pb2.mapping.grpc
     assert grpc.StatusCode[code]
     assert mapping.http in STATUSES[code]
 

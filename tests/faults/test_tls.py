@@ -23,6 +23,7 @@ from rosterd.server.app import SERVICES
 from rosterd.server.config import SettingError, Settings
 from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.serving.console import ExitCode
+from rosterd.server.serving.gateway_policy import POLICY
 from rosterd.server.serving.options import grpc_options, http_options, upstream_options
 
 from ..cli.commands import error_line, in_new_process, roster
@@ -232,7 +233,7 @@ def test_gateway_sends_no_api_key_to_an_untrusted_server(
     }[trusted]
 
     async def call(address: str) -> None:
-        async with UpstreamChannel(address, SERVICES, credentials) as channel:
+        async with UpstreamChannel(address, SERVICES, POLICY.idempotency, credentials) as channel:
             await TagServiceStub(channel).DeleteTag(
                 DeleteTagRequest(), metadata=[("x-api-key", KEY)]
             )

@@ -13,12 +13,13 @@ from grpc import StatusCode
 
 from roster.v1 import errors_pb2
 from rosterd.http_gateway.body import MAX_BODY_BYTES
-from rosterd.http_gateway.request_errors import Reason
 from rosterd.http_gateway.routing.bindings import bindings_of
+from rosterd.server.rpc.errors import REQUEST_ERROR_METADATA
+from rosterd.server.serving.gateway_policy import POLICY
 
 from .client import Client, ReceivedResponse
 from .page_service import RULES, SERVICE, Rule, exchange, fail, reply, request, service_of
-from .serving import OPTIONS, REQUEST_ERROR, gateway_to, run
+from .serving import OPTIONS, WITHOUT_REQUEST_ERRORS, gateway_to, run
 
 PAGE = b"<!doctype html><title>\xc3\x89</title>"
 HTML = "text/html; charset=utf-8"
@@ -40,8 +41,8 @@ class Pages:
     async def get(self, message: Any, context: Any) -> Any:
         self.request = message
         metadata = dict(context.invocation_metadata())
-        if REQUEST_ERROR in metadata:
-            self.error = errors_pb2.Error.FromString(metadata[REQUEST_ERROR])
+        if REQUEST_ERROR_METADATA in metadata:
+            self.error = errors_pb2.Error.FromString(metadata[REQUEST_ERROR_METADATA])
         context.set_trailing_metadata(self.trailing)
         return reply("GetPage", content_type=self.content_type, data=self.page)
 
@@ -137,7 +138,7 @@ def test_rejected_body_is_reported_to_the_server(headers: dict[str, str], reason
     got = pages.send("POST", "/pages/1", b"a=b", **headers)
 
     assert pages.error is not None
-    assert Reason.Name(pages.error.reason) == reason
+    assert errors_pb2.Error.Reason.Name(pages.error.reason) == reason
     assert pages.request.id == ""
     assert got.status in (400, 413, 415)
     assert got.headers["content-type"] == "application/json"
@@ -151,7 +152,7 @@ def test_unknown_query_parameter_is_ignored() -> None:
 
 def test_slow_body_times_out() -> None:
     async def main() -> ReceivedResponse:
-        options = replace(OPTIONS, body_seconds=0.05, request_error_metadata=None)
+        options = replace(OPTIONS, body_seconds=0.05, policy=WITHOUT_REQUEST_ERRORS)
         async with gateway_to("in-process", service=SERVICE, options=options) as runner:
             client = await Client.to(runner)
             await client.begin("POST", "/pages/1", Content_Type=FORM)
@@ -179,7 +180,7 @@ def test_call_with_a_request_error_returns_its_http_body() -> None:
     page = httpbody_pb2.HttpBody(content_type=HTML, data=PAGE)
 
     async def submit(_request: Any, context: Any) -> None:
-        assert REQUEST_ERROR in dict(context.invocation_metadata())
+        assert REQUEST_ERROR_METADATA in dict(context.invocation_metadata())
         await fail(context, StatusCode.INVALID_ARGUMENT, "VALIDATION_ERROR", page)
 
     got = run(exchange({"SubmitPage": submit}, "POST", "/pages/1?%ff", b"c"))
@@ -233,6 +234,9 @@ def test_only_one_field_of_the_type_is_a_body_of_any_media_type() -> None:
         StoreForms=("FormsRequest", Rule(post="/forms", body="forms")),
     )
 
-    bodies = {binding.method.name: binding.takes_http_body for binding in bindings_of(service)}
+    bodies = {
+        binding.method.name: binding.takes_http_body
+        for binding in bindings_of(service, POLICY.annotations)
+    }
 
     assert [name for name, takes in bodies.items() if takes] == ["SubmitPage", "StoreFile"]

@@ -16,7 +16,7 @@ from rosterd.http_gateway.app import Gateway
 
 from ..components import free_port
 from .client import Client, ReceivedResponse, get, post
-from .serving import channel_to, gateway_to, register_handlers, run, running
+from .serving import OPTIONS, channel_to, gateway_to, register_handlers, run, running
 from .stream_service import SERVICE, notes_reply, reject
 from .test_errors import STATUSES, each_code
 
@@ -132,7 +132,7 @@ def test_observed_status_equals_the_sent_status(kind: str, code: StatusCode, sta
 
     async def main() -> ReceivedResponse:
         async with channel_to(kind, register_handlers(SERVICE, {"Unary": unary})) as channel:
-            gateway = Gateway(channel, [SERVICE], observer=statuses)
+            gateway = Gateway(channel, [SERVICE], OPTIONS, observer=statuses)
             async with running(gateway) as runner:
                 return await send(runner, "POST", "/unary")
 
@@ -150,7 +150,7 @@ def test_disconnected_client_is_observed_as_499(kind: str) -> None:
 
     async def main() -> None:
         async with channel_to(kind, register_handlers(SERVICE, {"Unary": unary})) as channel:
-            gateway = Gateway(channel, [SERVICE], observer=statuses)
+            gateway = Gateway(channel, [SERVICE], OPTIONS, observer=statuses)
             async with running(gateway) as runner:
                 client = await Client.to(runner)
                 await client.begin("POST", "/unary")
@@ -171,7 +171,7 @@ async def response_of(
     """Returns the response of a gateway over a channel with the default limits of gRPC."""
     async with (
         aio.insecure_channel(address) as channel,
-        running(Gateway(channel, [SERVICE])) as runner,
+        running(Gateway(channel, [SERVICE], OPTIONS)) as runner,
     ):
         if method == "GET":
             return await get(runner, path)

@@ -31,9 +31,9 @@ from roster.v1 import (
     suppressions_pb2,
     tags_pb2,
 )
-from rosterd.http_gateway.codec.fields import is_outside_json
 from rosterd.http_gateway.codec.transcode import message_class, reader, writer
-from rosterd.http_gateway.request_errors import Code, Violations
+from rosterd.http_gateway.request_errors import Violations
+from rosterd.server.serving.gateway_policy import ANNOTATIONS
 
 from ...cases import each
 from ...fronts import to_json
@@ -171,8 +171,8 @@ def rows_of(value: dict[str, Any]) -> list[dict[str, Any]]:
 def read(value: Any, into: Any, excluded: frozenset[str] = MASK) -> list[tuple[str, str]]:
     """Reads a value into a message and returns the path and code of each violation."""
     violations = Violations()
-    reader(into.DESCRIPTOR, excluded)(value, "", violations, into)
-    return [(violation.field, Code.Name(violation.code)) for violation in violations.details]
+    reader(into.DESCRIPTOR, excluded, annotations=ANNOTATIONS)(value, "", violations, into)
+    return [(violation.field, violation.code) for violation in violations.details]
 
 
 @each_message([d for d in MESSAGES if "update_mask" not in d.fields_by_name])
@@ -186,9 +186,13 @@ def test_written_json_matches_json_format_except_for_milliseconds(
     expected = to_json(message)
     for row in (expected, *rows_of(expected)):
         row.pop("faults", None)  # row errors are for the server and have no JSON form
-    for field in filter(is_outside_json, descriptor.fields):
+    for field in descriptor.fields:
+        if not ANNOTATIONS.of_field(field).is_outside_json:
+            continue
         expected.pop(field.json_name, None)
-    assert orjson.loads(orjson.dumps(writer(descriptor)(message))) == expected
+    assert (
+        orjson.loads(orjson.dumps(writer(descriptor, annotations=ANNOTATIONS)(message))) == expected
+    )
 
 
 @each_message(MESSAGES)
@@ -288,7 +292,9 @@ def test_ignored_key_can_have_any_value() -> None:
 
 
 def test_keys_are_returned_by_json_name() -> None:
-    read_update = reader(subscribers_pb2.UpdateSubscriberRequest.DESCRIPTOR, MASK | {"id"})
+    read_update = reader(
+        subscribers_pb2.UpdateSubscriberRequest.DESCRIPTOR, MASK | {"id"}, annotations=ANNOTATIONS
+    )
     value = {"id": "x", "status": 7, "first_name": "a", "lastName": None}
 
     given_keys = read_update(value, "", Violations(), subscribers_pb2.UpdateSubscriberRequest())

@@ -9,8 +9,8 @@ from functools import cache
 
 from standardwebhooks import Webhook
 
-from rosterd.http_gateway.openapi.events import webhook_examples
 from rosterd.server.features.events.rules import EventType
+from rosterd.server.serving.gateway_policy import webhook_examples
 
 from ...cases import each
 from ...fronts import HttpFront

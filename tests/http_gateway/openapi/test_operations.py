@@ -12,6 +12,7 @@ from openapi_spec_validator import validate
 from roster.buf.validate import validate_pb2
 from rosterd.http_gateway.openapi.document import document
 from rosterd.http_gateway.routing.query import MAX_PARAMETERS
+from rosterd.server.serving.gateway_policy import POLICY
 
 from .messages import service_of
 
@@ -32,7 +33,7 @@ MESSAGES: dict[str, dict[str, tuple[str, Any]]] = {
 
 def document_of(rule: Rule, request: str = "Request", reply: str = "Reply") -> dict[str, Any]:
     """Returns the valid document of a service with one method."""
-    described = document([service_of(MESSAGES, {"Do": (request, reply, rule)})])
+    described = document([service_of(MESSAGES, {"Do": (request, reply, rule)})], POLICY)
     validate(described)
     return described
 
@@ -69,7 +70,9 @@ def test_list_in_the_query_is_limited_by_the_number_of_parameters() -> None:
             options[validate_pb2.field] = validate_pb2.FieldRules(repeated=rules)
     fields = {f"up_to_{limit}": ("*string", options) for limit, options in bounds.items()}
     messages = {"Request": fields, "Reply": {}}
-    described = document([service_of(messages, {"Do": ("Request", "Reply", Rule(get="/a"))})])
+    described = document(
+        [service_of(messages, {"Do": ("Request", "Reply", Rule(get="/a"))})], POLICY
+    )
 
     parameters = described["paths"]["/a"]["get"]["parameters"][:3]
     max_items = {p["name"]: p["schema"]["maxItems"] for p in parameters}

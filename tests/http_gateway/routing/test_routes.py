@@ -8,6 +8,7 @@ from google.api.http_pb2 import HttpRule as Rule
 from roster.v1 import subscribers_pb2, tags_pb2
 from rosterd.http_gateway.routing.bindings import InvalidBinding
 from rosterd.http_gateway.routing.routes import Routes
+from rosterd.server.serving.gateway_policy import POLICY
 
 from .protos import matched, service_of
 
@@ -102,7 +103,7 @@ def test_rpc_without_a_binding_has_no_route() -> None:
 
 
 def test_success_status_is_declared_in_the_protos() -> None:
-    routes = Routes([tags_pb2.DESCRIPTOR.services_by_name["TagService"]])
+    routes = Routes([tags_pb2.DESCRIPTOR.services_by_name["TagService"]], POLICY.annotations)
 
     statuses = {
         method: match.binding.success_status
@@ -114,7 +115,9 @@ def test_success_status_is_declared_in_the_protos() -> None:
 
 
 def test_only_updates_with_a_body_fill_an_update_mask() -> None:
-    routes = Routes([subscribers_pb2.DESCRIPTOR.services_by_name["SubscriberService"]])
+    routes = Routes(
+        [subscribers_pb2.DESCRIPTOR.services_by_name["SubscriberService"]], POLICY.annotations
+    )
 
     masks = {
         method: match.binding.update_mask.name if match.binding.update_mask else None

@@ -21,6 +21,7 @@ from rosterd.http_gateway.streams.client_stream import (
 )
 from rosterd.http_gateway.streams.records import MAX_RECORD_BYTES
 from rosterd.http_gateway.streams.response import StreamResponse
+from rosterd.server.serving.gateway_policy import POLICY
 
 from ..serving import run
 from ..stream_service import SERVICE, message
@@ -108,7 +109,9 @@ async def messages_of(*pieces: bytes) -> list[Any]:
     async def readany() -> bytes:
         return rest.pop(0)
 
-    binding = next(b for b in bindings_of(SERVICE) if b.rpc.endswith("/Exchange"))
+    binding = next(
+        b for b in bindings_of(SERVICE, POLICY.annotations) if b.rpc.endswith("/Exchange")
+    )
     content = SimpleNamespace(readany=readany)
     request: Any = SimpleNamespace(
         headers={}, content=content, transport=object(), options=Options()

@@ -15,6 +15,7 @@ from multidict import CIMultiDict
 from rosterd.http_gateway.options import Options
 from rosterd.http_gateway.routing.bindings import bindings_of
 from rosterd.http_gateway.streams.server_stream import ResponseWriter
+from rosterd.server.serving.gateway_policy import POLICY
 
 from ..serving import channel_to, register_handlers
 from ..stream_service import SERVICE, message
@@ -61,7 +62,7 @@ class Transport:
 
 async def written_records(*pauses: float, accepts: bool = False) -> list[tuple[float, bytes]]:
     """Returns the writes, without the response head, of a call with a record after each pause."""
-    (binding,) = (b for b in bindings_of(SERVICE) if b.rpc.endswith("/Tail"))
+    (binding,) = (b for b in bindings_of(SERVICE, POLICY.annotations) if b.rpc.endswith("/Tail"))
     transport = Transport()
     request: Any = SimpleNamespace(
         transport=transport,

@@ -15,9 +15,10 @@ from grpc import StatusCode
 from roster.v1 import errors_pb2
 from rosterd.http_gateway import errors
 from rosterd.http_gateway.streams.records import MAX_RECORD_BYTES
+from rosterd.server.rpc.errors import REQUEST_ERROR_METADATA
 
 from ..client import Client, ReceivedResponse, get, post
-from ..serving import OPTIONS, REQUEST_ERROR
+from ..serving import OPTIONS
 from ..stream_service import message, notes_reply, reject
 from .handlers import CSV, Handlers, count, csv_line, each_channel, echo, with_gateway
 
@@ -259,8 +260,8 @@ def test_incomplete_body_of_a_client_stream_cancels_its_call(kind: str) -> None:
     handlers = Handlers()
 
     async def collect(requests: Any, context: Any) -> Any:
-        if REQUEST_ERROR in dict(context.invocation_metadata()):
-            handlers.received.append(dict(context.invocation_metadata())[REQUEST_ERROR])
+        if REQUEST_ERROR_METADATA in dict(context.invocation_metadata()):
+            handlers.received.append(dict(context.invocation_metadata())[REQUEST_ERROR_METADATA])
         return await handlers.collect(requests, context)
 
     got = with_gateway(kind, lambda to: post(to, "/collect/x", BAD_CSV, CSV), Collect=collect)
@@ -277,7 +278,7 @@ def test_incomplete_body_of_a_client_stream_cancels_its_call(kind: str) -> None:
 @each_channel
 def test_server_is_called_before_an_error_in_the_body_is_reported(kind: str) -> None:
     async def collect(requests: Any, context: Any) -> Any:
-        if REQUEST_ERROR in dict(context.invocation_metadata()):
+        if REQUEST_ERROR_METADATA in dict(context.invocation_metadata()):
             await reject(context, "FORBIDDEN")
         return await count(requests, context)
 
