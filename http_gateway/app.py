@@ -28,7 +28,6 @@ from .channel.unary import Call
 from .compression import compress
 from .cross_origin import CrossOrigin
 from .docs.documentation import Documentation
-from .error_responses import error_response
 from .headers import Metadata, check_idempotency_key, request_metadata, response_headers
 from .http_server import Server
 from .links import next_page
@@ -131,7 +130,9 @@ class Gateway:
             observer.set_page(path)
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
-            return error_response("ROUTE_NOT_FOUND", "No route matches this path.", request_id)
+            return errors.error_response(
+                "ROUTE_NOT_FOUND", "No route matches this path.", request_id
+            )
         allow = {"Allow": ", ".join(allowed)}
         if method == "OPTIONS":
             more = {**allow, **self._cross_origin.preflight_headers(request, path, allowed)}
@@ -139,7 +140,7 @@ class Gateway:
         if page is not None and method == "GET":
             return await page(request, request_id)
         message = f"This path allows only {allow['Allow']}."
-        return error_response("METHOD_NOT_ALLOWED", message, request_id, allow)
+        return errors.error_response("METHOD_NOT_ALLOWED", message, request_id, allow)
 
     async def _call(
         self,

@@ -32,7 +32,8 @@ from . import headers
 from .codec.scalars import NoJsonForm
 from .codec.transcode import writer
 from .policy import ErrorPolicy, Policy
-from .request_errors import INVALID_REQUEST, Detail, HttpError, error_code_of
+from .request_errors import INVALID_REQUEST, Detail, HttpError, error_code_of, request_error
+from .request_ids import new_request_id
 from .responses import CLIENT_CLOSED_REQUEST, Response
 
 log = logging.getLogger(__name__)
@@ -225,3 +226,27 @@ def to_json(error: HttpError, request_id: str) -> bytes:
         "requestId": request_id,
     }
     return orjson.dumps({"error": body})
+
+
+def error_response(
+    reason: str,
+    message: str,
+    request_id: str,
+    more: dict[str, str] | None = None,
+    *,
+    close: bool = False,
+) -> Response:
+    """Returns an error response. `reason` is one of STATUSES."""
+    error = request_error(reason, message).error
+    return response(error, request_id, more, close=close)
+
+
+def connection_error(reason: str, message: str) -> Response:
+    """Returns an error response that closes the connection, sent before a request was parsed.
+
+    Logs the status and the generated request ID, and nothing that the client sent.
+    """
+    request_id = new_request_id()
+    rejection = error_response(reason, message, request_id, close=True)
+    log.info("rejected without a call", extra={"status": rejection.status, "requestId": request_id})
+    return rejection

@@ -1,4 +1,4 @@
-"""Declares what a service tells its gateway about itself.
+"""Declares what a gateway needs to know about a service.
 
 A gateway reads google.api.http and buf.validate from the protos. Everything else of a service comes
 in through a `Policy`: its own protobuf options, its error reasons, its headers, and what its
@@ -150,7 +150,7 @@ class ErrorPolicy:
     # The reasons for which an rpc can fail.
     reasons_of: Callable[[MethodDescriptor], Iterable[str]] = lambda _: ()
     examples: Callable[[], ErrorExamples] = ErrorExamples
-    # Returns the metadata that tells the service about an error in a request. The call then has
+    # Returns the metadata with an error in a request, for the service. The call then has
     # an empty message, and the service fails it with this error or one that precedes it.
     as_metadata: Callable[[HttpError], tuple[str, bytes]] | None = None
 

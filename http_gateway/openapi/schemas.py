@@ -105,21 +105,28 @@ class Schemas:
 
     def input_property(self, field: FieldDescriptor) -> Schema:
         """Returns the schema of a field in a request."""
-        annotations = self.policy.annotations
-        if is_map(field):
-            value = self._input_value(_map_value(field))
-            schema: Schema = {"type": "object", "additionalProperties": value}
-        elif field.is_repeated:
-            items = {**self._input_value(field), **bounds.of_items(field, annotations)}
-            schema = {"type": "array", "items": items, **bounds.of_field(field, annotations)}
-        else:
-            schema = {**self._input_value(field), **bounds.of_field(field, annotations)}
+        schema = self._form(field, is_input=True)
         if not bounds.is_required(field):
             schema = values.or_null(schema)
         return {**schema, **self._described(field), **self._example(field)}
 
-    def _input_value(self, field: FieldDescriptor) -> Schema:
-        return self._value(field, values.input_schema(field, self._options), self.input_reference)
+    def output_property(self, field: FieldDescriptor) -> Schema:
+        """Returns the schema of a field in a response."""
+        schema = self._form(field, is_input=False)
+        return {**schema, **self._described(field), **self._example(field)}
+
+    def _form(self, field: FieldDescriptor, *, is_input: bool) -> Schema:
+        """Returns the schema of a field's map, list or value; that of a request has bounds."""
+        if is_map(field):
+            value = self._value(_map_value(field), is_input=is_input)
+            return {"type": "object", "additionalProperties": value}
+        annotations = self.policy.annotations
+        limits = bounds.of_field(field, annotations) if is_input else {}
+        value = self._value(field, is_input=is_input)
+        if not field.is_repeated:
+            return {**value, **limits}
+        items = {**value, **(bounds.of_items(field, annotations) if is_input else {})}
+        return {"type": "array", "items": items, **limits}
 
     def _output(self, message: Descriptor) -> Schema:
         annotations, options = self.policy.annotations, self._options
@@ -137,33 +144,16 @@ class Schemas:
             **({"required": required} if required else {}),
         }
 
-    def output_property(self, field: FieldDescriptor) -> Schema:
-        """Returns the schema of a field in a response."""
-        if is_map(field):
-            value = self._output_value(_map_value(field))
-            schema: Schema = {"type": "object", "additionalProperties": value}
-        elif field.is_repeated:
-            schema = {"type": "array", "items": self._output_value(field)}
-        else:
-            schema = self._output_value(field)
-        return {**schema, **self._described(field), **self._example(field)}
-
-    def _output_value(self, field: FieldDescriptor) -> Schema:
-        return self._value(field, values.output_schema(field, self._options), self.output_reference)
-
-    def _value(
-        self,
-        field: FieldDescriptor,
-        schema: Schema | None,
-        reference: Callable[[Descriptor], Schema],
-    ) -> Schema:
-        """Returns the schema of one value: as given, or that of an enum or message of protos."""
+    def _value(self, field: FieldDescriptor, *, is_input: bool) -> Schema:
+        """Returns the schema of one value: a reference if its message is declared by the protos."""
+        schema = values.value_schema(field, self._options, is_input=is_input)
         if schema is not None:
             return schema
         if field.enum_type is not None:
             return values.enum(field.enum_type, self.policy.errors)
         assert field.message_type is not None
-        return reference(field.message_type)
+        refer = self.input_reference if is_input else self.output_reference
+        return refer(field.message_type)
 
     def _described(self, declaration: Descriptor | FieldDescriptor) -> Schema:
         describe: Callable[..., str] = comment

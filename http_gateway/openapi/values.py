@@ -51,19 +51,12 @@ _WELL_KNOWN: dict[str, Schema] = {
 }
 
 
-def input_schema(field: FieldDescriptor, options: OptionsOf) -> Schema | None:
-    """Returns the schema of one value in a request; None for types that the protos declare."""
+def value_schema(field: FieldDescriptor, options: OptionsOf, *, is_input: bool) -> Schema | None:
+    """Returns the schema of one value in a body; None for types that the protos declare."""
     if field.enum_type is not None or field.message_type is not None:
-        return _well_known(field, options, input_schema)
-    if field.cpp_type not in _WIDE and field.type in _INTEGERS:
+        return _well_known(field, options, is_input=is_input)
+    if is_input and field.cpp_type not in _WIDE and field.type in _INTEGERS:
         return {**_INTEGERS[field.type], "type": "integer"}
-    return _scalar(field, options)
-
-
-def output_schema(field: FieldDescriptor, options: OptionsOf) -> Schema | None:
-    """Returns the schema of one value in a response; None for types that the protos declare."""
-    if field.enum_type is not None or field.message_type is not None:
-        return _well_known(field, options, output_schema)
     return _scalar(field, options)
 
 
@@ -108,16 +101,13 @@ def _is_finite(field: FieldDescriptor) -> bool:
     return bool(rules.finite or all(bounds))
 
 
-def _well_known(
-    field: FieldDescriptor, options: OptionsOf, scalar: Callable[[FieldDescriptor, OptionsOf], Any]
-) -> Schema | None:
+def _well_known(field: FieldDescriptor, options: OptionsOf, *, is_input: bool) -> Schema | None:
     """Returns the schema of a well-known type; None for types that the protos declare."""
     if field.enum_type is not None:
         return {"type": "null"} if field.enum_type.full_name == NULL_VALUE else None
     inner = _wrapped(field)
     if inner is not None:
-        wrapped: Schema = scalar(inner, options)
-        return wrapped
+        return value_schema(inner, options, is_input=is_input)
     schema = _WELL_KNOWN.get(_name(field))
     return None if schema is None else dict(schema)
 

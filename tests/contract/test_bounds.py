@@ -251,7 +251,7 @@ def test_every_reason_has_a_grpc_and_an_http_status(reason: Any) -> None:
     assert reason.GetOptions().HasExtension(errors_pb2.error_mapping)
     mapping = reason.GetOptions().Extensions[errors_pb2.error_mapping]
 
-    code = code_pb2.mapping.grpc
+    code = code_pb2.Code.Name(mapping.grpc)
     assert grpc.StatusCode[code]
     assert mapping.http in STATUSES[code]
 

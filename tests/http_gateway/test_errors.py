@@ -17,7 +17,7 @@ from roster.v1 import errors_pb2, tags_pb2
 from rosterd.http_gateway import errors
 from rosterd.http_gateway.app import Gateway
 from rosterd.http_gateway.channel.in_process import InProcessChannel
-from rosterd.http_gateway.request_errors import Detail, HttpError, error_code_of
+from rosterd.http_gateway.request_errors import Detail, HttpError
 from rosterd.http_gateway.responses import Response
 from rosterd.server.serving.gateway_policy import POLICY
 
@@ -45,26 +45,6 @@ def call_error(failed: aio.AioRpcError) -> HttpError:
 def body_of(response: Response) -> Any:
     assert isinstance(response.body, bytes)
     return json.loads(response.body)
-
-
-@each("value", REASONS)
-def test_every_reason_has_a_status_on_each_front(value: Any) -> None:
-    mapping = value.GetOptions().Extensions[errors_pb2.error_mapping]
-
-    assert 400 <= POLICY.errors.statuses[value.name] == mapping.http < 600
-    assert mapping.grpc != 0
-
-
-@pytest.mark.parametrize(
-    ("reason", "code"),
-    [
-        ("UNAUTHORIZED", "Unauthorized"),
-        ("VALIDATION_ERROR", "ValidationError"),
-        ("API_KEY_NOT_FOUND", "ApiKeyNotFound"),
-    ],
-)
-def test_code_is_the_reason_in_pascal_case(reason: str, code: str) -> None:
-    assert error_code_of(reason) == code
 
 
 # As google.rpc.Code documents them.
@@ -246,23 +226,12 @@ def test_error_response_has_the_common_format() -> None:
     assert response.headers == {"X-Request-Id": "abc", "X-Other": "1"}
 
 
-def test_error_response_without_details_has_an_empty_list() -> None:
-    response = errors.response(errors.INTERNAL, "abc")
-
-    assert body_of(response)["error"]["details"] == []
-
-
 @each("value", REASONS)
 def test_only_unauthorized_has_an_authentication_challenge(value: Any) -> None:
     response = errors.response(HttpError(POLICY.errors.statuses[value.name], value.name, ""), "abc")
 
     challenge = response.headers.get("WWW-Authenticate")
     assert challenge == ("Bearer" if value.name == "UNAUTHORIZED" else None)
-
-
-@pytest.mark.parametrize("close", [True, False])
-def test_error_response_can_close_the_connection(close: bool) -> None:
-    assert errors.response(errors.INTERNAL, "abc", close=close).keep_alive is not close
 
 
 def test_error_in_the_gateway_is_only_logged(

@@ -55,7 +55,6 @@ SHELVES = compiled("""
       }
     }
 """).services_by_name["ArchiveService"]
-VOLUME = GetMessageClass(SHELVES.methods_by_name["Get"].output_type)
 VOLUMES = GetMessageClass(SHELVES.methods_by_name["List"].output_type)
 Handler = Callable[[Any, Any], Awaitable[Any]]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,9 +16,9 @@ from rosterd.http_gateway.routing.bindings import bindings_of
 from rosterd.server.rpc.errors import REQUEST_ERROR_METADATA
 from rosterd.server.serving.gateway_policy import POLICY
 
-from .client import Client, ReceivedResponse
-from .page_service import RULES, SERVICE, Rule, exchange, fail, reply, request, service_of
-from .serving import OPTIONS, WITHOUT_REQUEST_ERRORS, gateway_to, run
+from .client import ReceivedResponse
+from .page_service import RULES, Rule, exchange, fail, reply, service_of
+from .serving import run
 
 PAGE = b"<!doctype html><title>\xc3\x89</title>"
 HTML = "text/html; charset=utf-8"
@@ -61,13 +60,6 @@ def test_http_body_is_returned_unchanged_with_its_content_type(kind: str) -> Non
     got = Pages().send("GET", "/pages/1", kind=kind)
 
     assert (got.status, got.body, got.headers["content-type"]) == (200, PAGE, HTML)
-
-
-def test_head_returns_the_headers_of_an_http_body() -> None:
-    got = Pages().send("HEAD", "/pages/1")
-
-    assert got.headers["content-type"] == HTML
-    assert got.headers["content-length"] == str(len(PAGE))
 
 
 @pytest.mark.parametrize("content_type", ["", "text/html\r\nSet-Cookie: a=b", "text/é"])
@@ -150,18 +142,6 @@ def test_unknown_query_parameter_is_ignored() -> None:
     assert got.status == 200
 
 
-def test_slow_body_times_out() -> None:
-    async def main() -> ReceivedResponse:
-        options = replace(OPTIONS, body_seconds=0.05, policy=WITHOUT_REQUEST_ERRORS)
-        async with gateway_to("in-process", service=SERVICE, options=options) as runner:
-            client = await Client.to(runner)
-            await client.begin("POST", "/pages/1", Content_Type=FORM)
-            await client.send(b"a=")
-            return await client.response()
-
-    assert run(main()).status == 408
-
-
 @each_channel
 def test_failed_call_returns_its_http_body_with_the_status_of_the_error(kind: str) -> None:
     page = httpbody_pb2.HttpBody(content_type=HTML, data=PAGE)
@@ -196,35 +176,6 @@ def test_failed_call_without_an_http_body_returns_json() -> None:
 
     assert (got.status, got.headers["content-type"]) == (404, "application/json")
     assert json.loads(got.body)["error"]["code"] == "TagNotFound"
-
-
-def test_failed_call_of_an_rpc_that_returns_json_returns_json() -> None:
-    page = httpbody_pb2.HttpBody(content_type=HTML, data=PAGE)
-
-    async def create(_request: Any, context: Any) -> None:
-        await fail(context, StatusCode.NOT_FOUND, "TAG_NOT_FOUND", page)
-
-    got = run(exchange({"CreateItem": create}, "POST", "/items", b"{}"))
-
-    assert json.loads(got.body)["error"]["code"] == "TagNotFound"
-
-
-def test_connection_is_reused_after_an_http_body() -> None:
-    async def main() -> list[int]:
-        pages = Pages()
-        handlers = {"GetPage": pages.get, "SubmitPage": pages.get}
-        async with gateway_to("in-process", service=SERVICE, **handlers) as runner:
-            client = await Client.to(runner)
-            statuses = []
-            for _ in range(2):
-                await client.begin("POST", "/pages/1")
-                await client.send(b"a=b")
-                await client.finish()
-                statuses.append((await client.response()).status)
-            statuses.append((await request(runner, "GET", "/pages/1")).status)
-            return statuses
-
-    assert run(main()) == [200, 200, 200]
 
 
 def test_only_one_field_of_the_type_is_a_body_of_any_media_type() -> None:

@@ -54,10 +54,6 @@ def test_timeout_too_short_for_a_call_is_exceeded(text: str) -> None:
     assert caught.value.error.reason == "DEADLINE_EXCEEDED"
 
 
-def test_without_a_header_there_is_no_timeout() -> None:
-    assert timeout_of_headers() is None
-
-
 @pytest.mark.parametrize(
     "values",
     [

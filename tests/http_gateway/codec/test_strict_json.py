@@ -82,13 +82,6 @@ def test_value_is_parsed_unless_it_has_duplicate_keys(tree: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"{}", b" [1] ", b'"x"', b"null", b'{"a": "b:c"}', b'{":": {":": 1}}', b"[1e3]"]
-)
-def test_json_is_parsed(text: bytes) -> None:
-    assert strict_json.loads(text) == json.loads(text)
-
-
-@pytest.mark.parametrize(
     ("body", "message"),
     [
         (b"", "is empty"),

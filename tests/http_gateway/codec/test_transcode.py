@@ -60,19 +60,6 @@ MESSAGES = [
     # Unlike json_format, the codec writes the sequence numbers of its events as integers.
     if message.name != "GetSubscriberPersonalDataResponse"
 ] + [errors_pb2.Error.DESCRIPTOR, errors_pb2.ErrorResponse.DESCRIPTOR]
-# Messages with Booleans that can also be numbers or strings, and with other extensions.
-EXTENDED = {
-    "FollowLinkRequest",
-    "BatchChangeSubscribersRequest",
-    "GetStatisticsRequest",
-    "CreateSubscriberRequest",
-    "UpdateSubscriberRequest",
-    "BulkSubscriber",
-    "BulkCreateSubscribersRequest",
-    "ImportSubscribersRequest",
-    "ImportSuppressionsRequest",
-}
-
 # The messages that make test generates values of. make verify generates values of all.
 REPRESENTATIVES = {
     "BulkCreateSubscribersRequest",
@@ -195,44 +182,6 @@ def test_written_json_matches_json_format_except_for_milliseconds(
     )
 
 
-@each_message(MESSAGES)
-@few
-@given(data=st.data(), defaults=st.booleans(), proto_names=st.booleans())
-def test_output_of_json_format_is_read_as_the_same_message(
-    descriptor: Descriptor, data: st.DataObject, defaults: bool, proto_names: bool
-) -> None:
-    message = data.draw(messages(descriptor))
-    value = json_format.MessageToDict(
-        message,
-        always_print_fields_with_no_presence=defaults,
-        preserving_proto_field_name=proto_names,
-    )
-    for row in (value, *rows_of(value)):
-        row.pop("faults", None)
-
-    into = message_class(descriptor)()
-    assert read(value, into) == []
-    assert into == message
-
-
-@each_message([d for d in MESSAGES if d.name not in EXTENDED])
-@few
-@given(data=st.data())
-def test_reader_and_json_format_agree_on_accepted_values(
-    descriptor: Descriptor, data: st.DataObject
-) -> None:
-    names = [n for f in descriptor.fields if f.name not in MASK for n in (f.json_name, f.name)]
-    value = data.draw(st.dictionaries(st.sampled_from(names or ["nothing"]), JSON, max_size=3))
-    into = message_class(descriptor)()
-
-    violations = read(value, into)
-
-    if not violations:
-        assert json_format.ParseDict(value, message_class(descriptor)()) == into
-    else:
-        assert all(path for path, _ in violations)
-
-
 @pytest.mark.parametrize("value", [None, [], "x", 1, True], ids=repr)
 @each("descriptor", MESSAGES)
 def test_value_that_is_not_an_object_is_a_violation(descriptor: Descriptor, value: Any) -> None:
@@ -307,20 +256,6 @@ def test_excluded_field_is_an_unknown_key(key: str) -> None:
     violations = read({key: "name"}, tags_pb2.GetTagRequest(), MASK | {"id"})
 
     assert violations == [(key, "UNKNOWN_FIELD")]
-
-
-@pytest.mark.parametrize("value", ["YES", 1, "1", True])
-def test_boolean_like_field_accepts_the_documented_forms(value: Any) -> None:
-    into = subscribers_pb2.CreateSubscriberRequest()
-
-    assert read({"isConfirmed": value}, into) == []
-    assert into.is_confirmed
-
-
-def test_boolean_like_field_rejects_other_values() -> None:
-    assert read({"isConfirmed": 2}, subscribers_pb2.CreateSubscriberRequest()) == [
-        ("isConfirmed", "INVALID_TYPE")
-    ]
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,6 @@ def test_page_is_served_with_its_security_headers(http: HttpFront, rendered: str
     assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_head_returns_the_size_of_the_page_without_a_body(http: HttpFront, rendered: str) -> None:
-    status, headers, text = http.exchange("HEAD", "/docs")
-
-    assert (status, text) == (200, b"")
-    assert int(headers["content-length"]) == len(rendered.encode())
-
-
 def test_page_is_small(rendered: str) -> None:
     assert len(rendered.encode()) < MAX_BYTES
 

@@ -133,18 +133,6 @@ def test_enums_are_not_components(path: str) -> None:
     assert schemas["Webhook"]["properties"]["disabledReason"]["enum"] == ["GONE", "FAILING"]
 
 
-def test_event_sequences_are_integers() -> None:
-    sequence = DOCUMENT["components"]["schemas"]["Event"]["properties"]["sequence"]
-    after = next(
-        parameter["schema"]
-        for parameter in OPERATIONS["GET", "/api/events"]["parameters"]
-        if parameter.get("name") == "afterSequence"
-    )
-
-    assert (sequence["type"], after["type"]) == ("integer", "integer")
-    assert after["maximum"] == 2**53 - 1
-
-
 def test_document_supports_get_head_and_options(http: HttpFront) -> None:
     for method, expected in {"HEAD": 200, "OPTIONS": 204, "POST": 405}.items():
         status, headers, _ = http.exchange(method, "/openapi.json")

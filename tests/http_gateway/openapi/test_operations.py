@@ -96,14 +96,6 @@ def test_body_of_the_whole_request_excludes_path_variables() -> None:
     assert parameters(described["paths"]["/a/{id}"]["post"]) == {"id": "path"}
 
 
-def test_variable_of_several_segments_is_split_into_parameters() -> None:
-    described = document_of(Rule(get="/{book.id=shelves/*/books/*}/pages/{page_size}"))
-
-    ((path, item),) = described["paths"].items()
-    assert path == "/shelves/{book.id1}/books/{book.id2}/pages/{pageSize}"
-    assert parameters(item["get"]).items() >= {("book.id1", "path"), ("book.id2", "path")}
-
-
 def test_response_body_field_has_its_own_schema() -> None:
     content = operation(Rule(get="/a", response_body="books"))["responses"]["200"]["content"]
 
@@ -123,13 +115,6 @@ def test_additional_bindings_have_unique_operation_ids() -> None:
     paths = document_of(rule)["paths"]
     names = [operation["operationId"] for item in paths.values() for operation in item.values()]
     assert names == ["Do", "DoByGet", "DoByPost"]
-
-
-def test_binding_for_all_methods_has_one_operation_per_method() -> None:
-    rule = Rule()
-    rule.custom.kind, rule.custom.path = "*", "/a"
-
-    assert document_of(rule)["paths"]["/a"].keys() == {"delete", "get", "patch", "post", "put"}
 
 
 @pytest.mark.parametrize("rule", [Rule(post="/a", body="words"), Rule(get="/{book.author.name}")])

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from grpc import StatusCode
 
 from roster.v1 import errors_pb2
 from rosterd.http_gateway import errors
@@ -142,27 +141,6 @@ def test_error_after_the_first_record_is_the_last_record(kind: str, reason: str,
     assert got.records[-1]["error"].keys() == {"code", "message", "details", "requestId"}
     assert got.records[-1]["error"]["requestId"] == "abc"
     assert "rose" not in got.body.decode()
-
-
-@each_channel
-def test_malformed_error_details_do_not_break_the_response(kind: str) -> None:
-    unreadable = (("grpc-status-details-bin", b"\xff"),)
-
-    async def send_notes(request: Any, context: Any) -> AsyncIterator[Any]:
-        if request.name:
-            yield notes_reply(request.name)
-        await context.abort(StatusCode.NOT_FOUND, "gone", trailing_metadata=unreadable)
-
-    async def body(runner: web.ServerRunner) -> list[ReceivedResponse]:
-        clients = [await Client.to(runner) for _ in range(2)]
-        for client, target in zip(clients, ("/list?name=a", "/list"), strict=True):
-            await client.begin("GET", target, X_Request_Id="abc")
-        return [await client.response() for client in clients]
-
-    started, other = with_gateway(kind, body, List=send_notes)
-
-    assert (started.status, started.texts, started.is_whole) == (200, ["a", "NotFound"], True)
-    assert (other.status, other.headers["x-request-id"]) == (404, "abc")
 
 
 @each_channel
