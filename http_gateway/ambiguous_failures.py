@@ -19,10 +19,10 @@ from google.protobuf.descriptor import MethodDescriptor
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 
-from roster.client.repeats import is_repeatable, takes_key
-
+from .channel.repeats import is_repeatable
 from .errors import reason_of
 from .headers import IDEMPOTENCY_KEY, Metadata
+from .policy import IdempotencyPolicy, Policy
 from .request_errors import RequestError, request_error
 
 # Messages of gRPC for a call without a connection, and for one that lost its connection. If
@@ -44,23 +44,24 @@ _UNKNOWN = (
 
 
 def classify_failure(
-    failed: AioRpcError, method: MethodDescriptor, metadata: Metadata
+    failed: AioRpcError, method: MethodDescriptor, metadata: Metadata, policy: Policy
 ) -> AioRpcError | RequestError:
     """Returns the error to raise for a failed call of a method, made with this metadata."""
-    if failed.code() is not StatusCode.UNAVAILABLE or reason_of(failed):
+    if failed.code() is not StatusCode.UNAVAILABLE or reason_of(failed, policy.errors):
         return failed
     text = failed.details() or ""
     was_never_sent = _NEVER_SENT.match(text) is not None
-    may_be_sent = _is_retried(method, metadata) if was_never_sent else _LOST.match(text)
-    if may_be_sent and has_effect(method):
+    was_lost = _LOST.match(text) is not None
+    is_retried = was_never_sent and _is_retried(method, metadata, policy.idempotency)
+    if (was_lost or is_retried) and has_effect(method):
         return request_error("INTERNAL", _UNKNOWN)
     return request_error("UNAVAILABLE", _NOT_REACHED) if was_never_sent else failed
 
 
-def _is_retried(method: MethodDescriptor, metadata: Metadata) -> bool:
+def _is_retried(method: MethodDescriptor, metadata: Metadata, policy: IdempotencyPolicy) -> bool:
     """Whether gRPC may have sent a call more than once."""
     has_key = any(name == IDEMPOTENCY_KEY for name, _ in metadata)
-    return is_repeatable(method) and (has_key or not takes_key(method))
+    return is_repeatable(method) or (has_key and policy.takes_key(method))
 
 
 def has_effect(method: MethodDescriptor) -> bool:

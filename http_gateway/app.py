@@ -28,7 +28,6 @@ from .channel.unary import Call
 from .compression import compress
 from .cross_origin import CrossOrigin
 from .docs.documentation import Documentation
-from .error_responses import error_response
 from .headers import Metadata, check_idempotency_key, request_metadata, response_headers
 from .http_server import Server
 from .links import next_page
@@ -66,12 +65,15 @@ class Gateway:
         services = tuple(services)
         self._options = options or Options()
         self._observer = observer or NullObserver()
-        self._routes = Routes(services)
-        self._cross_origin = CrossOrigin(self._options.cors_origins, self._routes)
+        self._policy = policy = self._options.policy
+        self._routes = Routes(services, policy.annotations)
+        self._cross_origin = CrossOrigin(self._options, self._routes)
         self._channel = channel
         self._methods: dict[str, Any] = {}
         self.load = LoadShedder(self._options)
-        self._pages = pages_of(channel, services, self.load, documentation or Documentation())
+        self._pages = pages_of(
+            channel, services, self.load, policy, documentation or Documentation()
+        )
         self._routes.check_reserved(self._pages.keys() - REDIRECTS.keys())
         self.load.exempt_paths = self._pages.keys()
         self.load.headers_of = self._cross_origin.headers_of
@@ -103,10 +105,9 @@ class Gateway:
             else:
                 response = await self._call(request, match, path, query, request_id, observer)
         except RequestError as error:
-            http_error = errors.http_error(error.error)
-            response = errors.response(http_error, request_id, close=error.close)
+            response = errors.response(error.error, request_id, close=error.close)
         except AioRpcError as failed:
-            response = _call_error_response(failed, request, request_id, match)
+            response = self._error_response(failed, request, request_id, match)
         except Exception:  # details go to the log only
             log.exception("the gateway failed", extra={"requestId": request_id})
             response = errors.response(errors.INTERNAL, request_id, close=True)
@@ -129,7 +130,9 @@ class Gateway:
             observer.set_page(path)
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
-            return error_response("ROUTE_NOT_FOUND", "No route matches this path.", request_id)
+            return errors.error_response(
+                "ROUTE_NOT_FOUND", "No route matches this path.", request_id
+            )
         allow = {"Allow": ", ".join(allowed)}
         if method == "OPTIONS":
             more = {**allow, **self._cross_origin.preflight_headers(request, path, allowed)}
@@ -137,7 +140,7 @@ class Gateway:
         if page is not None and method == "GET":
             return await page(request, request_id)
         message = f"This path allows only {allow['Allow']}."
-        return error_response("METHOD_NOT_ALLOWED", message, request_id, allow)
+        return errors.error_response("METHOD_NOT_ALLOWED", message, request_id, allow)
 
     async def _call(
         self,
@@ -151,7 +154,8 @@ class Gateway:
         binding = match.binding
         request.has_stream = binding.request_records is not None
         observer.set_route(binding.rpc, binding.template.text)
-        metadata = request_metadata(request, request_id, observer.trace)
+        forwarded = self._policy.headers.forwarded
+        metadata = request_metadata(request, request_id, observer.trace, forwarded)
         method = self._methods.get(binding.rpc) or self._method(binding)
         timeout, form, text = None, None, None
         is_form = forms.is_form(request, binding)
@@ -175,11 +179,11 @@ class Gateway:
         try:
             reply = await call
         except AioRpcError as failed:
-            raise classify_failure(failed, binding.method, metadata) from failed
+            raise classify_failure(failed, binding.method, metadata, self._policy) from failed
         finally:
             self.load.calls -= 1
         trailing = call.trailing if isinstance(call, Call) else await call.trailing_metadata()
-        more = response_headers(trailing)
+        more = response_headers(trailing, self._policy.headers)
         if binding.success_status == 204:
             return Response(204, request_id, more=more)
         if binding.returns_http_body:
@@ -213,10 +217,10 @@ class Gateway:
         request_id: str,
     ) -> Response:
         """Returns the server's error for a request that cannot be read, or raises `error`."""
-        name = self._options.request_error_metadata
-        if name is None or errors.http_status(error.error.reason) >= 500:
+        as_metadata = self._policy.errors.as_metadata
+        if as_metadata is None or error.error.status >= 500:
             raise error
-        metadata = (*metadata, (name, error.error.SerializeToString()))
+        metadata = (*metadata, as_metadata(error.error))
         binding = match.binding
         method = self._method(binding)
         try:
@@ -226,8 +230,23 @@ class Gateway:
             else:
                 await check_call(binding, method, metadata, _at_most(seconds))
         except AioRpcError as failed:
-            return _call_error_response(failed, request, request_id, match, close=error.close)
+            return self._error_response(failed, request, request_id, match, close=error.close)
         raise error
+
+    def _error_response(
+        self,
+        failed: AioRpcError,
+        request: Request,
+        request_id: str,
+        match: Match | None,
+        *,
+        close: bool = False,
+    ) -> Response:
+        """Returns the response for a failed call."""
+        with_page = match is not None and forms.shows_error_page(request, match.binding)
+        return http_bodies.call_error_response(
+            failed, request_id, self._policy, with_body=with_page, close=close
+        )
 
     def _method(self, binding: Binding) -> Any:
         """Returns the multi-callable of a binding's rpc."""
@@ -242,18 +261,6 @@ class Gateway:
                 method = writing_requests(method)
             self._methods[binding.rpc] = method
         return self._methods[binding.rpc]
-
-
-def _call_error_response(
-    failed: AioRpcError,
-    request: Request,
-    request_id: str,
-    match: Match | None,
-    *,
-    close: bool = False,
-) -> Response:
-    with_page = match is not None and forms.shows_error_page(request, match.binding)
-    return http_bodies.call_error_response(failed, request_id, with_body=with_page, close=close)
 
 
 def _at_most(seconds: float | None) -> float:

@@ -5,7 +5,7 @@ invalid framing, a callback for the end of the connection, and early rejections.
 
 While the gateway is overloaded, its event loop is slow. A complete request on an idle connection
 is therefore rejected when its data arrives, not in a handler, which starts two turns of the loop
-later.
+later (`P5 overload` in `tests/faults/promises`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from . import errors
 from .body import discard
-from .error_responses import connection_error
+from .errors import connection_error
 from .load_shedding import LoadShedder
 from .options import Options
 from .request import Request

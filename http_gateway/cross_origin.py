@@ -16,6 +16,7 @@ from aiohttp import web
 from aiohttp.http import RawRequestMessage
 
 from .headers import add_vary
+from .options import Options
 from .responses import Response
 from .routing.routes import Routes
 from .streams.response import StreamResponse
@@ -24,7 +25,6 @@ ANY_ORIGIN = "*"
 _URL = re.compile(r"(?P<origin>(?i:https?)://[^/?#]+)([/?#].*)?")
 _REQUESTED_METHOD = "Access-Control-Request-Method"
 _PREFLIGHT = {
-    "Access-Control-Allow-Headers": "authorization, content-type, idempotency-key, x-api-key",
     # Chromium caches a response to a preflight for at most two hours.
     "Access-Control-Max-Age": "7200",
     "Vary": f"Origin, {_REQUESTED_METHOD}, Access-Control-Request-Headers",
@@ -32,10 +32,11 @@ _PREFLIGHT = {
 
 
 class CrossOrigin:
-    """Determines the CORS headers of responses, given the allowed origins."""
+    """Determines the CORS headers of responses, for the allowed origins."""
 
-    def __init__(self, origins: frozenset[str], routes: Routes) -> None:
-        self._origins = origins
+    def __init__(self, options: Options, routes: Routes) -> None:
+        self._origins = options.cors_origins
+        self._request_headers = sorted({"content-type", *options.policy.headers.forwarded})
         self._routes = routes
 
     def preflight_headers(
@@ -55,6 +56,7 @@ class CrossOrigin:
         return {
             "Access-Control-Allow-Origin": origin,
             "Access-Control-Allow-Methods": ", ".join(allowed),
+            "Access-Control-Allow-Headers": ", ".join(self._request_headers),
             **_PREFLIGHT,
         }
 

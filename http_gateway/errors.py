@@ -1,13 +1,14 @@
 """Maps failed calls to HTTP errors.
 
-A status with a google.rpc.ErrorInfo of this domain keeps its reason, its message and the
-violations of its google.rpc.BadRequest. errors.proto defines the HTTP status of each reason. A
-server can be newer than this gateway: an unknown reason gets the HTTP status that
-google.rpc.Code documents for the gRPC code.
+A status with a google.rpc.ErrorInfo of the service's domain keeps its reason, its message and the
+violations of its google.rpc.BadRequest. The policy has the HTTP status of each reason. A server can
+be newer than this gateway: an unknown reason gets the HTTP status that google.rpc.Code documents
+for the gRPC code.
 
-Any other status comes from gRPC itself, from a proxy or from a handler that gives no reason.
-Its message can contain addresses, classes or limits of the server, so it is never passed on.
-The code and the message then depend on the gRPC code only.
+Any other status comes from gRPC itself, from a proxy or from a handler that gives no reason. Its
+message can contain addresses, classes or limits of the server. If the domain of the service is
+known, it is not passed on, and the code and the message depend on the gRPC code only. Otherwise
+the message is passed on if the status has details, or a code that gRPC itself does not send.
 """
 
 from __future__ import annotations
@@ -15,82 +16,62 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import orjson
+from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 from grpc_status import rpc_status
 
-from roster.v1 import errors_pb2
-
 from . import headers
-from .request_errors import INVALID_REQUEST, Code, Reason
+from .codec.scalars import NoJsonForm
+from .codec.transcode import writer
+from .policy import ErrorPolicy, Policy
+from .request_errors import INVALID_REQUEST, Detail, HttpError, error_code_of, request_error
+from .request_ids import new_request_id
 from .responses import CLIENT_CLOSED_REQUEST, Response
 
 log = logging.getLogger(__name__)
 
-# The domain of the reasons in errors.proto: the first part of its package.
-DOMAIN = errors_pb2.DESCRIPTOR.package.partition(".")[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """One violation of a request, in the field with a JSON path."""
-
-    field: str
-    code: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class HttpError:
-    """An error in HTTP; `code` is the reason in Pascal case."""
-
-    status: int
-    code: str
-    message: str
-    details: Sequence[Detail] = ()
-
-
 INTERNAL = HttpError(
-    500, "Internal", "An internal error occurred. See the server log for this request ID."
+    500, "INTERNAL", "An internal error occurred. See the server log for this request ID."
 )
 _CODES = {
-    StatusCode.CANCELLED: HttpError(CLIENT_CLOSED_REQUEST, "Cancelled", "The call was canceled."),
+    StatusCode.CANCELLED: HttpError(CLIENT_CLOSED_REQUEST, "CANCELLED", "The call was canceled."),
     StatusCode.UNKNOWN: INTERNAL,
-    StatusCode.INVALID_ARGUMENT: HttpError(400, "ValidationError", INVALID_REQUEST),
+    StatusCode.INVALID_ARGUMENT: HttpError(400, "VALIDATION_ERROR", INVALID_REQUEST),
     StatusCode.DEADLINE_EXCEEDED: HttpError(
-        504, "DeadlineExceeded", "The deadline of the call was exceeded."
+        504, "DEADLINE_EXCEEDED", "The deadline of the call was exceeded."
     ),
-    StatusCode.NOT_FOUND: HttpError(404, "NotFound", "The resource does not exist."),
-    StatusCode.ALREADY_EXISTS: HttpError(409, "AlreadyExists", "The resource already exists."),
+    StatusCode.NOT_FOUND: HttpError(404, "NOT_FOUND", "The resource does not exist."),
+    StatusCode.ALREADY_EXISTS: HttpError(409, "ALREADY_EXISTS", "The resource already exists."),
     StatusCode.PERMISSION_DENIED: HttpError(
-        403, "Forbidden", "The caller does not have permission."
+        403, "FORBIDDEN", "The caller does not have permission."
     ),
-    StatusCode.UNAUTHENTICATED: HttpError(401, "Unauthorized", "Valid credentials are required."),
+    StatusCode.UNAUTHENTICATED: HttpError(401, "UNAUTHORIZED", "Valid credentials are required."),
     StatusCode.RESOURCE_EXHAUSTED: HttpError(
-        429, "ResourceExhausted", "A quota or rate limit was exceeded. Try again later."
+        429, "RESOURCE_EXHAUSTED", "A quota or rate limit was exceeded. Try again later."
     ),
     StatusCode.FAILED_PRECONDITION: HttpError(
-        400, "FailedPrecondition", "The system is not in the state that this operation requires."
+        400, "FAILED_PRECONDITION", "The system is not in the state that this operation requires."
     ),
     StatusCode.ABORTED: HttpError(
-        409, "Aborted", "The operation conflicts with a concurrent one. Try again."
+        409, "ABORTED", "The operation conflicts with a concurrent one. Try again."
     ),
     StatusCode.OUT_OF_RANGE: HttpError(
-        400, "OutOfRange", "A value in the request is out of range."
+        400, "OUT_OF_RANGE", "A value in the request is out of range."
     ),
     StatusCode.UNIMPLEMENTED: HttpError(
-        501, "MethodNotImplemented", "The service does not implement this operation."
+        501, "METHOD_NOT_IMPLEMENTED", "The service does not implement this operation."
     ),
     StatusCode.INTERNAL: INTERNAL,
     StatusCode.UNAVAILABLE: HttpError(
-        503, "Unavailable", "The service is unavailable. Try again later."
+        503, "UNAVAILABLE", "The service is unavailable. Try again later."
     ),
     StatusCode.DATA_LOSS: INTERNAL,
 }
@@ -104,35 +85,49 @@ _RESPONSE_TOO_LARGE = re.compile(
 _REQUEST_TOO_LARGE = re.compile(
     r"[Mm]essage larger than max|message exceeds maximum size|received metadata size exceeds"
 )
-_TOO_LARGE_RESPONSE = HttpError(500, "Internal", "The response of the service is too large.")
-_TOO_LARGE_REQUEST = HttpError(413, "PayloadTooLarge", "The request is too large.")
+_TOO_LARGE_RESPONSE = HttpError(500, "INTERNAL", "The response of the service is too large.")
+_TOO_LARGE_REQUEST = HttpError(413, "PAYLOAD_TOO_LARGE", "The request is too large.")
 
 # Reasons and codes of violations, as google.rpc.ErrorInfo restricts them, without zero values.
 _NAME = re.compile(r"(?!\w+_UNSPECIFIED$)[A-Z][A-Z0-9_]{0,62}", re.ASCII)
-_REASONS = frozenset(Reason.keys()[1:])
+# The codes that only services send. gRPC itself and proxies send the others too.
+_CODES_OF_SERVICES = {
+    StatusCode.INVALID_ARGUMENT,
+    StatusCode.NOT_FOUND,
+    StatusCode.ALREADY_EXISTS,
+    StatusCode.FAILED_PRECONDITION,
+    StatusCode.ABORTED,
+    StatusCode.OUT_OF_RANGE,
+}
+# The details with a place of their own in a response.
+_KNOWN_DETAILS = ("google.rpc.BadRequest", "google.api.HttpBody")
+_write_detail = writer(AnyMessage.DESCRIPTOR)
 
 
-def call_error(failed: AioRpcError) -> HttpError:
+def call_error(failed: AioRpcError, policy: ErrorPolicy) -> HttpError:
     """Returns the HTTP error of a failed call."""
-    error, server_error = _error_of_code(failed), _status_details(failed)
-    if not server_error.reason:
-        return HttpError(error.status, error.code, error.message, server_error.details)
-    known = server_error.reason in _REASONS
-    status = http_status(Reason.Value(server_error.reason)) if known else error.status
-    return HttpError(
-        status, error_code_of(server_error.reason), server_error.message, server_error.details
-    )
+    error, server_error = _error_of_code(failed), _status_details(failed, policy)
+    error = replace(error, details=server_error.details, more=server_error.more)
+    if server_error.reason:
+        status = policy.statuses.get(server_error.reason, error.status)
+        return replace(
+            error, status=status, reason=server_error.reason, message=server_error.message
+        )
+    is_own = server_error.more or server_error.details or failed.code() in _CODES_OF_SERVICES
+    message = failed.details() if policy.domain is None and is_own else None
+    return replace(error, message=message) if message else error
 
 
-def errors_without_reason() -> list[HttpError]:
+def errors_without_reason(policy: ErrorPolicy) -> list[HttpError]:
     """Returns the errors of gRPC codes whose code in HTTP is not that of a reason."""
-    codes = set(map(error_code_of, _REASONS))
-    return [error for error in _CODES.values() if error.code not in codes]
+    codes = set(map(error_code_of, policy.statuses))
+    errors = {error.code: error for error in _CODES.values()}
+    return [error for code, error in errors.items() if code not in codes]
 
 
-def reason_of(failed: AioRpcError) -> str:
+def reason_of(failed: AioRpcError, policy: ErrorPolicy) -> str:
     """Returns the reason that the server gave for a failed call; empty if it gave none."""
-    return _status_details(failed).reason
+    return _status_details(failed, policy).reason
 
 
 class _StatusDetails(NamedTuple):
@@ -141,13 +136,16 @@ class _StatusDetails(NamedTuple):
     reason: str = ""
     message: str = ""
     details: Sequence[Detail] = ()
+    more: Sequence[Any] = ()
 
 
-def _status_details(failed: AioRpcError) -> _StatusDetails:
+def _status_details(failed: AioRpcError, policy: ErrorPolicy) -> _StatusDetails:
     try:
         status = rpc_status.from_call(failed)  # type: ignore[arg-type]
         if status is not None:
-            return _StatusDetails(_reason(status), status.message, _details(status))
+            reason = _reason(status, policy.domain)
+            more = () if policy.domain else _other_details(status)
+            return _StatusDetails(reason, status.message, _details(status), more)
     except (DecodeError, ValueError):
         log.warning("the details of a failed call cannot be read")
     return _StatusDetails()
@@ -163,10 +161,11 @@ def _error_of_code(failed: AioRpcError) -> HttpError:
     return _CODES[failed.code()]
 
 
-def _reason(status: status_pb2.Status) -> str:
+def _reason(status: status_pb2.Status, domain: str | None) -> str:
     info = error_details_pb2.ErrorInfo()
     for packed in status.details:
-        if packed.Unpack(info) and info.domain == DOMAIN and _NAME.fullmatch(info.reason):
+        is_known = packed.Unpack(info) and domain in (None, info.domain)
+        if is_known and _NAME.fullmatch(info.reason):
             return str(info.reason)
     return ""
 
@@ -181,22 +180,25 @@ def _details(status: status_pb2.Status) -> list[Detail]:
     ]
 
 
+def _other_details(status: status_pb2.Status) -> list[Any]:
+    """Returns the details that have a JSON form here, except those with a place of their own."""
+    details = []
+    for packed in status.details:
+        if packed.TypeName() not in _KNOWN_DETAILS:
+            with suppress(NoJsonForm):
+                details.append(_write_detail(packed))
+    return details
+
+
 def _code(reason: str) -> str:
     return reason if _NAME.fullmatch(reason) else "INVALID_VALUE"
 
 
-def http_error(error: errors_pb2.Error) -> HttpError:
-    """Returns the HTTP error for an error that the gateway found."""
-    details = [
-        Detail(detail.field, Code.Name(detail.code), detail.message) for detail in error.details
-    ]
-    code = error_code_of(Reason.Name(error.reason))
-    return HttpError(http_status(error.reason), code, error.message, details)
-
-
-def call_error_response(failed: AioRpcError, request_id: str, *, close: bool = False) -> Response:
-    more = headers.response_headers(failed.trailing_metadata() or ())
-    return response(call_error(failed), request_id, more, close=close)
+def call_error_response(
+    failed: AioRpcError, request_id: str, policy: Policy, *, close: bool = False
+) -> Response:
+    more = headers.response_headers(failed.trailing_metadata() or (), policy.headers)
+    return response(call_error(failed, policy.errors), request_id, more, close=close)
 
 
 def response(
@@ -219,19 +221,32 @@ def to_json(error: HttpError, request_id: str) -> bytes:
         "details": [
             {"field": detail.field, "code": detail.code, "message": detail.message}
             for detail in error.details
-        ],
+        ]
+        + list(error.more),
         "requestId": request_id,
     }
     return orjson.dumps({"error": body})
 
 
-@cache
-def http_status(reason: errors_pb2.Error.Reason.ValueType) -> int:
-    """Returns the HTTP status of a reason from errors.proto."""
-    value = errors_pb2.Error.Reason.DESCRIPTOR.values_by_number[reason]
-    return int(value.GetOptions().Extensions[errors_pb2.error_mapping].http)
+def error_response(
+    reason: str,
+    message: str,
+    request_id: str,
+    more: dict[str, str] | None = None,
+    *,
+    close: bool = False,
+) -> Response:
+    """Returns an error response. `reason` is one of STATUSES."""
+    error = request_error(reason, message).error
+    return response(error, request_id, more, close=close)
 
 
-def error_code_of(reason: str) -> str:
-    """Returns the code of a reason: ValidationError for VALIDATION_ERROR."""
-    return "".join(word.capitalize() for word in reason.split("_"))
+def connection_error(reason: str, message: str) -> Response:
+    """Returns an error response that closes the connection, sent before a request was parsed.
+
+    Logs the status and the generated request ID, and nothing that the client sent.
+    """
+    request_id = new_request_id()
+    rejection = error_response(reason, message, request_id, close=True)
+    log.info("rejected without a call", extra={"status": rejection.status, "requestId": request_id})
+    return rejection

@@ -1,6 +1,6 @@
 """Converts request headers to gRPC metadata, and response metadata to headers.
 
-Only the listed names are converted, so a header cannot imitate metadata of the server or the
+Only the names in the policy are converted, so a header cannot imitate metadata of the server or the
 gateway.
 """
 
@@ -11,26 +11,12 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from .observability import Trace
+from .policy import HeaderPolicy
 from .request_errors import single_violation
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 
 IDEMPOTENCY_KEY = "idempotency-key"
-# Request headers that are sent to the server in addition to the trace context, and call metadata
-# that is sent to the client.
-_FORWARDED = ("authorization", "x-api-key", IDEMPOTENCY_KEY)
-_RETURNED = {
-    "ratelimit": "RateLimit",
-    "ratelimit-policy": "RateLimit-Policy",
-    "retry-after": "Retry-After",
-    "idempotency-replayed": "Idempotency-Replayed",
-    "cache-control": "Cache-Control",
-    "content-language": "Content-Language",
-    "content-security-policy": "Content-Security-Policy",
-    "referrer-policy": "Referrer-Policy",
-    "vary": "Vary",
-    "x-robots-tag": "X-Robots-Tag",
-}
 # The metadata with the API key in a form.
 FORM_KEY = "x-form-key"
 ACCEPT_LANGUAGE = "accept-language"
@@ -40,8 +26,12 @@ MAX_FORWARDED_FOR = 512
 _UNPRINTABLE = "unprintable"
 
 
-def request_metadata(request: web.BaseRequest, request_id: str, trace: Trace) -> Metadata:
+def request_metadata(
+    request: web.BaseRequest, request_id: str, trace: Trace, forwarded: Iterable[str]
+) -> Metadata:
     """Returns the gRPC metadata for the headers of a request.
+
+    Those in `forwarded` are sent in addition to the trace context.
 
     Metadata allows only printable ASCII. Any other value cannot be a valid key, and is replaced
     by a placeholder that is not one either. Accept-Language, which is optional, is omitted.
@@ -50,7 +40,7 @@ def request_metadata(request: web.BaseRequest, request_id: str, trace: Trace) ->
     metadata: list[tuple[str, str | bytes]] = [("x-request-id", request_id)]
     if hops := _forwarded_for(request):
         metadata.append((FORWARDED_FOR, hops))
-    for name in _FORWARDED:
+    for name in forwarded:
         if name in headers:
             for value in headers.getall(name):
                 metadata.append((name, printable(value)))
@@ -83,12 +73,15 @@ def check_idempotency_key(metadata: Metadata) -> None:
         raise single_violation("INVALID_CHARACTER", "must be printable ASCII", "Idempotency-Key")
 
 
-def response_headers(metadata: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
+def response_headers(
+    metadata: Iterable[tuple[str, str | bytes]], policy: HeaderPolicy
+) -> dict[str, str]:
     """Returns the response headers for trailing metadata, or for initial metadata of a stream."""
+    returned = policy.returned
     return {
-        _RETURNED[name]: value
+        returned[name]: value
         for name, value in metadata
-        if name in _RETURNED and isinstance(value, str) and _is_printable(value)
+        if name in returned and isinstance(value, str) and _is_printable(value)
     }
 
 

@@ -13,6 +13,7 @@ from grpc_status import rpc_status
 
 from . import errors
 from .compression import compress
+from .policy import Policy
 from .request import Request
 from .responses import Response
 from .routing.bindings import Binding
@@ -37,10 +38,10 @@ async def success_response(
 
 
 def call_error_response(
-    failed: AioRpcError, request_id: str, *, with_body: bool, close: bool = False
+    failed: AioRpcError, request_id: str, policy: Policy, *, with_body: bool, close: bool = False
 ) -> Response:
     """Returns the error response of a failed call, with its HttpBody if there is one."""
-    response = errors.call_error_response(failed, request_id, close=close)
+    response = errors.call_error_response(failed, request_id, policy, close=close)
     body = _body_of(failed) if with_body else None
     if body is not None:
         _set_body(response, body)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection
 from aiohttp import web
 from aiohttp.http import RawRequestMessage
 
-from .error_responses import error_response
+from .errors import error_response
 from .options import Options
 from .request_ids import request_id_of
 from .responses import Response

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .policy import DEFAULT, Policy
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -13,9 +15,8 @@ class Options:
     server_name: str = "http-gateway"
     # The number of seconds for which browsers use HTTPS only; 0 without TLS.
     strict_transport_seconds: int = 0
-    # The gRPC metadata in which the server accepts an error that the gateway found in a request.
-    # Only for servers that read it: the call has an empty message, on which others would act.
-    request_error_metadata: str | None = None
+    # What is known about the services.
+    policy: Policy = DEFAULT
     # The origins whose web pages can call the rpcs with the option `cross_origin`, in lower case,
     # such as https://www.example.com; "*" for any.
     cors_origins: frozenset[str] = frozenset()

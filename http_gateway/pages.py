@@ -20,7 +20,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from .docs.documentation import Documentation
 from .load_shedding import LoadShedder
 from .openapi.document import document, webhooks_document
-from .openapi.webhooks import sends_webhooks
+from .openapi.webhooks import sent_by
+from .policy import Policy
 from .responses import JSON, Response
 from .routing.query import QueryReader
 from .static_content import StaticContent
@@ -40,28 +41,26 @@ REDIRECTS = {"/": (302, "/docs"), "/docs/": (308, "/docs"), "/docs/guides": (302
 
 # Timeout of the health check of the server, in seconds.
 READY_SECONDS = 2.0
-# Trailing metadata of the health check: a problem of a server that accepts calls.
-DETAIL_METADATA = "roster-health-detail"
 
 
 def pages_of(
     channel: Channel,
     services: Sequence[ServiceDescriptor],
     load: LoadShedder,
+    policy: Policy,
     documentation: Documentation,
 ) -> Mapping[str, Page]:
     """Returns the pages of a gateway by path."""
     health: Any = health_pb2_grpc.HealthStub(channel)
-    has_webhooks = sends_webhooks(services)
-    about = documentation.about
+    has_webhooks = sent_by(services, policy) is not None
 
     @cache
     def site() -> Site:
         from .docs.site import Site  # noqa: PLC0415 - Jinja and Markdown would delay the start
 
-        webhooks = webhooks_document(about) if has_webhooks else None
-        content = document(services, about)
-        return Site(content, services, webhooks=webhooks, documentation=documentation)
+        webhooks = webhooks_document(policy) if has_webhooks else None
+        content = document(services, policy)
+        return Site(content, services, policy, webhooks=webhooks, documentation=documentation)
 
     def guide(name: str) -> Page:
         return _static(lambda: _html(site().guide(name)))
@@ -81,13 +80,13 @@ def pages_of(
             return _state(503, "unreachable", request_id)
         if reply.status != health_pb2.HealthCheckResponse.SERVING:
             return _state(503, "not serving", request_id)
-        details = [value for name, value in trailing or () if name == DETAIL_METADATA]
+        details = [value for name, value in trailing or () if name == policy.health_detail]
         return _state(200, "ok", request_id, details)
 
     pages = {
         "/healthz": healthz,
         "/readyz": readyz,
-        "/openapi.json": _without_parameters(_static(lambda: _json(document(services, about)))),
+        "/openapi.json": _without_parameters(_static(lambda: _json(document(services, policy)))),
         "/docs": _static(lambda: _html(site().reference())),
         "/docs/search.json": _static(lambda: StaticContent(site().search_index(), JSON)),
         **{f"/docs/guides/{item.name}": guide(item.name) for item in documentation.guides},
@@ -95,7 +94,7 @@ def pages_of(
     }
     if has_webhooks:
         pages["/openapi/webhooks.json"] = _without_parameters(
-            _static(lambda: _json(webhooks_document(about)))
+            _static(lambda: _json(webhooks_document(policy)))
         )
         pages["/docs/webhooks"] = _static(lambda: _html(site().event_types()))
     return pages

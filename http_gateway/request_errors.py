@@ -1,12 +1,24 @@
-"""Errors that the gateway finds in requests."""
+"""Errors in HTTP, and those that the gateway finds in requests."""
 
 from __future__ import annotations
 
-from roster.v1 import errors_pb2
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-Reason = errors_pb2.Error.Reason
-Code = errors_pb2.Error.Detail.Code
-
+# The statuses of the reasons for which the gateway itself rejects requests.
+STATUSES = {
+    "VALIDATION_ERROR": 400,
+    "ROUTE_NOT_FOUND": 404,
+    "METHOD_NOT_ALLOWED": 405,
+    "REQUEST_TIMEOUT": 408,
+    "PAYLOAD_TOO_LARGE": 413,
+    "UNSUPPORTED_MEDIA_TYPE": 415,
+    "INTERNAL": 500,
+    "METHOD_NOT_IMPLEMENTED": 501,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+}
 # The message of VALIDATION_ERROR.
 INVALID_REQUEST = "The request is not valid."
 # The most violations reported for one request, and the longest path in bytes. Both are limited
@@ -15,23 +27,49 @@ MAX_VIOLATIONS = 20
 MAX_PATH = 120
 
 
+@dataclass(slots=True)
+class Detail:
+    """One violation of a request, in the field with a JSON path."""
+
+    field: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class HttpError:
+    """An error in HTTP. `more` are other details of a service, in ProtoJSON."""
+
+    status: int
+    reason: str
+    message: str
+    details: Sequence[Detail] = ()
+    more: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def code(self) -> str:
+        """The code in JSON."""
+        return error_code_of(self.reason)
+
+
+def error_code_of(reason: str) -> str:
+    """Returns the code of a reason: ValidationError for VALIDATION_ERROR."""
+    return "".join(word.capitalize() for word in reason.split("_"))
+
+
 class Violations:
     """The first MAX_VIOLATIONS violations of a request, each with its JSON path."""
 
     __slots__ = ("details",)
 
     def __init__(self) -> None:
-        self.details: list[errors_pb2.Error.Detail] = []
+        self.details: list[Detail] = []
 
     def add(self, path: str, code: str, message: str) -> None:
-        """Adds a violation. `code` is the name of a value of Error.Detail.Code."""
+        """Adds a violation."""
         if len(self.details) < MAX_VIOLATIONS:
-            detail = errors_pb2.Error.Detail(
-                field=path.encode()[:MAX_PATH].decode(errors="ignore"),
-                code=Code.Value(code),
-                message=message,
-            )
-            self.details.append(detail)
+            field = path.encode()[:MAX_PATH].decode(errors="ignore")
+            self.details.append(Detail(field, code, message))
 
     def __bool__(self) -> bool:
         return bool(self.details)
@@ -43,22 +81,22 @@ class RequestError(Exception):
     `close` closes the connection after the response, because the rest of the body was not read.
     """
 
-    def __init__(self, error: errors_pb2.Error, *, close: bool = False) -> None:
+    def __init__(self, error: HttpError, *, close: bool = False) -> None:
         super().__init__(error.message)
         self.error = error
         self.close = close
 
 
-def request_error(reason: str, message: str, *, close: bool = False) -> RequestError:
-    """Returns an error of the whole request. `reason` names a value of Error.Reason."""
-    return RequestError(errors_pb2.Error(reason=Reason.Value(reason), message=message), close=close)
+def request_error(
+    reason: str, message: str, details: Sequence[Detail] = (), *, close: bool = False
+) -> RequestError:
+    """Returns an error of the whole request. `reason` is one of STATUSES."""
+    return RequestError(HttpError(STATUSES[reason], reason, message, details), close=close)
 
 
 def validation_error(violations: Violations) -> RequestError:
     """Returns the VALIDATION_ERROR that reports these violations."""
-    error = request_error("VALIDATION_ERROR", INVALID_REQUEST)
-    error.error.details.extend(violations.details)
-    return error
+    return request_error("VALIDATION_ERROR", INVALID_REQUEST, violations.details)
 
 
 def single_violation(code: str, message: str, path: str = "") -> RequestError:

@@ -9,8 +9,9 @@ from typing import Any
 from rosterd.http_gateway.openapi.document import document
 from rosterd.http_gateway.routing.routes import Routes
 from rosterd.server.app import SERVICES
+from rosterd.server.serving.gateway_policy import POLICY
 
-_ROUTES = Routes(SERVICES)
+_ROUTES = Routes(SERVICES, POLICY.annotations)
 
 
 def check_http(method: str, path: str, status: int, text: bytes) -> None:
@@ -31,7 +32,7 @@ def check(rpc: str, status: int, code: str) -> None:
 @cache
 def _declared_errors() -> dict[str, set[tuple[int, str]]]:
     """Returns the declared statuses and error codes of each operation."""
-    described = document(SERVICES)
+    described = document(SERVICES, POLICY)
     responses = described["components"]["responses"]
     found: dict[str, set[tuple[int, str]]] = {}
     for path in described["paths"].values():

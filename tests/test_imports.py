@@ -172,8 +172,16 @@ def test_migrations_do_not_import_code_that_can_change() -> None:
     assert {name: modules for name, modules in own.items() if modules} == {}
 
 
-def test_gateway_does_not_import_the_server() -> None:
-    assert not {name for name in importers("server") if is_in(name, ["http_gateway"])}
+def test_gateway_imports_neither_the_server_nor_the_api() -> None:
+    assert not {n for n in importers("server", "roster") if is_in(n, ["http_gateway"])}
+
+
+def test_gateway_does_not_name_the_service() -> None:
+    files = [file for file in (ROOT / "http_gateway").rglob("*") if file.is_file()]
+    texts = {file: file.read_bytes().lower() for file in files if "__pycache__" not in file.parts}
+
+    assert len(texts) > 100
+    assert [str(file) for file, text in texts.items() if b"roster" in text] == []
 
 
 def test_only_serving_modules_and_imports_of_files_import_the_gateway() -> None:
@@ -181,6 +189,7 @@ def test_only_serving_modules_and_imports_of_files_import_the_gateway() -> None:
         "server.cli.transfer.import_rows",
         "server.cli.transfer.import_source",
         "server.serving.documentation",
+        "server.serving.gateway_policy",
         "server.serving.ports",
         "server.serving.services",
     }

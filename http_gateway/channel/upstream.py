@@ -16,12 +16,12 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import grpc
-from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from grpc import aio
 
-from roster.client.repeats import is_repeatable, takes_key
-
 from ..headers import IDEMPOTENCY_KEY
+from ..policy import IdempotencyPolicy
+from .repeats import is_repeatable
 
 # Default timeouts in seconds. A stream of millions of rows takes long.
 CALL_SECONDS = 30.0
@@ -62,13 +62,15 @@ OPTIONS = (
 Method = Callable[..., Any]
 
 
-def service_config(services: Iterable[ServiceDescriptor], *, have_keys: bool) -> str:
-    """Returns the gRPC service config as JSON. Calls with keys are retried if they `have_keys`."""
+def service_config(
+    services: Iterable[ServiceDescriptor], takes_key: Callable[[MethodDescriptor], bool]
+) -> str:
+    """Returns the gRPC service config as JSON. Calls that take a key are retried too."""
     names = [
         {"service": service.full_name, "method": method.name}
         for service in services
         for method in service.methods
-        if is_repeatable(method) and (have_keys or not takes_key(method))
+        if is_repeatable(method) or takes_key(method)
     ]
     return json.dumps(
         {
@@ -83,24 +85,25 @@ def service_config(services: Iterable[ServiceDescriptor], *, have_keys: bool) ->
 class UpstreamChannel(aio.Channel):
     """Calls the servers of a target, over TLS if there are credentials.
 
-    The rpcs of the services determine which calls are retried.
+    The rpcs of the services and the policy determine which calls are retried.
     """
 
     def __init__(
         self,
         target: str,
         services: Collection[ServiceDescriptor],
+        policy: IdempotencyPolicy,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
         self._plain, self._with_keys, self._streams = (
-            _channel(target, credentials, service_config(services, have_keys=have_keys))
-            for have_keys in (False, True, False)
+            _channel(target, credentials, service_config(services, takes_key))
+            for takes_key in (_never, policy.takes_key, _never)
         )
         self._take_keys = {
             f"/{service.full_name}/{method.name}"
             for service in services
             for method in service.methods
-            if takes_key(method)
+            if policy.takes_key(method)
         }
 
     def unary_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
@@ -138,6 +141,10 @@ class UpstreamChannel(aio.Channel):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _never(_method: MethodDescriptor) -> bool:
+    return False
 
 
 def _channel(target: str, credentials: grpc.ChannelCredentials | None, config: str) -> aio.Channel:

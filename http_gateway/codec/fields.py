@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
 from keyword import iskeyword
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.descriptor_pool import Default
-
-from roster.v1 import http_pb2
 
 from . import well_known
 from .enums import NULL_VALUE
@@ -43,17 +40,35 @@ def is_map(field: FieldDescriptor) -> bool:
     return kind is not None and bool(kind.GetOptions().map_entry)
 
 
+class _NoRules:
+    """The rules of a field in a process without buf.validate: none are set."""
+
+    def __getattr__(self, _name: str) -> _NoRules:
+        return self
+
+    def __call__(self, *_arguments: Any) -> None:
+        return None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __int__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return False
+
+
 def rules_of(field: FieldDescriptor) -> Any:
     """Returns the buf.validate rules of a field.
 
     The extension is found by its name, because no package contains its module for all programs.
     """
-    return field.GetOptions().Extensions[_rules_extension()]
-
-
-@cache
-def _rules_extension() -> Any:
-    return Default().FindExtensionByName("buf.validate.field")
+    try:
+        extension: Any = Default().FindExtensionByName("buf.validate.field")
+    except KeyError:
+        return _NoRules()
+    return field.GetOptions().Extensions[extension]
 
 
 def max_items(field: FieldDescriptor) -> int:
@@ -75,27 +90,6 @@ def takes_null(field: FieldDescriptor) -> bool:
     return (kind is not None and kind.full_name == well_known.VALUE) or (
         enum is not None and enum.full_name == NULL_VALUE
     )
-
-
-def row_errors_field(descriptor: Descriptor) -> str | None:
-    """Returns the name of the field that lists the errors of such a message, or None."""
-    return next((field.name for field in descriptor.fields if is_row_errors_field(field)), None)
-
-
-def is_outside_json(field: FieldDescriptor) -> bool:
-    """Whether a response field is sent as a Link header, as the status or as a page."""
-    extensions = field.GetOptions().Extensions
-    in_head = extensions[http_pb2.next_link] or extensions[http_pb2.status_if_true]
-    return bool(in_head or extensions[http_pb2.form_page])
-
-
-def is_always_written(field: FieldDescriptor) -> bool:
-    """Whether the JSON of a response contains the field even if it has its default value."""
-    return not (field.has_presence or field.GetOptions().Extensions[http_pb2.omit_empty])
-
-
-def is_row_errors_field(field: FieldDescriptor) -> bool:
-    return bool(field.GetOptions().Extensions[http_pb2.row_faults])
 
 
 def compiled(lines: list[str], scope: dict[str, Any], function: str) -> Callable[..., Any]:

@@ -11,8 +11,6 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from roster.v1 import http_pb2
-
 from ..request_errors import Violations, join
 from .fields import takes_null
 from .options import CodecOptions
@@ -31,11 +29,12 @@ class OtherKeys:
         descriptor: Descriptor,
         fields: Collection[FieldDescriptor],
         options: CodecOptions,
+        ignored_keys: Collection[str],
         extension: Callable[[str], MessageReader | None],
     ) -> None:
         self._known = {field.json_name for field in fields}
         self._aliases = {f.name: f.json_name for f in fields if f.name not in self._known}
-        self._ignored = set(descriptor.GetOptions().Extensions[http_pb2.ignored_keys])
+        self._ignored = frozenset(ignored_keys)
         self._ignores_all = options.ignore_unknown
         self._extension = extension if descriptor.is_extendable else None
 

@@ -13,13 +13,12 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from roster.v1 import http_pb2
-
+from ..policy import Annotations
 from ..request_errors import Violations
 from . import items, reading_text, scalars, timestamps, well_known
 from .any import any_reader
 from .enums import UnknownEnumName, enum_numbers, enum_reader
-from .fields import compiled, is_map, is_row_errors_field, key_of, max_items, row_errors_field
+from .fields import compiled, is_map, key_of, max_items
 from .keys import MessageReader, OneofChecker, OtherKeys
 from .options import CodecOptions
 from .scalars import InvalidValue
@@ -28,8 +27,9 @@ from .scalars import InvalidValue
 class Readers:
     """The readers for one set of options."""
 
-    def __init__(self, options: CodecOptions) -> None:
+    def __init__(self, options: CodecOptions, annotations: Annotations) -> None:
         self._options = options
+        self._annotations = annotations
         self._readers: dict[tuple[Descriptor, frozenset[str]], MessageReader] = {}
         self._items_readers: dict[Descriptor, items.ItemsReader] = {}
         self._extensions: dict[FieldDescriptor, MessageReader] = {}
@@ -41,7 +41,9 @@ class Readers:
         with self._lock:
             key = (descriptor, excluded)
             if key not in self._readers:
-                fields = [field for field in _readable(descriptor) if field.name not in excluded]
+                fields = [
+                    field for field in self._readable(descriptor) if field.name not in excluded
+                ]
                 scope = self._scope(descriptor, fields)
                 text = reading_text.object_text(fields, self._options, oneofs=bool(scope["oneofs"]))
                 self._readers[key] = compiled(text, scope, "read")
@@ -59,7 +61,8 @@ class Readers:
     def _items_of(self, kind: Descriptor) -> items.ItemsReader:
         """Returns the reader of an array of objects, or of rows if the type lists its errors."""
         if kind not in self._items_readers:
-            fields, errors_field = _readable(kind), row_errors_field(kind)
+            fields = self._readable(kind)
+            errors_field = self._annotations.row_errors_field(kind)
             scope = self._scope(kind, fields)
             if errors_field is not None:
                 scope |= {
@@ -94,7 +97,11 @@ class Readers:
     def _scope(self, descriptor: Descriptor, fields: list[FieldDescriptor]) -> dict[str, Any]:
         return {
             "other_keys": OtherKeys(
-                descriptor, fields, self._options, partial(self._extension, descriptor)
+                descriptor,
+                fields,
+                self._options,
+                self._annotations.ignored_keys(descriptor),
+                partial(self._extension, descriptor),
             ),
             "oneofs": OneofChecker(fields),
             "InvalidValue": InvalidValue,
@@ -116,14 +123,14 @@ class Readers:
 
     def _one(self, field: FieldDescriptor) -> Any:
         """Returns the reader, filler or in-place reader of one value of a field."""
-        options = field.GetOptions().Extensions
+        options = self._annotations.of_field(field)
         if field.enum_type is not None:
-            return enum_reader(field.enum_type, any_case=options[http_pb2.any_case])
-        if options[http_pb2.date_like]:
+            return enum_reader(field.enum_type, any_case=options.any_case)
+        if options.date_like:
             return timestamps.fill_date_like
         if field.message_type is not None:
             return well_known.filler(field.message_type) or self.in_place(field.message_type)
-        if options[http_pb2.boolean_like]:
+        if options.boolean_like:
             return scalars.read_boolean_like
         return scalars.READERS[field.type]
 
@@ -142,9 +149,9 @@ class Readers:
             return items.map_reader(field, items.scalar_entry(self._one(value), self._options))
         return items.map_reader(field, items.message_entry(self.in_place(value.message_type)))
 
-
-def _readable(descriptor: Descriptor) -> list[FieldDescriptor]:
-    return [field for field in descriptor.fields if not is_row_errors_field(field)]
+    def _readable(self, descriptor: Descriptor) -> list[FieldDescriptor]:
+        options = self._annotations.of_field
+        return [field for field in descriptor.fields if not options(field).row_faults]
 
 
 def _fill_in_place(

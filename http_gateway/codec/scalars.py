@@ -36,7 +36,7 @@ _BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": Fals
 
 
 class InvalidValue(ValueError):
-    """A JSON value that is invalid for a field. `code` names a value of Error.Detail.Code."""
+    """A JSON value that is invalid for a field. `code` is that of the violation."""
 
     def __init__(self, message: str, code: str = "INVALID_TYPE") -> None:
         super().__init__(message)

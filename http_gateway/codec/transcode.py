@@ -2,8 +2,8 @@
 
 Both are compiled once from the descriptor, for each set of options. Readers collect all
 violations by JSON path instead of stopping at the first. In addition to the specification
-they support the options of http.proto: ignored keys, boolean-like values, and rows that
-fail independently.
+they support options of a service: ignored keys, boolean-like values, and rows that fail
+independently.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
+from ..policy import NO_ANNOTATIONS, Annotations
 from ..request_errors import Violations
-from .fields import row_errors_field
 from .items import rows_reader
 from .keys import MessageReader
 from .options import SERVICE, CodecOptions
@@ -29,7 +29,6 @@ __all__ = [
     "MessageWriter",
     "message_class",
     "reader",
-    "row_errors_field",
     "rows_reader",
     "writer",
 ]
@@ -41,6 +40,7 @@ def reader(
     excluded: frozenset[str] = frozenset(),
     *,
     options: CodecOptions = SERVICE,
+    annotations: Annotations = NO_ANNOTATIONS,
 ) -> MessageReader:
     """Returns a function that reads a JSON value into a message.
 
@@ -50,7 +50,7 @@ def reader(
     `excluded` names fields that are unknown in the object, because the path or the gateway
     sets them.
     """
-    readers = _readers(options)
+    readers = _readers(options, annotations)
     if not is_well_known(descriptor):
         return readers.of(descriptor, excluded)
     read_in_place = readers.in_place(descriptor)
@@ -63,22 +63,27 @@ def reader(
 
 
 @cache
-def writer(descriptor: Descriptor, *, options: CodecOptions = SERVICE) -> MessageWriter:
+def writer(
+    descriptor: Descriptor,
+    *,
+    options: CodecOptions = SERVICE,
+    annotations: Annotations = NO_ANNOTATIONS,
+) -> MessageWriter:
     """Returns a function that converts a message to a value that orjson serializes.
 
     The function raises NoJsonForm if the message cannot be represented in JSON.
     """
-    return _writers(options).of(descriptor)
+    return _writers(options, annotations).of(descriptor)
 
 
 @cache
-def _readers(options: CodecOptions) -> Readers:
-    return Readers(options)
+def _readers(options: CodecOptions, annotations: Annotations) -> Readers:
+    return Readers(options, annotations)
 
 
 @cache
-def _writers(options: CodecOptions) -> Writers:
-    return Writers(options)
+def _writers(options: CodecOptions, annotations: Annotations) -> Writers:
+    return Writers(options, annotations)
 
 
 def message_class(descriptor: Descriptor) -> type[Message]:

@@ -14,8 +14,6 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
-from roster.v1 import http_pb2
-
 from .enums import enum_reader
 from .scalars import READERS, InvalidValue
 from .well_known import Filler, filler, is_wrapper
@@ -32,15 +30,15 @@ _INTEGERS = (
 )
 
 
-def text_reader(field: FieldDescriptor) -> TextReader | None:
+def text_reader(field: FieldDescriptor, *, any_case: bool = False) -> TextReader | None:
     """Returns a reader of one value of a field, or None if text cannot represent it.
 
+    With `any_case`, the names of an enum can be in any letter case.
     The reader returns a scalar or a message, or raises InvalidValue.
     """
     if field.message_type is not None:
         return _message_reader(field.message_type)
     if field.enum_type is not None:
-        any_case = field.GetOptions().Extensions[http_pb2.any_case]
         return partial(_read_enum, enum_reader(field.enum_type, any_case=any_case))
     if field.type == FieldDescriptor.TYPE_BOOL:
         return _read_bool

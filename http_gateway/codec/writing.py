@@ -13,16 +13,14 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from ..policy import Annotations
 from . import scalars, well_known
 from .any import any_writer
 from .enums import enum_names
 from .fields import (
     compiled,
     field_expression,
-    is_always_written,
     is_map,
-    is_outside_json,
-    is_row_errors_field,
     key_of,
 )
 from .options import CodecOptions
@@ -35,8 +33,9 @@ _FLOATS = (FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT)
 class Writers:
     """The writers for one set of options."""
 
-    def __init__(self, options: CodecOptions) -> None:
+    def __init__(self, options: CodecOptions, annotations: Annotations) -> None:
         self._options = options
+        self._annotations = annotations
         self._writers: dict[Descriptor, MessageWriter] = {}
         self._extensions: dict[FieldDescriptor, MessageWriter] = {}
         # Only the thread that compiles a writer can access it before it is complete.
@@ -55,18 +54,18 @@ class Writers:
             return self._writers[kind]
 
     def _compile(self, kind: Descriptor) -> None:
-        fields = [field for field in kind.fields if _has_json(field)]
+        fields = [field for field in kind.fields if self._has_json(field)]
         always = [
             f"{key_of(field)!r}: {self._value(field)}"
             for field in fields
-            if self._options.defaults and is_always_written(field)
+            if self._is_always_written(field)
         ]
         lines = ["def write(m):", f"    d = {{{', '.join(always)}}}"]
         for field in fields:
             if field.has_presence:
                 value = self._value(field)
                 lines.append(f"    if m.HasField({field.name!r}): d[{key_of(field)!r}] = {value}")
-            elif not (self._options.defaults and is_always_written(field)):
+            elif not self._is_always_written(field):
                 lines += self._lines_unless_default(field)
         if kind.is_extendable:
             lines.append("    write_extensions(m, d)")
@@ -75,6 +74,13 @@ class Writers:
         scope["write_extensions"] = self._write_extensions
         for field in fields:
             scope[f"w{field.number}"] = self._helper(field)
+
+    def _has_json(self, field: FieldDescriptor) -> bool:
+        options = self._annotations.of_field(field)
+        return not (options.row_faults or options.is_outside_json)
+
+    def _is_always_written(self, field: FieldDescriptor) -> bool:
+        return self._options.defaults and self._annotations.is_always_written(field)
 
     def _lines_unless_default(self, field: FieldDescriptor) -> list[str]:
         """Returns the text that writes a field without presence if it has no default value."""
@@ -143,10 +149,6 @@ def _one(field: FieldDescriptor, helper: str) -> str:
     if field.message_type is None and field.type not in scalars.WRITERS:
         return "{}"
     return f"{helper}({{}})"
-
-
-def _has_json(field: FieldDescriptor) -> bool:
-    return not (is_row_errors_field(field) or is_outside_json(field))
 
 
 def _bool_key(key: bool) -> str:

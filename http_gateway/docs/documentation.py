@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..openapi.info import ApiInfo
-
 
 @dataclass(frozen=True)
 class Guide:
@@ -22,13 +20,12 @@ class Guide:
 
 @dataclass(frozen=True)
 class Documentation:
-    """The name and the texts of a service.
+    """The texts of a service.
 
     `images` are SVG documents by file name; guides refer to them as Markdown images.
     `key_variable` is the environment variable with the API key.
     """
 
-    about: ApiInfo = field(default_factory=ApiInfo)
     guides: tuple[Guide, ...] = ()
     images: Mapping[str, str] = field(default_factory=dict)
     http_url: str = "http://127.0.0.1:8080"

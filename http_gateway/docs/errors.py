@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from roster.v1 import errors_pb2
-
-from ..errors import error_code_of, errors_without_reason, http_status
+from ..errors import errors_without_reason
 from ..openapi.comments import comment
+from ..policy import Policy
+from ..request_errors import error_code_of
 from .document import Document
-
-_REASONS = errors_pb2.Error.Reason.DESCRIPTOR
 
 
 @dataclass(frozen=True)
@@ -24,20 +22,22 @@ class ErrorCode:
     about: str
 
 
-def all_errors() -> list[ErrorCode]:
+def all_errors(policy: Policy) -> list[ErrorCode]:
     """Returns all error codes, sorted by status."""
+    reasons, statuses = policy.errors.reasons, policy.errors.statuses
     errors = [
-        ErrorCode(error_code_of(value.name), http_status(value.number), comment(value))
-        for value in _REASONS.values
+        ErrorCode(error_code_of(value.name), statuses[value.name], comment(value, policy))
+        for value in (reasons.values if reasons is not None else ())
         if value.number
     ]
-    errors += [ErrorCode(e.code, e.status, e.message) for e in errors_without_reason()]
+    others = errors_without_reason(policy.errors)
+    errors += [ErrorCode(error.code, error.status, error.message) for error in others]
     return sorted(errors, key=lambda error: error.status)
 
 
 def is_public(operation: dict[str, Any]) -> bool:
     """Whether an operation needs no API key."""
-    return operation.get("security") == []
+    return not operation.get("security")
 
 
 def codes_of(document: Document, operation: dict[str, Any]) -> Iterator[str]:

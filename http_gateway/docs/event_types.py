@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 
-from ..openapi.events import webhook_examples
 from .literals import JSON, formatted
 from .parameters import Parameter
 
@@ -54,8 +53,8 @@ def groups_of(webhooks: dict[str, Any]) -> Iterator[Group]:
         yield Group(f"{name}s", f"{resource}s", tuple(event_types))
 
 
-def example_request(headers: Iterable[Parameter]) -> str:
+def example_request(headers: Iterable[Parameter], event: Any) -> str:
     """Returns a request byte for byte as it is sent, so that readers can verify it."""
     lines = [f"{header.field.name}: {header.example}" for header in headers]
-    body = orjson.dumps(webhook_examples().signed).decode()
+    body = orjson.dumps(event).decode()
     return "\n".join(["Content-Type: application/json", *lines, "", body])

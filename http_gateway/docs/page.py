@@ -6,7 +6,7 @@ The Content-Security-Policy names them by their hashes, so a browser runs nothin
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from .errors import all_errors
+from .errors import ErrorCode
 from .highlight import highlight
 from .markdown import prose
 
@@ -64,11 +64,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    errors = {error.code: error for error in all_errors()}
     environment.filters["prose"] = prose
     environment.filters["highlight"] = highlight
     environment.filters["path_variables"] = _with_variables
-    environment.filters["error"] = errors.__getitem__
+    environment.filters["error"] = _error_of
     return environment
 
 
@@ -94,6 +93,10 @@ def _policy(style: str, *scripts: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _error_of(code: str, by_code: Mapping[str, ErrorCode]) -> ErrorCode:
+    return by_code[code]
 
 
 def _with_variables(path: str) -> Markup:

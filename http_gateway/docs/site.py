@@ -11,7 +11,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 
 from ..body import MAX_BODY_BYTES
 from ..codec.strict_json import MAX_DEPTH, MAX_VALUES
-from ..openapi.events import webhook_examples
+from ..policy import DEFAULT, Policy
 from ..routing.query import MAX_PARAMETERS
 from . import search
 from .document import Document
@@ -64,12 +64,15 @@ class Site:
         self,
         content: dict[str, Any],
         services: Iterable[ServiceDescriptor] = (),
+        policy: Policy = DEFAULT,
         *,
         webhooks: dict[str, Any] | None = None,
         documentation: Documentation | None = None,
     ) -> None:
         self._document = Document(content)
         self._webhooks = webhooks
+        self._policy = policy
+        self._errors = all_errors(policy)
         self._documentation = documentation or Documentation()
         self._resources = resources_of(self._document, methods_of(services), self._documentation)
         self._events = tuple(groups_of(webhooks["webhooks"])) if webhooks else ()
@@ -105,7 +108,8 @@ class Site:
             base=placeholder("base", base),
             request_headers=request_headers,
             response_headers=response_headers,
-            all_errors=all_errors(),
+            all_errors=self._errors,
+            by_code={error.code: error for error in self._errors},
             common=common_codes(document),
             error_example=_error_example(document),
             limits=_LIMITS,
@@ -127,9 +131,9 @@ class Site:
 
     def event_types(self) -> Page:
         """Returns the page of the event types."""
-        if self._webhooks is None:
+        if self._webhooks is None or self._policy.webhooks is None:
             raise LookupError("this API has no webhooks")
-        document = Document(self._webhooks)
+        document, examples = Document(self._webhooks), self._policy.webhooks.examples()
         operation = next(iter(document.content["webhooks"].values()))["post"]
         headers = list(parameters_of(document, Fields(document), operation))
         links = tuple(
@@ -142,13 +146,13 @@ class Site:
             navigation=[*guide_groups(self._guides.values(), ""), self._reference_links(links)],
             groups=self._events,
             headers=[header.field for header in headers],
-            request=example_request(headers),
-            secret=webhook_examples().secret,
+            request=example_request(headers, examples.signed),
+            secret=examples.secret,
         )
 
     def search_index(self) -> bytes:
         """Returns the search index as JSON."""
-        return search.index(self._resources, all_errors(), self._guides.values(), self._events)
+        return search.index(self._resources, self._errors, self._guides.values(), self._events)
 
     def _reference_links(self, events: tuple[Link, ...] = ()) -> Any:
         return reference_links(self._resources, has_webhooks=bool(self._webhooks), events=events)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from roster.v1 import errors_pb2, http_pb2
-
+from ..policy import Policy
 from ..responses import JSON
 from ..routing.bindings import Binding
 from ..routing.bodies import WHOLE
@@ -31,7 +30,6 @@ Content = dict[str, Any]
 FORM = "application/x-www-form-urlencoded"
 HTML = "text/html"
 _PAGE: Content = {"schema": {"type": "string"}}
-_ERROR = errors_pb2.ErrorResponse.DESCRIPTOR
 _LINES = "JSON objects, one per line."
 _LINES_DESCRIPTION = (
     f"{_LINES} If the call fails after the first record, the last line is the error. If no"
@@ -42,7 +40,7 @@ _FORM_DESCRIPTION = (
     " returned as a page if `Accept` contains `text/html`."
 )
 _KEY = "API key, unless there is an `Authorization` header. Its scope must be the required one."
-_REDIRECT = "URL to which the browser is redirected, if its origin is in `ROSTER_CORS_ORIGINS`."
+_REDIRECT = "URL to which the browser is redirected, if its origin is in {}."
 _EVENTS_DESCRIPTION = (
     "The same records as Server-Sent Events, selected by `Accept`: each record is the data of one"
     " event. The last event has the type `end`, or `error` if the call failed."
@@ -51,57 +49,68 @@ _EVENTS_DESCRIPTION = (
 
 def request_body(binding: Binding, schemas: Schemas) -> Content | None:
     """Returns the body of a request, or None if it has none."""
-    request = binding.request_class.DESCRIPTOR
-    excluded = not_in_body(binding)
+    request, policy = binding.request_class.DESCRIPTOR, schemas.policy
+    excluded = not_in_body(binding, policy.annotations)
     if binding.request_records is not None:
         record = _record(request, binding.request_records)
         name = binding.request_records.name
         schema = schemas.input_reference(record, frozenset() if name else excluded)
         content = {
             ndjson.CONTENT_TYPE: _text(
-                ndjson.CONTENT_TYPE, _LINES, schema, examples.ndjson(record)
+                ndjson.CONTENT_TYPE, _LINES, schema, examples.ndjson(record, policy.annotations)
             ),
-            **_csv_content(request, binding.request_records.csv_field),
+            **_csv_content(request, binding.request_records.csv_field, policy),
         }
         return {"content": content}
     if binding.takes_http_body:
         field = request.fields_by_name[binding.body]
-        return {"content": {FORM: {"schema": {"type": "object", "description": comment(field)}}}}
+        return {
+            "content": {FORM: {"schema": {"type": "object", "description": comment(field, policy)}}}
+        }
     if binding.read_body is None:
         return None
     if binding.body == WHOLE:
         schema, example = (
             schemas.input_reference(request, excluded),
-            examples.of_message(request, excluded),
+            examples.of_message(request, policy.annotations, excluded),
         )
     else:
         field = request.fields_by_name[binding.body]
-        schema, example = schemas.input_property(field), examples.of_field(field)
+        schema, example = (
+            schemas.input_property(field),
+            examples.of_field(field, policy.annotations),
+        )
     content = {JSON: {"schema": schema, **_example(example)}}
     if binding.form is not None:
         structs = {field.name for field in request.fields if is_struct(field)}
-        example = examples.of_message(request, excluded | structs)
-        content[FORM] = {"schema": _form(request, binding.form, excluded), **_example(example)}
+        example = examples.of_message(request, policy.annotations, excluded | structs)
+        schema = _form(request, binding.form, excluded, policy)
+        content[FORM] = {"schema": schema, **_example(example)}
     return {"required": True, "content": content}
 
 
-def _form(request: Descriptor, form: FormReader, excluded: frozenset[str]) -> Schema:
+def _form(
+    request: Descriptor, form: FormReader, excluded: frozenset[str], policy: Policy
+) -> Schema:
     """Returns the schema of a form: its fields are text, as in a query."""
     properties: dict[str, Schema] = {}
     members: dict[str, Schema] = {}
     for field in request.fields:
-        described = {"description": comment(field)}
+        described = {"description": comment(field, policy)}
         if field.name not in excluded and is_struct(field):
             members[f"^{field.json_name}\\..+$"] = {"type": "string", **described}
         elif field.name not in excluded:
-            schema = parameters.schema_of(field)
+            schema = parameters.schema_of(field, policy)
             if field.is_repeated:
                 schema["items"] = _or_empty(schema["items"])
             properties[field.json_name] = {**schema, **described}
     if form.key:
         properties[form.key] = {"type": "string", "description": _KEY}
     if form.redirect:
-        properties[form.redirect] = {"type": "string", "description": _REDIRECT}
+        properties[form.redirect] = {
+            "type": "string",
+            "description": _REDIRECT.format(policy.origins),
+        }
     return {
         "type": "object",
         "description": _FORM_DESCRIPTION,
@@ -122,13 +131,14 @@ def _or_empty(item: Schema) -> Schema:
 
 
 def success_content(binding: Binding, schemas: Schemas) -> Content:
-    reply = binding.response_class.DESCRIPTOR
+    reply, annotations = binding.response_class.DESCRIPTOR, schemas.policy.annotations
     if binding.response_records is not None:
         return _stream(reply, binding.response_records, schemas)
     if binding.returns_http_body:
-        return {response_media_type(binding.method): {"schema": {"type": "string"}}}
+        media_type = annotations.of_method(binding.method).response_media_type
+        return {media_type: {"schema": {"type": "string"}}}
     if not binding.response_body:
-        example = examples.of_message(reply)
+        example = examples.of_message(reply, annotations)
         content = {JSON: {"schema": schemas.output_reference(reply), **_example(example)}}
         shows_page = binding.form is not None and binding.form.page is not None
         return {**content, **({HTML: _PAGE} if shows_page else {})}
@@ -136,12 +146,7 @@ def success_content(binding: Binding, schemas: Schemas) -> Content:
     schema = schemas.output_property(field)
     if field.has_presence:
         schema = values.or_null(schema)
-    return {JSON: {"schema": schema, **_example(examples.of_field(field))}}
-
-
-def response_media_type(method: MethodDescriptor) -> str:
-    """Returns the media type of the response of a method that returns google.api.HttpBody."""
-    return method.GetOptions().Extensions[http_pb2.response_media_type] or "*/*"
+    return {JSON: {"schema": schema, **_example(examples.of_field(field, annotations))}}
 
 
 def _stream(reply: Descriptor, fields: ResponseRecords, schemas: Schemas) -> Content:
@@ -156,13 +161,13 @@ def _stream(reply: Descriptor, fields: ResponseRecords, schemas: Schemas) -> Con
         }
         for other in fields.others
     ]
-    alternatives = [schemas.output_reference(record), *others, schemas.output_reference(_ERROR)]
+    alternatives = [schemas.output_reference(record), *others, schemas.error_reference()]
     schema = {"anyOf": alternatives}
-    line = examples.ndjson(record)
+    line = examples.ndjson(record, schemas.policy.annotations)
     as_events = f"data: {line}\n{server_sent_events.END.decode()}"
     return {
         ndjson.CONTENT_TYPE: _text(ndjson.CONTENT_TYPE, _LINES_DESCRIPTION, schema, line),
-        **_csv_content(reply, fields.csv_field),
+        **_csv_content(reply, fields.csv_field, schemas.policy),
         server_sent_events.CONTENT_TYPE: _text(
             server_sent_events.CONTENT_TYPE, _EVENTS_DESCRIPTION, schema, as_events
         ),
@@ -188,12 +193,13 @@ def _text(media_type: str, description: str, record: Schema, example: str) -> Co
     return {"schema": schema, "example": example}
 
 
-def _csv_content(message: Descriptor, csv_field: str | None) -> Content:
+def _csv_content(message: Descriptor, csv_field: str | None, policy: Policy) -> Content:
     if csv_field is None:
         return {}
     field: FieldDescriptor = message.fields_by_name[csv_field]
-    schema = {"type": "string", "description": comment(field)}
-    return {csv_lines.CONTENT_TYPE: {"schema": schema, **_example(examples.csv_text(field))}}
+    schema = {"type": "string", "description": comment(field, policy)}
+    example = examples.csv_text(field, policy.annotations)
+    return {csv_lines.CONTENT_TYPE: {"schema": schema, **_example(example)}}
 
 
 def _example(example: Any) -> Content:

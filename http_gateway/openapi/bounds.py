@@ -6,19 +6,12 @@ from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from roster.v1 import http_pb2
-
 from ..codec.fields import rules_of
+from ..policy import Annotations
 from .values import Schema
 
 _TEXT = {"min_len": "minLength", "max_len": "maxLength", "pattern": "pattern", "const": "const"}
 _TEXT_FORMATS = ("email", "hostname", "ipv4", "ipv6", "uri", "uuid")
-# Formats that JSON Schema does not define. An empty text counts as absent.
-_PATTERNS = {
-    "ulid": "^([0-7][0-9A-HJKMNP-TV-Z]{25})?$",
-    # A line without the control characters and line breaks of Unicode.
-    "name": r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$",
-}
 _NUMBER = {
     "gte": "minimum",
     "gt": "exclusiveMinimum",
@@ -49,63 +42,63 @@ def is_required(field: FieldDescriptor) -> bool:
     return bool(rules.required or rules.repeated.min_items or rules.string.min_len)
 
 
-def is_never_empty(field: FieldDescriptor) -> bool:
-    """Whether an empty value violates a rule."""
-    return is_required(field) or bool(field.GetOptions().Extensions[http_pb2.never_empty])
-
-
-def of_field(field: FieldDescriptor) -> Schema:
+def of_field(field: FieldDescriptor, annotations: Annotations) -> Schema:
     """Returns the keywords for the value of a field, or for its list if it is repeated."""
     rules = rules_of(field)
     if field.is_repeated:
         return _set(rules.repeated, _LIST)
-    return _of_value(field, rules, filled=is_never_empty(field))
+    filled = is_required(field) or annotations.of_field(field).never_empty
+    return _of_value(field, rules, annotations, filled=filled)
 
 
-def of_items(field: FieldDescriptor) -> Schema:
+def of_items(field: FieldDescriptor, annotations: Annotations) -> Schema:
     """Returns the keywords for each item of a list."""
     items = rules_of(field).repeated.items
-    return _of_value(field, items, filled=bool(items.string.min_len))
+    return _of_value(field, items, annotations, filled=bool(items.string.min_len))
 
 
-def _of_value(field: FieldDescriptor, rules: Any, *, filled: bool) -> Schema:
+def _of_value(
+    field: FieldDescriptor, rules: Any, annotations: Annotations, *, filled: bool
+) -> Schema:
     kind = rules.WhichOneof("type")
     if field.type == FieldDescriptor.TYPE_STRING:
-        return _of_text(field, rules.string, filled=filled)
+        return _of_text(field, rules.string, annotations, filled=filled)
     if kind is None or field.message_type is not None or field.enum_type is not None:
         return {}
     return {**_set(getattr(rules, kind), _NUMBER), **_choice(getattr(rules, kind))}
 
 
-def _of_text(field: FieldDescriptor, rules: Any, *, filled: bool) -> Schema:
-    options = field.GetOptions()
+def _of_text(
+    field: FieldDescriptor, rules: Any, annotations: Annotations, *, filled: bool
+) -> Schema:
+    patterns = annotations.text_patterns
     schema: Schema = {"minLength": 1} if filled else {}
     schema |= _set(rules, _TEXT) | _choice(rules)
     if rules.len:
         schema |= {"minLength": rules.len, "maxLength": rules.len}
     formats = [name for name in _TEXT_FORMATS if getattr(rules, name)]
-    if text_format := options.Extensions[http_pb2.text_format]:
+    if text_format := annotations.of_field(field).text_format:
         formats.append(text_format)
     if formats:
         text_format = formats[0]
-        pattern = {"pattern": _PATTERNS[text_format]} if text_format in _PATTERNS else {}
+        pattern = {"pattern": patterns[text_format]} if text_format in patterns else {}
         return {**schema, "format": text_format, **pattern}
     if "pattern" not in schema and "enum" not in schema:
-        schema |= _characters(field, filled=filled)
+        schema |= _characters(field, annotations, filled=filled)
     return schema
 
 
-def _characters(field: FieldDescriptor, *, filled: bool) -> Schema:
+def _characters(field: FieldDescriptor, annotations: Annotations, *, filled: bool) -> Schema:
     """Returns the pattern of allowed characters, by the options of the field and its file."""
-    options = field.GetOptions().Extensions
-    filled = filled and options[http_pb2.trimmed]
+    options = annotations.of_field(field)
+    filled = filled and options.trimmed
     message = field.containing_type
     assert message is not None
-    if not message.file.GetOptions().Extensions[http_pb2.no_control_characters]:
+    if not annotations.forbids_controls(message.file):
         return {"pattern": _NOT_BLANK} if filled else {}
-    if options[http_pb2.multiline]:
+    if options.multiline:
         return {"pattern": _LINES}
-    if options[http_pb2.trimmed]:
+    if options.trimmed:
         return {"pattern": _VISIBLE if filled else _TRIMMED}
     return {"pattern": _LINE}
 

@@ -1,15 +1,13 @@
 """Reads the comments of proto declarations.
 
-Descriptors loaded at run time have no comments, so they are read from `descriptors.binpb`,
-which is generated with the stubs. Other services have no comments.
+Descriptors loaded at run time have no comments, so they are read from those of the policy.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from google.protobuf.descriptor import (
@@ -21,12 +19,11 @@ from google.protobuf.descriptor import (
 )
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from roster.v1 import errors_pb2, http_pb2
-
-from ..errors import error_code_of, errors_without_reason
+from ..errors import errors_without_reason
+from ..policy import Policy
+from ..request_errors import error_code_of
 from .values import names
 
-_DESCRIPTORS = files("roster.v1") / "descriptors.binpb"
 # The descriptor fields with nested declarations, by field number.
 _DECLARATIONS = {
     "file": {4: "message_type", 5: "enum_type", 6: "service"},
@@ -35,8 +32,7 @@ _DECLARATIONS = {
     "service": {2: "method"},
 }
 _KINDS = {"message_type": "message", "nested_type": "message", "enum_type": "enum"}
-_REASONS = [name for name in errors_pb2.Error.Reason.keys() if "_" in name]  # noqa: SIM118 - no dict
-_REASON = re.compile(rf"\b({'|'.join(_REASONS)})\b")
+_CONSTANT = re.compile(r"\b[A-Z]+(?:_[A-Z]+)+\b")
 # A field name that differs from its JSON name.
 _FIELD = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 _BOOLEAN_LIKE = (
@@ -46,33 +42,35 @@ _BOOLEAN_LIKE = (
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
-def comment(declaration: Any) -> str:
+def comment(declaration: Any, policy: Policy) -> str:
     """Returns the comment of a descriptor in paragraphs.
 
     Reasons are replaced by error codes, and the names of the declaration's own fields by their
     JSON names.
     """
+    comments = _comments(policy)
     if isinstance(declaration, EnumValueDescriptor):
-        return _comments().get(f"{declaration.type.full_name}.{declaration.name}", "")
+        return comments.get(f"{declaration.type.full_name}.{declaration.name}", "")
     names = {field.name: field.json_name for field in _fields(declaration)}
-    text = _comments().get(declaration.full_name, "")
+    text = comments.get(declaration.full_name, "")
     return _FIELD.sub(lambda match: names.get(match[0], match[0]), text)
 
 
-def meanings(enum: EnumDescriptor) -> str:
+def meanings(enum: EnumDescriptor, policy: Policy) -> str:
     """Returns a Markdown list of an enum's values and their comments."""
     values = [value for value in enum.values if value.number]
-    texts = dict(zip(names(enum), map(comment, values), strict=True))
-    if enum is errors_pb2.Error.Reason.DESCRIPTOR:
-        texts |= {error.code: error.message for error in errors_without_reason()}
+    comments = [comment(value, policy) for value in values]
+    texts = dict(zip(names(enum, policy.errors), comments, strict=True))
+    if enum is policy.errors.reasons:
+        texts |= {error.code: error.message for error in errors_without_reason(policy.errors)}
     return "\n".join(f"- `{name}`: {text}" for name, text in texts.items() if text)
 
 
-def described(field: FieldDescriptor) -> str:
+def described(field: FieldDescriptor, policy: Policy) -> str:
     """Returns the comment of a field, followed by the forms and meanings of its values."""
-    values = meanings(field.enum_type) if field.enum_type is not None else ""
-    forms = _BOOLEAN_LIKE if field.GetOptions().Extensions[http_pb2.boolean_like] else ""
-    return "\n\n".join(filter(None, [comment(field), forms, values]))
+    values = meanings(field.enum_type, policy) if field.enum_type is not None else ""
+    forms = _BOOLEAN_LIKE if policy.annotations.of_field(field).boolean_like else ""
+    return "\n\n".join(filter(None, [comment(field, policy), forms, values]))
 
 
 def _fields(declaration: Any) -> list[FieldDescriptor]:
@@ -90,15 +88,16 @@ def sentences(text: str) -> list[str]:
 
 
 @cache
-def _comments() -> dict[str, str]:
+def _comments(policy: Policy) -> dict[str, str]:
     """Returns every comment by the full name of its declaration."""
     comments: dict[str, str] = {}
-    for file in FileDescriptorSet.FromString(_DESCRIPTORS.read_bytes()).file:
+    reasons = policy.errors.statuses
+    for file in FileDescriptorSet.FromString(policy.descriptors()).file:
         names = dict(_names(file, file.package, "file", ()))
         for location in file.source_code_info.location:
             name = names.get(tuple(location.path))
             if name is not None and location.leading_comments:
-                comments[name] = _text(location.leading_comments)
+                comments[name] = _text(location.leading_comments, reasons)
     return comments
 
 
@@ -113,7 +112,7 @@ def _names(
             yield from _names(inner, full_name, _KINDS.get(field, field), inner_path)
 
 
-def _text(comment: str) -> str:
+def _text(comment: str, reasons: Container[str]) -> str:
     paragraphs = re.split(r"\n\s*\n", comment.strip())
     joined = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    return _REASON.sub(lambda match: error_code_of(match[1]), joined)
+    return _CONSTANT.sub(lambda m: error_code_of(m[0]) if m[0] in reasons else m[0], joined)

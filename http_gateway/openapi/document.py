@@ -12,12 +12,12 @@ from typing import Any
 
 from google.protobuf.descriptor import ServiceDescriptor
 
+from ..policy import DEFAULT, Annotations, ApiInfo, Policy
 from ..routing.bindings import ANY_METHOD, Binding, bindings_of
 from ..routing.query import MAX_PARAMETERS
 from . import parameters, webhooks
 from .comments import comment
-from .headers import HEADERS
-from .info import ApiInfo
+from .headers import headers_of
 from .operations import Operations, tag_of
 from .paths import Paths, has_rest
 from .schemas import Schemas
@@ -39,9 +39,7 @@ ProtoJSON: a number as a string, an enum by its number.
 methods in `Allow`.
 - The `traceparent` header of a request is propagated.
 
-All errors have the same shape, an `ErrorBody` under the key `error`. If a request has several \
-faults, an invalid API key is reported first (401), then 413 and 415, 403, and last 400, 404 and \
-409."""
+All errors have the same shape, an `ErrorBody` under the key `error`."""
 _ABOUT_WEBHOOKS = f"""
 
 Requests to webhooks are described in `/openapi/webhooks.json`. Their bodies are the schema \
@@ -49,64 +47,54 @@ Requests to webhooks are described in `/openapi/webhooks.json`. Their bodies are
 _WEBHOOKS_DESCRIPTION = """\
 The requests to the webhooks of an account, one for each type of event. The API itself is in \
 `/openapi.json`."""
-_SECURITY = {
-    "bearer": {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "An API key, as `Authorization: Bearer <key>`.",
-    },
-    "apiKey": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "X-API-Key",
-        "description": "The same API key, in a separate header.",
-    },
-}
 
 
-_UNNAMED = ApiInfo()
-
-
-def document(services: Sequence[ServiceDescriptor], about: ApiInfo = _UNNAMED) -> dict[str, Any]:
+def document(services: Sequence[ServiceDescriptor], policy: Policy = DEFAULT) -> dict[str, Any]:
     """Returns the OpenAPI document of services."""
-    operations, paths, tags = Operations(), Paths(), dict[str, str]()
-    for service, binding in _bound(services):
+    operations, paths, tags = Operations(policy), Paths(), dict[str, str]()
+    for service, binding in _bound(services, policy.annotations):
         method = service.methods_by_name[binding.rpc.rpartition("/")[2]]
         path, verbs = paths.path_of(binding, _verbs(binding))
         for verb in verbs:
             operation = operations.of(binding, method, verb, path)
             paths.items.setdefault(path.text, {})[verb] = operation
-            tags.setdefault(tag_of(service), comment(service))
-    has_webhooks = webhooks.sends_webhooks(services)
-    if has_webhooks:
-        webhooks.components(operations.schemas, about.event_descriptions)
+            tags.setdefault(tag_of(service), comment(service, policy))
+    description = f"{_DESCRIPTION} {policy.about.description}".rstrip()
+    sent = webhooks.sent_by(services, policy)
+    if sent is not None:
+        webhooks.components(operations.schemas, sent)
+        description += _ABOUT_WEBHOOKS
     return {
         "openapi": _VERSION,
-        "info": _info(about, _DESCRIPTION + (_ABOUT_WEBHOOKS if has_webhooks else "")),
+        "info": _info(policy.about, description),
         "servers": [{"url": "/"}],
         "tags": [{"name": name, "description": text} for name, text in tags.items()],
         "paths": paths.items,
         "components": {
             "schemas": operations.schemas.components,
             "responses": operations.error_responses.components,
-            "parameters": parameters.COMPONENTS,
-            "headers": HEADERS,
-            "securitySchemes": _SECURITY,
+            "parameters": parameters.components(policy),
+            "headers": headers_of(policy),
+            **({"securitySchemes": policy.security} if policy.security else {}),
         },
     }
 
 
-def webhooks_document(about: ApiInfo = _UNNAMED) -> dict[str, Any]:
+def webhooks_document(policy: Policy) -> dict[str, Any]:
     """Returns the OpenAPI document of the requests that are sent to webhooks."""
-    schemas = Schemas()
-    webhooks.components(schemas, about.event_descriptions)
+    assert policy.webhooks is not None
+    schemas = Schemas(policy)
+    webhooks.components(schemas, policy.webhooks)
     return {
         "openapi": _VERSION,
-        "info": _info(about, _WEBHOOKS_DESCRIPTION),
+        "info": _info(policy.about, _WEBHOOKS_DESCRIPTION),
         "servers": [{"url": "/"}],
-        "tags": [webhooks.tag()],
-        "webhooks": webhooks.section(about.event_descriptions),
-        "components": {"schemas": schemas.components, "parameters": webhooks.parameters()},
+        "tags": [webhooks.tag(policy.webhooks.service, policy)],
+        "webhooks": webhooks.section(policy.webhooks),
+        "components": {
+            "schemas": schemas.components,
+            "parameters": webhooks.parameters(policy.webhooks),
+        },
     }
 
 
@@ -119,9 +107,11 @@ def _info(about: ApiInfo, description: str) -> dict[str, str]:
     }
 
 
-def _bound(services: Iterable[ServiceDescriptor]) -> list[tuple[ServiceDescriptor, Binding]]:
+def _bound(
+    services: Iterable[ServiceDescriptor], annotations: Annotations
+) -> list[tuple[ServiceDescriptor, Binding]]:
     """Returns every binding with its service. Bindings with a wildcard path or method come last."""
-    bound = [(service, binding) for service in services for binding in bindings_of(service)]
+    bound = [(s, binding) for s in services for binding in bindings_of(s, annotations)]
     return sorted(bound, key=_is_wildcard)
 
 

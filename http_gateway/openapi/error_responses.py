@@ -1,54 +1,26 @@
 """Describes error responses: one per status, with its possible codes.
 
-An rpc that returns google.api.HttpBody can also fail with a body of its media type.
+If the service does not declare its reasons, one response describes all errors. An rpc that returns
+google.api.HttpBody can also fail with a body of its media type.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
-import orjson
 from google.protobuf.descriptor import MethodDescriptor
 
-from roster.v1 import errors_pb2
-
-from ..errors import error_code_of, http_status
+from ..errors import INTERNAL
+from ..policy import ErrorExamples
+from ..request_errors import error_code_of
 from .comments import comment, sentences
 from .schemas import Schemas
 
-_REASON = errors_pb2.Error.Reason
-_ERROR_RESPONSE = errors_pb2.ErrorResponse.DESCRIPTOR
 # The additional response header of a status.
 _HEADERS = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
 _REQUEST_ID = "5a1c9d3e7b20f4680000000001c3"
-
-
-class ErrorExamples(NamedTuple):
-    """The errors in `errors.json`, which are recorded from a running service.
-
-    `by_rpc` has those that differ for an rpc, by its full name.
-    """
-
-    by_reason: dict[str, dict[str, Any]]
-    by_rpc: dict[str, dict[str, dict[str, Any]]]
-
-    def is_specific(self, rpc: MethodDescriptor, reason: str) -> bool:
-        """Whether an rpc has a different message or details for a reason."""
-        return reason in self.by_rpc.get(rpc.full_name, ())
-
-    def error(self, rpc: MethodDescriptor, reason: str) -> dict[str, Any]:
-        """Returns the error of an rpc for a reason, derived from its comment if not recorded."""
-        specific = self.by_rpc.get(rpc.full_name, {})
-        return specific.get(reason) or self.by_reason.get(reason) or _unrecorded(reason)
-
-
-@cache
-def error_examples() -> ErrorExamples:
-    return ErrorExamples(**orjson.loads((files(__package__) / "errors.json").read_bytes()))
 
 
 class ErrorResponses:
@@ -57,6 +29,8 @@ class ErrorResponses:
     def __init__(self, schemas: Schemas) -> None:
         self.components: dict[str, Any] = {}
         self._schemas = schemas
+        self._policy = schemas.policy
+        self._examples: ErrorExamples = schemas.policy.errors.examples()
 
     def of(
         self, rpc: MethodDescriptor, reasons: Iterable[str], other_media_type: str = ""
@@ -65,65 +39,71 @@ class ErrorResponses:
 
         Unless it is empty, `other_media_type` is an alternative to JSON.
         """
+        if self._policy.errors.reasons is None:
+            error = {"code": INTERNAL.code, "message": INTERNAL.message, "details": []}
+            response = self._response("The call failed.", 0, {INTERNAL.code: error})
+            return {"default": self._refer("Error", response, other_media_type)}
         statuses: dict[int, list[str]] = {}
         for reason in reasons:
-            statuses.setdefault(http_status(_REASON.Value(reason)), []).append(reason)
+            statuses.setdefault(self._policy.errors.statuses[reason], []).append(reason)
         return {
-            str(status): self._refer(rpc, status, statuses[status], other_media_type)
+            str(status): self._of_status(rpc, status, statuses[status], other_media_type)
             for status in sorted(statuses)
         }
 
-    def _refer(
+    def _of_status(
         self, rpc: MethodDescriptor, status: int, reasons: list[str], other_media_type: str
     ) -> dict[str, str]:
-        owner = (
-            rpc.name if any(error_examples().is_specific(rpc, reason) for reason in reasons) else ""
-        )
+        specific = self._examples.by_rpc.get(rpc.full_name, {})
+        owner = "" if specific.keys().isdisjoint(reasons) else rpc.name
+        texts = {error_code_of(reason): self._text(reason) for reason in reasons}
+        lines = [f"- `{code}`: {text}" for code, text in texts.items()]
+        examples = {
+            error_code_of(reason): {
+                "code": error_code_of(reason),
+                **(
+                    specific.get(reason)
+                    or self._examples.by_reason.get(reason)
+                    or {"message": sentences(self._text(reason))[0], "details": []}
+                ),
+            }
+            for reason in reasons
+        }
+        description = "\n".join(lines) if len(lines) > 1 else self._text(reasons[0])
+        response = self._response(description, status, examples)
+        return self._refer(owner, response, other_media_type, "Or".join(texts))
+
+    def _refer(
+        self, owner: str, response: dict[str, Any], other_media_type: str, codes: str = ""
+    ) -> dict[str, str]:
+        """Returns a reference to a response, which becomes a component."""
         prefix = "".join(map(str.capitalize, re.findall(r"\w+|\*", other_media_type)))
-        prefix = prefix.replace("*", "Any")
-        name = owner + prefix + "Or".join(map(error_code_of, reasons))
-        if name not in self.components:
-            response = self._response(rpc, status, reasons)
-            if other_media_type:
-                response["content"][other_media_type] = {"schema": {"type": "string"}}
-            self.components[name] = response
+        name = owner + prefix.replace("*", "Any") + codes
+        if other_media_type:
+            response["content"][other_media_type] = {"schema": {"type": "string"}}
+        self.components.setdefault(name, response)
         return {"$ref": f"#/components/responses/{name}"}
 
-    def _response(self, rpc: MethodDescriptor, status: int, reasons: list[str]) -> dict[str, Any]:
+    def _response(
+        self, description: str, status: int, examples: dict[str, dict[str, Any]]
+    ) -> dict[str, Any]:
         names = ["X-Request-Id", *([_HEADERS[status]] if status in _HEADERS else [])]
         return {
-            "description": _description(reasons),
+            "description": description,
             "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
             "content": {
                 "application/json": {
-                    "schema": self._schemas.output_reference(_ERROR_RESPONSE),
+                    "schema": self._schemas.error_reference(),
                     "examples": {
-                        error_code_of(reason): {"value": _example(rpc, reason)}
-                        for reason in reasons
+                        code: {"value": {"error": {**error, "requestId": _REQUEST_ID}}}
+                        for code, error in examples.items()
                     },
                 }
             },
         }
 
-
-def _description(reasons: list[str]) -> str:
-    if len(reasons) == 1:
-        return _reason_text(reasons[0])
-    return "\n".join(f"- `{error_code_of(reason)}`: {_reason_text(reason)}" for reason in reasons)
-
-
-def _example(rpc: MethodDescriptor, reason: str) -> dict[str, Any]:
-    error = {
-        "code": error_code_of(reason),
-        **error_examples().error(rpc, reason),
-        "requestId": _REQUEST_ID,
-    }
-    return {"error": error}
-
-
-def _unrecorded(reason: str) -> dict[str, Any]:
-    return {"message": sentences(_reason_text(reason))[0], "details": []}
-
-
-def _reason_text(reason: str) -> str:
-    return comment(_REASON.DESCRIPTOR.values_by_name[reason])
+    def _text(self, reason: str) -> str:
+        """Returns the comment of a reason."""
+        reasons = self._policy.errors.reasons
+        assert reasons is not None
+        return comment(reasons.values_by_name[reason], self._policy)

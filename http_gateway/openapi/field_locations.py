@@ -7,26 +7,30 @@ from collections.abc import Iterator
 from google.protobuf.descriptor import Descriptor
 
 from ..codec.url_values import text_reader
+from ..policy import Annotations
 from ..routing.bindings import Binding
 from ..routing.bodies import WHOLE
 from ..routing.fields import Fields, nested_type
 from ..routing.fields import in_query as in_query_of
 
 
-def in_query(binding: Binding) -> list[Fields]:
+def in_query(binding: Binding, annotations: Annotations) -> list[Fields]:
     """Returns the fields that are query parameters: neither in the path nor in the body."""
     request = binding.request_class.DESCRIPTOR
     if binding.body == WHOLE:
-        return [(request.fields_by_name[name],) for name in sorted(in_query_of(request))]
+        return [
+            (request.fields_by_name[name],) for name in sorted(in_query_of(request, annotations))
+        ]
     csv_field = binding.request_records.csv_field if binding.request_records else None
     elsewhere = frozenset({*binding.variables, binding.body, csv_field})
     return list(_parameters(request, (), elsewhere))
 
 
-def not_in_body(binding: Binding) -> frozenset[str]:
+def not_in_body(binding: Binding, annotations: Annotations) -> frozenset[str]:
     """Returns the names of the fields that are excluded from a body of the whole request."""
     mask = {binding.update_mask.name} if binding.update_mask else set()
-    return frozenset(binding.variables) | mask | in_query_of(binding.request_class.DESCRIPTOR)
+    in_query = in_query_of(binding.request_class.DESCRIPTOR, annotations)
+    return frozenset(binding.variables) | mask | in_query
 
 
 def _parameters(

@@ -4,38 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-
-def _header(description: str, example: str, kind: str = "string") -> dict[str, Any]:
-    shown: Any = int(example) if kind == "integer" else example
-    return {"description": description, "schema": {"type": kind}, "example": shown}
+from ..policy import Policy
 
 
-HEADERS = {
-    "X-Request-Id": {
-        **_header(
-            "ID of the request. The server log contains it.",
-            "5a1c9d3e7b20f4680000000001c3",
-        ),
-        "required": True,
-    },
-    "RateLimit": _header(
-        "If a rate limit is configured: the remaining number of calls, and the seconds until"
-        " another one is available.",
-        '"default";r=40;t=1',
-    ),
-    "RateLimit-Policy": _header(
-        "If a rate limit is configured: the number of calls an account can make, and the period in"
-        " seconds.",
-        '"default";q=100;w=1',
-    ),
-    "Idempotency-Replayed": _header(
-        "`true` if this is the stored response to an earlier request with this idempotency key.",
-        "true",
-    ),
-    "Link": _header(
+def header(description: str, example: Any, kind: str = "string") -> dict[str, Any]:
+    """Returns the description of a header."""
+    return {"description": description, "schema": {"type": kind}, "example": example}
+
+
+_REQUEST_ID = header(
+    "ID of the request. The server log contains it.", "5a1c9d3e7b20f4680000000001c3"
+)
+_HEADERS = {
+    "Link": header(
         'URL of the next page as `<URL>; rel="next"` (RFC 8288). Absent on the last page.',
-        '</api/subscribers?limit=20&pageToken=AAEC>; rel="next"',
+        '</books?pageToken=AAEC>; rel="next"',
     ),
-    "WWW-Authenticate": _header("The authentication scheme.", "Bearer"),
-    "Retry-After": _header("Seconds to wait before a retry.", "1", "integer"),
+    "WWW-Authenticate": header("The authentication scheme.", "Bearer"),
+    "Retry-After": header("Seconds to wait before a retry.", 1, "integer"),
 }
+
+
+def headers_of(policy: Policy) -> dict[str, Any]:
+    """Returns the headers by name. Those of the policy take precedence."""
+    described = policy.headers.described
+    general = {name: text for name, text in _HEADERS.items() if name not in described}
+    return {"X-Request-Id": {**_REQUEST_ID, "required": True}, **described, **general}

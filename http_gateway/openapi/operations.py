@@ -7,15 +7,13 @@ from typing import Any
 
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 
-from roster.v1 import http_pb2
-
+from ..policy import MethodOptions, Policy
 from ..responses import REQUEST_ID
 from ..routing.bindings import Binding
 from . import bodies, field_locations, parameters
 from .comments import comment, sentences
 from .error_responses import ErrorResponses
 from .paths import Path
-from .reasons import reasons_of, takes_idempotency_key
 from .schemas import Schemas
 
 Operation = dict[str, Any]
@@ -35,29 +33,31 @@ _API = re.compile(r"\b[Aa]pi\b")
 class Operations:
     """Builds operations. Their schemas and error responses become components."""
 
-    def __init__(self) -> None:
-        self.schemas = Schemas()
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.schemas = Schemas(policy)
         self.error_responses = ErrorResponses(self.schemas)
         self._ids: set[str] = set()
 
     def of(self, binding: Binding, method: MethodDescriptor, verb: str, path: Path) -> Operation:
         """Returns the operation of a binding; `verb` is its HTTP method, in lower case."""
+        policy, options = self._policy, self._policy.annotations.of_method(method)
         body = bodies.request_body(binding, self.schemas)
         other = binding.conditional_status
-        text = comment(method)
+        text, reasons = comment(method, policy), policy.errors.reasons_of(method)
         return {
             "operationId": self._id(method.name, verb),
             "tags": [tag_of(method.containing_service)],
             **({"summary": sentences(text)[0].rstrip(".")} if text else {}),
-            "description": "\n\n".join(filter(None, [text, _access(method)])),
-            **_security(method),
-            "parameters": _parameters(binding, method, path),
+            "description": "\n\n".join(filter(None, [text, _access(options)])),
+            **_security(options, policy),
+            "parameters": _parameters(binding, method, path, policy),
             **({"requestBody": body} if body else {}),
             "responses": {
                 str(binding.success_status): self._success(binding, method),
                 **({str(other.status): self._success(binding, method)} if other else {}),
                 **({"303": _REDIRECT} if binding.form and binding.form.redirect else {}),
-                **self.error_responses.of(method, reasons_of(method), _error_media_type(binding)),
+                **self.error_responses.of(method, reasons, _error_media_type(binding, options)),
             },
         }
 
@@ -71,26 +71,27 @@ class Operations:
         return unique
 
     def _success(self, binding: Binding, method: MethodDescriptor) -> dict[str, Any]:
-        names = [REQUEST_ID, "RateLimit", "RateLimit-Policy"]
-        if takes_idempotency_key(method):
-            names.append("Idempotency-Replayed")
+        policy = self._policy
+        names = [REQUEST_ID, *policy.headers.of_responses]
+        if policy.idempotency.takes_key(method):
+            names.append(policy.idempotency.replayed)
         if binding.next_link is not None:
             names.append("Link")
         content = {}
         if binding.success_status != 204:
             content = {"content": bodies.success_content(binding, self.schemas)}
         return {
-            "description": comment(method.output_type) or "The call succeeded.",
+            "description": comment(method.output_type, policy) or "The call succeeded.",
             "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
             **content,
         }
 
 
-def _error_media_type(binding: Binding) -> str:
+def _error_media_type(binding: Binding, options: MethodOptions) -> str:
     """Returns the media type that errors can have besides JSON; empty if there is none."""
     if binding.form is not None:
         return bodies.HTML
-    return bodies.response_media_type(binding.method) if binding.returns_http_body else ""
+    return options.response_media_type if binding.returns_http_body else ""
 
 
 def tag_of(service: ServiceDescriptor) -> str:
@@ -103,14 +104,12 @@ def words(name: str) -> str:
     return _API.sub("API", " ".join(_CAMEL.split(name)).capitalize())
 
 
-def _access(method: MethodDescriptor) -> str:
-    access = method.GetOptions().Extensions[http_pb2.access]
-    if access.public:
+def _access(options: MethodOptions) -> str:
+    if options.is_public:
         return "No API key is required."
-    if not access.scope:
+    if not options.scope:
         return ""
-    verified = " Requires a verified email address of the account." if access.verified_email else ""
-    return f"{scope_requirement(access.scope)}{verified}"
+    return f"{scope_requirement(options.scope)} {options.requirement}".rstrip()
 
 
 def scope_requirement(scope: str) -> str:
@@ -118,18 +117,20 @@ def scope_requirement(scope: str) -> str:
     return f"Requires a key of scope {scope}."
 
 
-def _security(method: MethodDescriptor) -> dict[str, Any]:
-    access = method.GetOptions().Extensions[http_pb2.access]
-    if access.public:
+def _security(options: MethodOptions, policy: Policy) -> dict[str, Any]:
+    if options.is_public:
         return {"security": []}
-    if not access.scope:
+    if not options.scope:
         return {}
-    return {"security": [{"bearer": []}, {"apiKey": []}], "x-scope": access.scope}
+    return {"security": [{name: []} for name in policy.security], "x-scope": options.scope}
 
 
-def _parameters(binding: Binding, method: MethodDescriptor, path: Path) -> list[dict[str, Any]]:
+def _parameters(
+    binding: Binding, method: MethodDescriptor, path: Path, policy: Policy
+) -> list[dict[str, Any]]:
+    in_query = field_locations.in_query(binding, policy.annotations)
     return [
-        *map(parameters.in_path, path.parameters),
-        *(parameters.in_query(fields) for fields in field_locations.in_query(binding)),
-        *parameters.shared(idempotency_key=takes_idempotency_key(method)),
+        *(parameters.in_path(each, policy) for each in path.parameters),
+        *(parameters.in_query(fields, policy) for fields in in_query),
+        *parameters.shared(idempotency_key=policy.idempotency.takes_key(method)),
     ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
+from ..policy import Policy
 from ..responses import REQUEST_ID
 from ..routing.fields import Fields, json_path
 from ..routing.query import MAX_PARAMETERS
@@ -17,27 +18,6 @@ from .values import Schema
 
 Parameter = dict[str, Any]
 
-_IDEMPOTENCY_KEY: Parameter = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "description": (
-        "A unique string, chosen by the client, that identifies this request. When the request"
-        " succeeds, its response is stored under the key for 24 hours per account, in the"
-        " transaction of the write. The same request with the same key then returns that response,"
-        " with `Idempotency-Replayed: true`, and has no second effect. A different request with"
-        " the same key fails with 422; a request that arrives while the first one is running fails"
-        " with 409. If the data of a person whom the request or the response names was erased"
-        " since, the same request fails with 409. A rejected request changes nothing, and its key"
-        " can be used again."
-    ),
-    "schema": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 255,
-        "pattern": "^[ -~]*[!-~][ -~]*$",
-    },
-    "example": "8e03978e-40d5-43e8-bc93-6894a57f9324",
-}
 _REQUEST_ID: Parameter = {
     "name": REQUEST_ID,
     "in": "header",
@@ -65,12 +45,13 @@ _ANY_NUMBER = (
     "Matches any number of segments, including none. Slashes between segments are not encoded."
 )
 _ANY_CASE = "Value names are case-insensitive."
-# The parameters that operations share.
-COMPONENTS = {
-    "IdempotencyKey": _IDEMPOTENCY_KEY,
-    "RequestId": _REQUEST_ID,
-    "Timeout": _TIMEOUT,
-}
+
+
+def components(policy: Policy) -> dict[str, Any]:
+    """Returns the parameters that operations share."""
+    key = policy.idempotency.parameter
+    keys = {"IdempotencyKey": key} if key else {}
+    return {**keys, "RequestId": _REQUEST_ID, "Timeout": _TIMEOUT}
 
 
 def shared(*, idempotency_key: bool) -> list[Parameter]:
@@ -81,7 +62,7 @@ def shared(*, idempotency_key: bool) -> list[Parameter]:
     ]
 
 
-def in_path(path: PathParameter) -> Parameter:
+def in_path(path: PathParameter, policy: Policy) -> Parameter:
     """Returns the parameter for a field in the path, or for a segment of one."""
     parameter: Parameter = {"name": path.name, "in": "path", "required": True}
     text = _ANY_NUMBER if path.has_rest else ""
@@ -90,36 +71,40 @@ def in_path(path: PathParameter) -> Parameter:
     field = path.fields[-1]
     if path.field_template:
         template = f"`{json_path(path.fields)}` is `{path.field_template}`."
-        description = _paragraphs([comment(field), template, text])
+        description = _paragraphs([comment(field, policy), template, text])
         return {**parameter, "description": description, "schema": _SEGMENT}
-    return {**parameter, **_described(field, {"minLength": 1, **_schema(field)}, text)}
+    schema = {"minLength": 1, **_schema(field, policy)}
+    return {**parameter, **_described(field, schema, policy, text)}
 
 
-def in_query(fields: Fields) -> Parameter:
-    field, schema = fields[-1], schema_of(fields[-1])
+def in_query(fields: Fields, policy: Policy) -> Parameter:
+    field = fields[-1]
+    described = _described(field, schema_of(field, policy), policy)
     required = {"required": True} if all(map(bounds.is_required, fields)) else {}
-    return {"name": json_path(fields), "in": "query", **required, **_described(field, schema)}
+    return {"name": json_path(fields), "in": "query", **required, **described}
 
 
-def schema_of(field: FieldDescriptor) -> Schema:
+def schema_of(field: FieldDescriptor, policy: Policy) -> Schema:
     """Returns the schema of a field in a query or form."""
     if not field.is_repeated:
-        return _schema(field)
-    items = {**values.in_url(field), **bounds.of_items(field)}
-    schema = {"type": "array", "items": items, **bounds.of_field(field)}
+        return _schema(field, policy)
+    annotations = policy.annotations
+    items = {**values.in_url(field, policy), **bounds.of_items(field, annotations)}
+    schema = {"type": "array", "items": items, **bounds.of_field(field, annotations)}
     schema["maxItems"] = min(MAX_PARAMETERS, schema.get("maxItems", MAX_PARAMETERS))
     return schema
 
 
-def _schema(field: FieldDescriptor) -> Schema:
-    return {**values.in_url(field), **bounds.of_field(field)}
+def _schema(field: FieldDescriptor, policy: Policy) -> Schema:
+    return {**values.in_url(field, policy), **bounds.of_field(field, policy.annotations)}
 
 
-def _described(field: FieldDescriptor, schema: Schema, more: str = "") -> Parameter:
-    texts = [comment(field)]
+def _described(field: FieldDescriptor, schema: Schema, policy: Policy, more: str = "") -> Parameter:
+    texts = [comment(field, policy)]
     if field.enum_type is not None:
-        texts += [_ANY_CASE, meanings(field.enum_type)]
-    description, example = _paragraphs([*texts, more]), examples.declared(field)
+        texts += [_ANY_CASE, meanings(field.enum_type, policy)]
+    description = _paragraphs([*texts, more])
+    example = examples.declared(field, policy.annotations)
     return {
         **({"description": description} if description else {}),
         "schema": schema,

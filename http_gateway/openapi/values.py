@@ -11,16 +11,17 @@ from typing import Any
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 
-from roster.v1 import errors_pb2, http_pb2
-
 from ..codec.enums import NULL_VALUE
 from ..codec.fields import rules_of
 from ..codec.well_known import is_wrapper
-from ..errors import error_code_of, errors_without_reason
+from ..errors import errors_without_reason
+from ..policy import ErrorPolicy, FieldOptions, Policy
+from ..request_errors import error_code_of
 
 Schema = dict[str, Any]
+# Returns the options of a field.
+OptionsOf = Callable[[FieldDescriptor], FieldOptions]
 
-_REASONS = errors_pb2.Error.Reason.DESCRIPTOR
 _F = FieldDescriptor
 _INT32 = {"format": "int32", "minimum": -(1 << 31), "maximum": (1 << 31) - 1}
 _UNSIGNED_32 = {"format": "int64", "minimum": 0, "maximum": (1 << 32) - 1}
@@ -50,50 +51,45 @@ _WELL_KNOWN: dict[str, Schema] = {
 }
 
 
-def input_schema(field: FieldDescriptor) -> Schema | None:
-    """Returns the schema of one value in a request; None for types that the protos declare."""
+def value_schema(field: FieldDescriptor, options: OptionsOf, *, is_input: bool) -> Schema | None:
+    """Returns the schema of one value in a body; None for types that the protos declare."""
     if field.enum_type is not None or field.message_type is not None:
-        return _well_known(field, input_schema)
-    if field.cpp_type not in _WIDE and field.type in _INTEGERS:
+        return _well_known(field, options, is_input=is_input)
+    if is_input and field.cpp_type not in _WIDE and field.type in _INTEGERS:
         return {**_INTEGERS[field.type], "type": "integer"}
-    return _scalar(field)
+    return _scalar(field, options)
 
 
-def output_schema(field: FieldDescriptor) -> Schema | None:
-    """Returns the schema of one value in a response; None for types that the protos declare."""
-    if field.enum_type is not None or field.message_type is not None:
-        return _well_known(field, output_schema)
-    return _scalar(field)
-
-
-def _scalar(field: FieldDescriptor) -> Schema:
+def _scalar(field: FieldDescriptor, options: OptionsOf) -> Schema:
     if field.cpp_type in _WIDE:
         return {"type": "string", "format": "int64", "pattern": _DIGITS}
     if field.type in _INTEGERS:
         return {"type": "integer", "format": _INTEGERS[field.type]["format"]}
     if field.type in _NUMBERS:
-        number = _number(field)
+        number = _number(field, options)
         texts: Schema = {"enum": ["NaN", "Infinity", "-Infinity"]}
         return number if _is_finite(field) else {"anyOf": [number, texts]}
     return _plain(field)
 
 
-def in_url(field: FieldDescriptor) -> Schema:
+def in_url(field: FieldDescriptor, policy: Policy) -> Schema:
     """Returns the schema of one value in a path or query."""
     if field.enum_type is not None:
-        return enum(field.enum_type)
+        return enum(field.enum_type, policy.errors)
     if field.message_type is not None:
         inner = _wrapped(field)
-        return in_url(inner) if inner else dict(_WELL_KNOWN.get(_name(field), {"type": "string"}))
+        if inner is not None:
+            return in_url(inner, policy)
+        return dict(_WELL_KNOWN.get(_name(field), {"type": "string"}))
     if field.type in _INTEGERS:
         return {**_INTEGERS[field.type], "type": "integer"}
     if field.type in _NUMBERS:
-        return _number(field)
+        return _number(field, policy.annotations.of_field)
     return _plain(field)
 
 
-def _number(field: FieldDescriptor) -> Schema:
-    if field.GetOptions().Extensions[http_pb2.whole]:
+def _number(field: FieldDescriptor, options: OptionsOf) -> Schema:
+    if options(field).whole:
         return {"type": "integer", "format": "int64"}
     return {"type": "number", "format": _NUMBERS[field.type]}
 
@@ -105,14 +101,13 @@ def _is_finite(field: FieldDescriptor) -> bool:
     return bool(rules.finite or all(bounds))
 
 
-def _well_known(field: FieldDescriptor, scalar: Callable[[FieldDescriptor], Any]) -> Schema | None:
+def _well_known(field: FieldDescriptor, options: OptionsOf, *, is_input: bool) -> Schema | None:
     """Returns the schema of a well-known type; None for types that the protos declare."""
     if field.enum_type is not None:
         return {"type": "null"} if field.enum_type.full_name == NULL_VALUE else None
     inner = _wrapped(field)
     if inner is not None:
-        wrapped: Schema = scalar(inner)
-        return wrapped
+        return value_schema(inner, options, is_input=is_input)
     schema = _WELL_KNOWN.get(_name(field))
     return None if schema is None else dict(schema)
 
@@ -123,23 +118,23 @@ def _wrapped(field: FieldDescriptor) -> FieldDescriptor | None:
     return kind.fields_by_name["value"] if kind is not None and is_wrapper(kind) else None
 
 
-def enum(kind: EnumDescriptor) -> Schema:
+def enum(kind: EnumDescriptor, errors: ErrorPolicy) -> Schema:
     """Returns the schema of an enum by name.
 
     It is inlined, because Go generators declare a constant per value of a component, and two
     enums can have a value with the same name.
     """
-    others = [error.code for error in errors_without_reason()] if kind is _REASONS else []
-    return {"type": "string", "enum": names(kind) + others}
+    others = errors_without_reason(errors) if kind is errors.reasons else []
+    return {"type": "string", "enum": names(kind, errors) + [error.code for error in others]}
 
 
-def names(kind: EnumDescriptor) -> list[str]:
+def names(kind: EnumDescriptor, errors: ErrorPolicy) -> list[str]:
     """Returns the names of an enum's values in JSON, without the unspecified one.
 
     Error reasons are converted to codes.
     """
     values = [value.name for value in kind.values if value.number]
-    return [error_code_of(name) for name in values] if kind is _REASONS else values
+    return [error_code_of(name) for name in values] if kind is errors.reasons else values
 
 
 def or_null(schema: Schema) -> Schema:

@@ -12,9 +12,8 @@ from typing import Any
 from google.api import annotations_pb2
 from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
 
-from roster.v1 import http_pb2
-
 from ..codec.transcode import MessageReader, MessageWriter, message_class
+from ..policy import NO_ANNOTATIONS, Annotations, MethodOptions
 from .bodies import (
     WHOLE,
     body_reader,
@@ -35,7 +34,6 @@ from .responses import (
     holds_secret,
     next_link,
     response_writer,
-    success_status,
 )
 from .stream_fields import RequestRecords, ResponseRecords, request_records, response_records
 from .templates import BindingError, Template
@@ -66,7 +64,7 @@ class Binding:
     # The setters of the template's variables, by field path.
     variables: dict[str, Setter]
     method: MethodDescriptor
-    # The path of the rpc, such as /roster.v1.TagService/GetTag.
+    # The path of the rpc, such as /example.LibraryService/GetBook.
     rpc: str
     # The name of the method of a gRPC channel that calls it.
     channel_method: str
@@ -108,25 +106,27 @@ class Binding:
         return f"{self.rpc[1:].replace('/', '.')} ({self.http_method} {self.template.text})"
 
 
-def bindings_of(service: ServiceDescriptor) -> Iterator[Binding]:
+def bindings_of(
+    service: ServiceDescriptor, annotations: Annotations = NO_ANNOTATIONS
+) -> Iterator[Binding]:
     """Yields every binding of a service. Raises InvalidBinding."""
     for method in service.methods:
         rule = method.GetOptions().Extensions[annotations_pb2.http]
         if not rule.ByteSize():
             continue
-        yield _binding(method, rule)
+        yield _binding(method, rule, annotations)
         for additional in rule.additional_bindings:
             if additional.additional_bindings:
                 raise InvalidBinding(
                     f"{method.full_name} has additional bindings within additional bindings"
                 )
-            yield _binding(method, additional)
+            yield _binding(method, additional, annotations)
 
 
-def _binding(method: MethodDescriptor, rule: Any) -> Binding:
+def _binding(method: MethodDescriptor, rule: Any, annotations: Annotations) -> Binding:
     http_method, path = _pattern(rule)
     try:
-        return _build(method, rule, http_method, Template(path))
+        return _build(method, rule, http_method, Template(path), annotations)
     except BindingError as error:
         raise InvalidBinding(
             f"{method.full_name} cannot be bound to {http_method} {path!r}: {error}"
@@ -143,63 +143,81 @@ def _pattern(rule: Any) -> tuple[str, str]:
     return pattern.upper(), getattr(rule, pattern)
 
 
-def _build(method: MethodDescriptor, rule: Any, http_method: str, template: Template) -> Binding:
+def _build(
+    method: MethodDescriptor,
+    rule: Any,
+    http_method: str,
+    template: Template,
+    annotations: Annotations,
+) -> Binding:
     if http_method != ANY_METHOD and http_method not in METHODS:
         raise BindingError(f"{http_method!r} is not a valid HTTP method for a path")
     request, body = method.input_type, rule.body
     paths = {variable.name: path_field(request, variable.name) for variable in template.variables}
-    check_body(http_method, body, request, frozenset(paths))
+    check_body(http_method, body, request, frozenset(paths), annotations)
     one_field = [(request.fields_by_name[body],)] if body not in ("", WHOLE) else []
     check_oneofs([*paths.values(), *one_field])
-    requests = _requests(method, body, frozenset(paths))
-    replies = _replies(method, rule.response_body)
-    in_url = frozenset(paths) | in_query(request)
-    mask = None if requests else update_mask_of(http_method, request, body, in_url)
+    requests = _requests(method, body, frozenset(paths), annotations)
+    replies = _replies(method, rule.response_body, annotations)
+    in_url = frozenset(paths) | in_query(request, annotations)
+    mask = None
+    if requests is None:
+        mask = update_mask_of(http_method, request, body, in_url, annotations)
     channel_method = _CHANNEL_METHODS[method.client_streaming, method.server_streaming]
-    cross_origin = method.GetOptions().Extensions[http_pb2.cross_origin]
-    if cross_origin and channel_method != UNARY:
-        raise BindingError("cross_origin is not supported for streaming methods")
+    options = annotations.of_method(method)
+    _check_options(options, rule.response_body, channel_method)
     return Binding(
         http_method=http_method,
         template=template,
-        variables={name: setter(fields) for name, fields in paths.items()},
+        variables={name: setter(fields, annotations) for name, fields in paths.items()},
         method=method,
         rpc=f"/{method.containing_service.full_name}/{method.name}",
         channel_method=channel_method,
-        success_status=success_status(method, rule.response_body),
-        conditional_status=conditional_status(method),
+        success_status=options.success_status,
+        conditional_status=conditional_status(method, annotations),
         request_class=message_class(request),
         response_class=message_class(method.output_type),
-        write=response_writer(method.output_type, "" if replies else rule.response_body),
+        write=response_writer(
+            method.output_type, "" if replies else rule.response_body, annotations
+        ),
         body=body,
         response_body=rule.response_body,
-        read_body=None if requests else body_reader(request, body, in_url, mask),
-        row_arrays=row_arrays(request),
+        read_body=None if requests else body_reader(request, body, in_url, mask, annotations),
+        row_arrays=row_arrays(request, annotations),
         takes_http_body=takes_http_body(request, body),
         returns_http_body=channel_method == UNARY and is_http_body(method.output_type),
-        cross_origin=cross_origin,
+        cross_origin=options.cross_origin,
         query=QueryReader(
             request,
-            frozenset(paths) | _in_body(request, body, requests),
+            frozenset(paths) | _in_body(request, body, requests, annotations),
+            annotations,
             # Mail programs add parameters to the links of pages.
             ignores_unknown=is_http_body(method.output_type),
         ),
-        form=form_reader(method, body, in_url),
+        form=form_reader(method, body, in_url, annotations),
         update_mask=mask,
-        read_mask=read_mask_of(method),
-        next_link=next_link(method),
+        read_mask=read_mask_of(method, annotations),
+        next_link=next_link(method, annotations),
         holds_secret=holds_secret(method.output_type),
         request_records=requests,
         response_records=replies,
     )
 
 
+def _check_options(options: MethodOptions, response_body: str, channel_method: str) -> None:
+    """Raises BindingError if the options exclude each other or the response body."""
+    if options.cross_origin and channel_method != UNARY:
+        raise BindingError("cross_origin is not supported for streaming methods")
+    if options.success_status == 204 and (response_body or channel_method.endswith("stream")):
+        raise BindingError("a response with status 204 has no body")
+
+
 def _requests(
-    method: MethodDescriptor, body: str, in_path: frozenset[str]
+    method: MethodDescriptor, body: str, in_path: frozenset[str], annotations: Annotations
 ) -> RequestRecords | None:
     if not method.client_streaming:
         return None
-    records = request_records(method.input_type, body, in_path)
+    records = request_records(method.input_type, body, in_path, annotations)
     if records is None:
         raise BindingError(
             "a client-streaming method needs a body that names a repeated message field"
@@ -207,10 +225,13 @@ def _requests(
     return records
 
 
-def _replies(method: MethodDescriptor, response_body: str) -> ResponseRecords | None:
+def _replies(
+    method: MethodDescriptor, response_body: str, annotations: Annotations
+) -> ResponseRecords | None:
     if not method.server_streaming:
         return None
-    records = response_records(method.input_type, method.output_type, response_body)
+    request, reply = method.input_type, method.output_type
+    records = response_records(request, reply, response_body, annotations)
     if records is None:
         raise BindingError(
             "a server-streaming method needs a response_body that names a repeated message field"
@@ -218,9 +239,11 @@ def _replies(method: MethodDescriptor, response_body: str) -> ResponseRecords | 
     return records
 
 
-def _in_body(request: Descriptor, body: str, requests: RequestRecords | None) -> frozenset[str]:
+def _in_body(
+    request: Descriptor, body: str, requests: RequestRecords | None, annotations: Annotations
+) -> frozenset[str]:
     """Returns the fields that the body sets, which are not query parameters."""
     if body == WHOLE:
-        return frozenset(field.name for field in request.fields) - in_query(request)
+        return frozenset(field.name for field in request.fields) - in_query(request, annotations)
     csv_field = requests.csv_field if requests else None
     return frozenset(name for name in (body, csv_field) if name)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from google.protobuf.descriptor import Descriptor
 
-from ..codec.transcode import MessageReader, reader, row_errors_field
+from ..codec.transcode import MessageReader, reader
+from ..policy import Annotations
 from .fields import field_in_json, nested_type
 from .templates import BindingError
 from .update_masks import UpdateMask, mask_of
@@ -20,7 +21,13 @@ _WITHOUT_BODY = frozenset({"GET", "HEAD", "TRACE"})
 _UPDATES = frozenset({"PUT", "PATCH"})
 
 
-def check_body(http_method: str, body: str, request: Descriptor, variables: frozenset[str]) -> None:
+def check_body(
+    http_method: str,
+    body: str,
+    request: Descriptor,
+    variables: frozenset[str],
+    annotations: Annotations,
+) -> None:
     """Raises BindingError if the HTTP method or path cannot be combined with such a body.
 
     DELETE can have a body. The path can set a field within the body field (AIP-134) and takes
@@ -33,7 +40,7 @@ def check_body(http_method: str, body: str, request: Descriptor, variables: froz
     if body in variables:
         raise BindingError(f"the field {body!r} is both the body and a variable of the path")
     if body != WHOLE:
-        field_in_json(request, body, "body")
+        field_in_json(request, body, "body", annotations)
 
 
 def is_http_body(message: Descriptor | None) -> bool:
@@ -48,7 +55,11 @@ def takes_http_body(request: Descriptor, body: str) -> bool:
 
 
 def body_reader(
-    request: Descriptor, body: str, variables: frozenset[str], mask: UpdateMask | None
+    request: Descriptor,
+    body: str,
+    variables: frozenset[str],
+    mask: UpdateMask | None,
+    annotations: Annotations,
 ) -> MessageReader | None:
     """Returns a function that reads JSON into a request; None if the body is absent or not JSON.
 
@@ -58,26 +69,32 @@ def body_reader(
     if not body or takes_http_body(request, body):
         return None
     if body == WHOLE:
-        return reader(request, variables | ({mask.name} if mask else set()))
-    field = field_in_json(request, body, "body")
-    read = reader(request, frozenset(other.name for other in request.fields if other is not field))
+        excluded = variables | ({mask.name} if mask else set())
+        return reader(request, excluded, annotations=annotations)
+    field = field_in_json(request, body, "body", annotations)
+    others = frozenset(other.name for other in request.fields if other is not field)
+    read = reader(request, others, annotations=annotations)
     return lambda value, path, violations, message: read(
         {field.json_name: value}, path, violations, message
     )
 
 
-def row_arrays(request: Descriptor) -> frozenset[str]:
+def row_arrays(request: Descriptor, annotations: Annotations) -> frozenset[str]:
     """Returns the keys of a request whose arrays have rows, which fail independently."""
     return frozenset(
         key
         for field in request.fields
-        if field.message_type is not None and row_errors_field(field.message_type)
+        if field.message_type is not None and annotations.row_errors_field(field.message_type)
         for key in (field.name, field.json_name)
     )
 
 
 def update_mask_of(
-    http_method: str, request: Descriptor, body: str, variables: frozenset[str]
+    http_method: str,
+    request: Descriptor,
+    body: str,
+    variables: frozenset[str],
+    annotations: Annotations,
 ) -> UpdateMask | None:
     """Returns the UpdateMask that fills the field mask of an update from its body, or None.
 
@@ -90,10 +107,10 @@ def update_mask_of(
     if name is None or not body or http_method not in _UPDATES or name in {body, *variables}:
         return None
     if body == WHOLE:
-        return UpdateMask(name, request, variables)
-    field = field_in_json(request, body, "body")
+        return UpdateMask(name, request, variables, annotations)
+    field = field_in_json(request, body, "body", annotations)
     updated = nested_type(field)
     if updated is None or is_http_body(updated):
         return None
     in_path = {variable.removeprefix(f"{body}.") for variable in variables}
-    return UpdateMask(name, updated, frozenset(in_path), key=field.json_name)
+    return UpdateMask(name, updated, frozenset(in_path), annotations, key=field.json_name)

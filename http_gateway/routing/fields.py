@@ -11,12 +11,10 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from roster.v1 import http_pb2
-
-from ..codec.fields import is_outside_json
 from ..codec.scalars import InvalidValue
 from ..codec.url_values import text_reader
 from ..codec.well_known import is_well_known
+from ..policy import Annotations
 from .templates import BindingError
 
 Fields = tuple[FieldDescriptor, ...]
@@ -31,9 +29,9 @@ def fields_by_any_name(message: Descriptor) -> dict[str, FieldDescriptor]:
     return names | {field.json_name: field for field in message.fields}
 
 
-def in_query(request: Descriptor) -> frozenset[str]:
+def in_query(request: Descriptor, annotations: Annotations) -> frozenset[str]:
     """Returns the fields that are in the query even if the body is the whole request."""
-    return frozenset(f.name for f in request.fields if f.GetOptions().Extensions[http_pb2.in_query])
+    return frozenset(f.name for f in request.fields if annotations.of_field(f).in_query)
 
 
 def nested_type(field: FieldDescriptor) -> Descriptor | None:
@@ -66,13 +64,15 @@ def path_field(request: Descriptor, name: str) -> Fields:
     return tuple(fields)
 
 
-def field_in_json(message: Descriptor, name: str, role: str) -> FieldDescriptor:
+def field_in_json(
+    message: Descriptor, name: str, role: str, annotations: Annotations
+) -> FieldDescriptor:
     """Returns a field that can be a body. `role` is used in the BindingError that it raises."""
     field = message.fields_by_name.get(name)
     if field is None or is_well_known(message):
         raise BindingError(f"{message.full_name} has no field {name!r} that can be the {role}")
-    extensions = field.GetOptions().Extensions
-    if extensions[http_pb2.row_faults] or is_outside_json(field):
+    options = annotations.of_field(field)
+    if options.row_faults or options.is_outside_json:
         raise BindingError(f"the {role} {name!r} is a field without a JSON form")
     return field
 
@@ -88,9 +88,10 @@ def is_plain(fields: Sequence[FieldDescriptor]) -> bool:
     return len(fields) == 1 and is_scalar and field.containing_oneof is None
 
 
-def setter(fields: Fields) -> Setter:
+def setter(fields: Fields, annotations: Annotations) -> Setter:
     """Returns the setter of a field that text can represent."""
-    field, read = fields[-1], text_reader(fields[-1])
+    field = fields[-1]
+    read = text_reader(field, any_case=annotations.of_field(field).any_case)
     assert read is not None
     if is_plain(fields) and field.type == field.TYPE_STRING:
         return setattr

@@ -9,8 +9,7 @@ from urllib.parse import parse_qsl
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.struct_pb2 import Struct
 
-from roster.v1 import http_pb2
-
+from ..policy import Annotations, FormOptions
 from ..request_errors import Violations, validation_error
 from .bodies import WHOLE, is_http_body
 from .fields import fields_by_any_name, is_struct
@@ -27,15 +26,18 @@ class FormReader(QueryReader):
     An empty field is absent, because browsers submit every field of a form.
     """
 
-    def __init__(self, method: MethodDescriptor, excluded: frozenset[str]) -> None:
-        super().__init__(method.input_type, excluded)
-        options = method.GetOptions().Extensions[http_pb2.form]
-        self.key: str = options.key
-        self.redirect: str = options.redirect
+    def __init__(
+        self,
+        method: MethodDescriptor,
+        excluded: frozenset[str],
+        annotations: Annotations,
+        options: FormOptions,
+    ) -> None:
+        super().__init__(method.input_type, excluded, annotations)
+        self.key, self.redirect = options
         # The response field with the page that is shown after a success; None if there is none.
-        self.page = next(
-            (field.name for field in method.output_type.fields if _is_page(field)), None
-        )
+        pages = (f for f in method.output_type.fields if annotations.of_field(f).form_page)
+        self.page = next((f.name for f in pages if is_http_body(f.message_type)), None)
 
     def read(self, query: str, message: Any) -> None:
         violations = Violations()
@@ -69,16 +71,13 @@ class FormReader(QueryReader):
         return Parameter((field,), f"{field.name}.{key}", read, is_plain=False)
 
 
-def form_reader(method: MethodDescriptor, body: str, excluded: frozenset[str]) -> FormReader | None:
+def form_reader(
+    method: MethodDescriptor, body: str, excluded: frozenset[str], annotations: Annotations
+) -> FormReader | None:
     """Returns the reader of the forms of an rpc; None if it takes none. Raises BindingError."""
-    if not method.GetOptions().HasExtension(http_pb2.form):
+    options = annotations.of_method(method).form
+    if options is None:
         return None
     if body != WHOLE or method.client_streaming or method.server_streaming:
         raise BindingError("form requires a unary method and the body *")
-    return FormReader(method, excluded)
-
-
-def _is_page(field: Any) -> bool:
-    return bool(field.GetOptions().Extensions[http_pb2.form_page]) and is_http_body(
-        field.message_type
-    )
+    return FormReader(method, excluded, annotations, options)

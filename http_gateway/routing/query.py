@@ -17,6 +17,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from ..codec.scalars import InvalidValue
 from ..codec.strict_json import MAX_DEPTH
 from ..codec.url_values import TextReader, text_reader
+from ..policy import NO_ANNOTATIONS, Annotations
 from ..request_errors import Violations, validation_error
 from .fields import Fields, fields_by_any_name, is_plain, nested_type, put
 
@@ -41,10 +42,16 @@ class QueryReader:
     """
 
     def __init__(
-        self, request: Descriptor, excluded: frozenset[str], *, ignores_unknown: bool = False
+        self,
+        request: Descriptor,
+        excluded: frozenset[str],
+        annotations: Annotations = NO_ANNOTATIONS,
+        *,
+        ignores_unknown: bool = False,
     ) -> None:
         self._request = request
         self._excluded = excluded
+        self._annotations = annotations
         self._ignores_unknown = ignores_unknown
         # Parameters without a dot, the most common ones, are resolved in advance.
         self._top_level = {
@@ -106,7 +113,8 @@ class QueryReader:
             if path in self._excluded:
                 return None
             message = nested_type(field)
-        read = text_reader(fields[-1])
+        any_case = self._annotations.of_field(fields[-1]).any_case
+        read = text_reader(fields[-1], any_case=any_case)
         return None if read is None else Parameter(tuple(fields), path, read, is_plain(fields))
 
 

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import MethodDescriptor
 
-from roster.v1 import http_pb2
-
+from ..policy import Annotations
 from .fields import field_in_json
 from .templates import BindingError
 
@@ -43,12 +42,12 @@ class ReadMask(NamedTuple):
             _keep(message, kept)
 
 
-def read_mask_of(method: MethodDescriptor) -> ReadMask | None:
+def read_mask_of(method: MethodDescriptor, annotations: Annotations) -> ReadMask | None:
     """Returns the read mask of a method, or None. Raises BindingError if it selects nothing."""
     for field in method.input_type.fields:
-        selected = field.GetOptions().Extensions[http_pb2.selects]
+        selected = annotations.of_field(field).selects
         if selected:
-            target = field_in_json(method.output_type, selected, "read mask")
+            target = field_in_json(method.output_type, selected, "read mask", annotations)
             if target.message_type is None:
                 raise BindingError(f"the read mask selects {selected}, which is not a message")
             names = {each.name: each.json_name for each in target.message_type.fields}

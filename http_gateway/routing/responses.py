@@ -6,28 +6,21 @@ from typing import NamedTuple
 
 from google.protobuf.descriptor import Descriptor, MethodDescriptor
 
-from roster.v1 import http_pb2
-
 from ..codec.transcode import MessageWriter, writer
+from ..policy import Annotations
 from .fields import field_in_json
 from .templates import BindingError
 
 
-def response_writer(response: Descriptor, response_body: str) -> MessageWriter:
+def response_writer(
+    response: Descriptor, response_body: str, annotations: Annotations
+) -> MessageWriter:
     """Returns the writer of a response, or of its `response_body` field; null if that is absent."""
-    write = writer(response)
+    write = writer(response, annotations=annotations)
     if not response_body:
         return write
-    key = field_in_json(response, response_body, "response body").json_name
+    key = field_in_json(response, response_body, "response body", annotations).json_name
     return lambda reply: write(reply).get(key)
-
-
-def success_status(method: MethodDescriptor, response_body: str) -> int:
-    """Returns the status of a success. Raises BindingError if it excludes the response body."""
-    status: int = method.GetOptions().Extensions[http_pb2.success_status] or 200
-    if status == 204 and (response_body or method.server_streaming):
-        raise BindingError("a response with status 204 has no body")
-    return status
 
 
 class ConditionalStatus(NamedTuple):
@@ -37,26 +30,26 @@ class ConditionalStatus(NamedTuple):
     status: int
 
 
-def conditional_status(method: MethodDescriptor) -> ConditionalStatus | None:
+def conditional_status(
+    method: MethodDescriptor, annotations: Annotations
+) -> ConditionalStatus | None:
     """Returns the `status_if_true` of a response, or None. Raises BindingError for several."""
     statuses = [
         ConditionalStatus(field.name, status)
         for field in method.output_type.fields
-        if (status := field.GetOptions().Extensions[http_pb2.status_if_true])
+        if (status := annotations.of_field(field).status_if_true)
     ]
     if len(statuses) > 1:
         raise BindingError("status_if_true is set for several fields")
     return statuses[0] if statuses else None
 
 
-def next_link(method: MethodDescriptor) -> str | None:
+def next_link(method: MethodDescriptor, annotations: Annotations) -> str | None:
     """Returns the name of the response field with the next page token, or None.
 
     Raises BindingError if there are several, or the request has no `page_token`.
     """
-    names = [
-        f.name for f in method.output_type.fields if f.GetOptions().Extensions[http_pb2.next_link]
-    ]
+    names = [f.name for f in method.output_type.fields if annotations.of_field(f).next_link]
     if not names:
         return None
     if len(names) > 1 or "page_token" not in method.input_type.fields_by_name:

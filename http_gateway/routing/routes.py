@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from google.protobuf.descriptor import ServiceDescriptor
 
+from ..policy import NO_ANNOTATIONS, Annotations
 from .bindings import ANY_METHOD, Binding, InvalidBinding, bindings_of
 from .templates import Wildcard, decode_segments
 
@@ -59,11 +60,13 @@ class _ParsedPath(NamedTuple):
 class Routes:
     """All bindings, found by path and method."""
 
-    def __init__(self, services: Iterable[ServiceDescriptor]) -> None:
+    def __init__(
+        self, services: Iterable[ServiceDescriptor], annotations: Annotations = NO_ANNOTATIONS
+    ) -> None:
         self._root = _Node()
         self._verbs: dict[str, _Node] = {}
         for service in services:
-            for binding in bindings_of(service):
+            for binding in bindings_of(service, annotations):
                 self._add(binding)
 
     def _add(self, binding: Binding) -> None:

@@ -1,7 +1,7 @@
 """Maps the records of an HTTP stream to fields of the messages of a streaming rpc.
 
 Records are the elements of the repeated field that the binding names: `body` for requests,
-`response_body` for responses. A message can also have a repeated field of CsvLine, for
+`response_body` for responses. A message can also have a repeated field of lines, for
 text/csv. If `body` is `*`, or there is no `response_body`, every message is one record. Another
 message field of a response, such as a summary, is a record with its name: {"summary": {...}}.
 """
@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from roster.v1 import http_pb2
-
 from ..codec.fields import max_items
-from ..codec.transcode import MessageReader, MessageWriter, reader, row_errors_field, writer
+from ..codec.transcode import MessageReader, MessageWriter, reader, writer
+from ..policy import Annotations
 
-_CSV_LINE = "roster.v1.CsvLine"
 # The most records in one request message. More are not faster and block the event loop longer.
 MAX_RECORDS = 2_000
 
@@ -107,78 +105,79 @@ class ResponseRecords:
 
 
 def request_records(
-    request: Descriptor, body: str, in_path: frozenset[str] = frozenset()
+    request: Descriptor, body: str, in_path: frozenset[str], annotations: Annotations
 ) -> RequestRecords | None:
     """Returns the record fields of a request, or None if `body` is not such a field.
 
     `in_path` names the fields that the path sets.
     """
     if body == "*":
-        read = reader(request, in_path)
+        read = reader(request, in_path, annotations=annotations)
         return RequestRecords(
             "", "", read, row_errors_field=None, csv_field=None, max_per_message=1
         )
-    field = _records(request, body)
+    field = _records(request, body, annotations)
     if field is None:
         return None
-    element, lines = _element(field), _csv_field(request)
+    element, lines = _element(field), _csv_field(request, annotations)
+    options = annotations.of_field
     bounds = [max_items(repeated) for repeated in (field, lines) if repeated is not None]
     return RequestRecords(
         name=field.name,
         json_name=field.json_name,
-        read=reader(element),
-        row_errors_field=row_errors_field(element),
+        read=reader(element, annotations=annotations),
+        row_errors_field=annotations.row_errors_field(element),
         csv_field=lines.name if lines else None,
         max_per_message=min([MAX_RECORDS, *filter(None, bounds)]),
-        charset_field=_field_with(request, http_pb2.body_charset),
-        limits_field=_field_with(request, http_pb2.limits_records),
+        charset_field=next((f for f in request.fields if options(f).body_charset), None),
+        limits_field=next((f for f in request.fields if options(f).limits_records), None),
     )
 
 
 def response_records(
-    request: Descriptor, reply: Descriptor, response_body: str
+    request: Descriptor, reply: Descriptor, response_body: str, annotations: Annotations
 ) -> ResponseRecords | None:
     """Returns the record fields of a response, or None if `response_body` is not such a field."""
     if not response_body:
-        return ResponseRecords("", writer(reply), csv_field=None)
-    field = _records(reply, response_body)
+        return ResponseRecords("", writer(reply, annotations=annotations), csv_field=None)
+    field = _records(reply, response_body, annotations)
     if field is None:
         return None
-    lines = _csv_field(reply)
+    lines = _csv_field(reply, annotations)
     return ResponseRecords(
         name=field.name,
-        write=writer(_element(field)),
+        write=writer(_element(field), annotations=annotations),
         csv_field=lines.name if lines else None,
-        format=_format(request),
+        format=_format(request, annotations),
         others=tuple(
-            OtherField(other.name, other.json_name, writer(other.message_type))
+            OtherField(
+                other.name, other.json_name, writer(other.message_type, annotations=annotations)
+            )
             for other in reply.fields
             if other.message_type is not None and not other.is_repeated
         ),
     )
 
 
-def _format(request: Descriptor) -> FormatField | None:
+def _format(request: Descriptor, annotations: Annotations) -> FormatField | None:
     """Returns the first request field with enum values that declare media types."""
     for field in request.fields:
         if field.enum_type is None or field.is_repeated:
             continue
-        types = {
-            value.GetOptions().Extensions[http_pb2.media_type]: value.number
-            for value in field.enum_type.values
-        }
+        types = {annotations.media_type(value): value.number for value in field.enum_type.values}
         types.pop("", None)
         if types:
             return FormatField(field.name, types)
     return None
 
 
-def _records(message: Descriptor, name: str) -> FieldDescriptor | None:
+def _records(message: Descriptor, name: str, annotations: Annotations) -> FieldDescriptor | None:
     field = message.fields_by_name.get(name)
     if field is None or not field.is_repeated or field.message_type is None:
         return None
     element = _element(field)
-    return None if element.GetOptions().map_entry or element.full_name == _CSV_LINE else field
+    is_other = element.GetOptions().map_entry or element.full_name == annotations.csv_line
+    return None if is_other else field
 
 
 def _element(field: FieldDescriptor) -> Descriptor:
@@ -186,13 +185,9 @@ def _element(field: FieldDescriptor) -> Descriptor:
     return field.message_type
 
 
-def _field_with(message: Descriptor, option: Any) -> FieldDescriptor | None:
-    return next((f for f in message.fields if f.GetOptions().Extensions[option]), None)
-
-
-def _csv_field(message: Descriptor) -> FieldDescriptor | None:
+def _csv_field(message: Descriptor, annotations: Annotations) -> FieldDescriptor | None:
     for field in message.fields:
         kind = field.message_type
-        if kind is not None and field.is_repeated and kind.full_name == _CSV_LINE:
+        if kind is not None and field.is_repeated and kind.full_name == annotations.csv_line:
             return field
     return None

@@ -12,9 +12,8 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from roster.v1 import http_pb2
-
 from ..codec.fields import takes_null
+from ..policy import Annotations
 from .fields import fields_by_any_name, nested_type
 
 _MASK = "google.protobuf.FieldMask"
@@ -28,16 +27,22 @@ class UpdateMask:
     """
 
     def __init__(
-        self, name: str, updated: Descriptor, excluded: frozenset[str], key: str | None = None
+        self,
+        name: str,
+        updated: Descriptor,
+        excluded: frozenset[str],
+        annotations: Annotations,
+        key: str | None = None,
     ) -> None:
         self.name = name
         self._updated = updated
         self._excluded = excluded
+        self._annotations = annotations
         self._key = key
         # The paths of fields without nested paths, the most common ones.
         flat = [f for f in updated.fields if f.name not in excluded and nested_type(f) is None]
         self._flat = {field.json_name: field.name for field in flat}
-        self._nullable = {field.json_name for field in flat if _null_is_a_value(field)}
+        self._nullable = {field.json_name for field in flat if self._null_is_a_value(field)}
 
     def fill(self, message: Any, body: dict[str, Any]) -> None:
         """Fills the mask of a request, unless the query set it."""
@@ -66,7 +71,7 @@ class UpdateMask:
             path = prefix + field.name if field is not None else ""
             if field is None or path in self._excluded:
                 continue
-            if value is None and not _null_is_a_value(field):
+            if value is None and not self._null_is_a_value(field):
                 continue
             nested = nested_type(field)
             if nested is not None and type(value) is dict and value:
@@ -74,9 +79,8 @@ class UpdateMask:
             else:
                 yield path
 
-
-def _null_is_a_value(field: FieldDescriptor) -> bool:
-    return takes_null(field) or bool(field.GetOptions().Extensions[http_pb2.null_clears])
+    def _null_is_a_value(self, field: FieldDescriptor) -> bool:
+        return takes_null(field) or self._annotations.of_field(field).null_clears
 
 
 def mask_of(request: Descriptor) -> str | None:

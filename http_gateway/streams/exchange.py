@@ -65,11 +65,14 @@ class Exchange:
                 return await self._respond_once(call)
             return await self._writer().write_response(call)
         except AioRpcError as failed:
-            error = classify_failure(failed, self._binding.method, metadata)
+            policy = self._request.options.policy
+            error = classify_failure(failed, self._binding.method, metadata, policy)
             if isinstance(error, RequestError):
                 error.close = self._is_unread()
                 raise error from failed
-            return errors.call_error_response(failed, self._request_id, close=self._is_unread())
+            return errors.call_error_response(
+                failed, self._request_id, policy, close=self._is_unread()
+            )
         finally:
             connection.on_closing = None
             call.cancel()
@@ -111,7 +114,8 @@ class Exchange:
             raise self._messages.error from None
         status = self._binding.success_status
         data = None if status == 204 else orjson.dumps(self._binding.write(reply))
-        more = response_headers(await call.trailing_metadata())
+        headers = self._request.options.policy.headers
+        more = response_headers(await call.trailing_metadata(), headers)
         return Response(status, self._request_id, data, more=more, close=self._is_unread())
 
 

@@ -13,7 +13,7 @@ import orjson
 from ..codec import strict_json
 from ..codec.required import add_missing
 from ..codec.transcode import rows_reader
-from ..request_errors import Code, RequestError, Violations, validation_error
+from ..request_errors import RequestError, Violations, validation_error
 from ..routing.stream_fields import RequestRecords, ResponseRecords
 from .json_values import JsonSplitter, accepted_error
 from .records import Added, Record, add_each
@@ -90,7 +90,7 @@ class NdjsonParser:
         violations, path = Violations(), f"{self._fields.json_name}[{self.last_line - 1}]"
         for detail in error.error.details:
             field = f"{path}.{detail.field}" if detail.field else path
-            violations.add(field, Code.Name(detail.code), f"{detail.message} (line {record.line})")
+            violations.add(field, detail.code, f"{detail.message} (line {record.line})")
         return validation_error(violations)
 
 

@@ -23,10 +23,9 @@ from grpc.aio import AioRpcError
 
 from .. import errors
 from ..channel.cancellation import cancellation_error
-from ..errors import HttpError
 from ..headers import add_vary, response_headers
 from ..request import Request
-from ..request_errors import RequestError
+from ..request_errors import HttpError, RequestError
 from ..responses import Response
 from ..routing.bindings import Binding
 from .formats import NDJSON, ResponseFormat, format_of_reply, format_of_request
@@ -61,6 +60,7 @@ class ResponseWriter:
         self._is_unread = is_unread
         self._format = format_of_request(request, binding.response_records, message)
         self._response = StreamResponse(request, binding.success_status, request_id, on_stop)
+        self._policy = request.options.policy
         self._keepalive_seconds = request.options.stream_keepalive_seconds
 
     async def write_response(self, call: Any) -> Response | StreamResponse:
@@ -111,13 +111,13 @@ class ResponseWriter:
             log.exception("the gateway failed", extra={"requestId": self._request_id})
             return errors.INTERNAL
         error = self._body_error()
-        return errors.http_error(error.error) if error else None
+        return error.error if error else None
 
     def _call_error(self, failed: AioRpcError) -> HttpError:
         """Returns the error that ends the response, or raises it if there is no response yet."""
         if not self._response.has_started:
             raise failed
-        return errors.call_error(failed)
+        return errors.call_error(failed, self._policy.errors)
 
     async def _start(self, call: Any, response_format: ResponseFormat) -> None:
         """Writes the head unless it is written. Must be called after the first message."""
@@ -126,7 +126,7 @@ class ResponseWriter:
 
     async def _write_head(self, response_format: ResponseFormat, metadata: Any) -> None:
         if not self._response.has_started:
-            more = {**response_format.headers, **response_headers(metadata)}
+            more = {**response_format.headers, **response_headers(metadata, self._policy.headers)}
             add_vary(more, "Accept")
             await self._response.start(response_format.content_type, more)
 

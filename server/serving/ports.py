@@ -16,10 +16,10 @@ from rosterd.http_gateway.options import Options
 from ..app import SERVICES, App
 from ..observability.observability import Observability
 from ..observability.sources import of_http
-from ..rpc.errors import REQUEST_ERROR_METADATA
 from ..security.tls import Identity, ServerIdentity
 from ..values.addresses import Address
 from .documentation import documentation
+from .gateway_policy import POLICY
 from .grpc_options import core_options
 from .options import PortOptions, ProcessOptions
 from .reserved_ports import port_in_use
@@ -30,7 +30,7 @@ from .role import Role
 GRACE_SECONDS = 8.0
 # A year, as is usual.
 STRICT_TRANSPORT_SECONDS = 365 * 86_400
-GATEWAY_OPTIONS = Options(server_name="roster", request_error_metadata=REQUEST_ERROR_METADATA)
+GATEWAY_OPTIONS = Options(server_name="roster", policy=POLICY)
 
 
 async def listen_grpc(app: App, options: PortOptions, stack: AsyncExitStack, role: Role) -> Address:

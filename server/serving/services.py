@@ -34,6 +34,7 @@ from ..security.encryption import Encryption
 from ..storage.databases import database_at
 from ..values.addresses import Address
 from .core import running_core, start_background_work
+from .gateway_policy import POLICY
 from .grpc_options import MAX_METADATA_BYTES
 from .observability import start_observability
 from .options import PortOptions, ProcessOptions, UpstreamOptions, egress_policy
@@ -115,7 +116,7 @@ class HttpOnly:
         async with AsyncExitStack() as stack:
             observability, metrics_url = await start_observability(self.options, stack)
             target = self.upstream.target
-            channel = UpstreamChannel(target, SERVICES, self._credentials())
+            channel = UpstreamChannel(target, SERVICES, POLICY.idempotency, self._credentials())
             http_url, gateway = await listen_http(channel, self.options, observability, stack)
             await life.serving(Ready(http_url, upstream=target, metrics=metrics_url))
             gateway.drain()

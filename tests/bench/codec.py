@@ -20,6 +20,7 @@ from roster.v1 import subscribers_pb2 as pb
 from rosterd.http_gateway.codec import strict_json
 from rosterd.http_gateway.codec.transcode import reader, writer
 from rosterd.http_gateway.request_errors import Violations
+from rosterd.server.serving.gateway_policy import ANNOTATIONS
 
 from .measurement import Rate, Stats, comparison, row
 
@@ -64,13 +65,13 @@ def _stored(number: int, row: Any) -> Any:
 
 def _read(kind: type[Message], body: bytes) -> Any:
     message, faults = kind(), Violations()
-    reader(kind.DESCRIPTOR)(strict_json.loads(body), "", faults, message)
+    reader(kind.DESCRIPTOR, annotations=ANNOTATIONS)(strict_json.loads(body), "", faults, message)
     assert not faults
     return message
 
 
 def _write(message: Message) -> bytes:
-    return orjson.dumps(writer(message.DESCRIPTOR)(message))
+    return orjson.dumps(writer(message.DESCRIPTOR, annotations=ANNOTATIONS)(message))
 
 
 def _read_json_format(kind: type[Message], text: str) -> Message:

@@ -22,6 +22,7 @@ from grpc import aio
 
 from roster.v1 import subscribers_pb2, subscribers_pb2_grpc
 from rosterd.http_gateway.app import Gateway
+from rosterd.server.serving.ports import GATEWAY_OPTIONS
 
 SUBSCRIBER = subscribers_pb2.Subscriber(
     id="01M7Y2MPAQ0000000000000001",
@@ -54,7 +55,7 @@ async def backend() -> None:
 
 async def gateway(upstream: str) -> None:
     async with aio.insecure_channel(upstream) as channel:
-        await serve(web.ServerRunner(Gateway(channel, SERVICES).server()))
+        await serve(web.ServerRunner(Gateway(channel, SERVICES, GATEWAY_OPTIONS).server()))
 
 
 async def baseline(upstream: str) -> None:

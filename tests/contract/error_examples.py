@@ -1,4 +1,4 @@
-"""Writes `http_gateway/openapi/errors.json`: the errors that a running service returns.
+"""Writes `server/serving/examples/errors.json`: the errors that a running service returns.
 
     python -m tests.contract.error_examples
 
@@ -22,16 +22,15 @@ import orjson
 from google.protobuf.descriptor import MethodDescriptor
 
 from rosterd.http_gateway import body
-from rosterd.http_gateway.errors import error_code_of
 from rosterd.http_gateway.openapi.document import document
-from rosterd.http_gateway.openapi.reasons import reasons_of
 from rosterd.http_gateway.options import Options
-from rosterd.http_gateway.request_errors import RequestError
+from rosterd.http_gateway.request_errors import RequestError, error_code_of
 from rosterd.http_gateway.responses import JSON
 from rosterd.http_gateway.streams import client_stream
 from rosterd.server.app import SERVICES
 from rosterd.server.features.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
 from rosterd.server.rpc import errors
+from rosterd.server.serving.gateway_policy import POLICY, reasons_of
 
 from ..behavior.helpers import (
     confirm_token,
@@ -44,7 +43,7 @@ from ..conftest import Account, new_account
 from ..fronts import METHODS, HttpFront, Response, binding
 from ..processes import Service, start
 
-FILE = Path(__file__).parents[2] / "http_gateway/openapi/errors.json"
+FILE = Path(__file__).parents[2] / "server/serving/examples/errors.json"
 # An ID and an email of no resource. The ID also replaces those in messages.
 ID = re.compile("[0-7][0-9A-HJKMNP-TV-Z]{25}")
 MISSING = "01M7Y2MPAQ036JVMBN3RCKGA5K"
@@ -116,7 +115,7 @@ class Operation(NamedTuple):
 
 def operations() -> Iterator[Operation]:
     """Yields the first operation of each rpc."""
-    openapi = document(SERVICES)
+    openapi = document(SERVICES, POLICY)
     schemas = openapi["components"]["schemas"]
     for rpc, method in METHODS.items():
         verb, path, _ = binding(rpc)

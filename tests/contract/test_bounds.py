@@ -35,6 +35,7 @@ from rosterd.server.features.webhooks import rules as webhooks
 from rosterd.server.features.webhooks.egress import urls
 from rosterd.server.rpc import errors
 from rosterd.server.rpc.interceptors import error_status
+from rosterd.server.serving.gateway_policy import ANNOTATIONS
 from rosterd.server.values.ids import is_id
 
 from ..cases import each
@@ -128,7 +129,7 @@ def test_bounds_of_tags_on_a_subscriber_agree_with_the_rules(request_: str, leas
     ],
 )
 def test_pattern_of_an_identifier_agrees_with_the_rules(text: str) -> None:
-    pattern = of_field(field_of("ExportSubscribersRequest.after_id"))["pattern"]
+    pattern = of_field(field_of("ExportSubscribersRequest.after_id"), ANNOTATIONS)["pattern"]
 
     # An empty text counts as absent.
     assert bool(re.search(pattern, text)) == (not text or is_id(text))

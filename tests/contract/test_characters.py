@@ -7,8 +7,8 @@ import re
 from google.protobuf.descriptor import FieldDescriptor
 
 from roster.v1 import http_pb2
-from rosterd.http_gateway.codec.fields import row_errors_field
 from rosterd.http_gateway.openapi import bounds
+from rosterd.server.serving.gateway_policy import ANNOTATIONS
 from rosterd.server.values.texts import has_control_characters, trim
 
 from ..cases import each
@@ -22,7 +22,7 @@ def pattern_of(name: str) -> re.Pattern[str]:
     """Returns the pattern of a field, such as CreateTagRequest.name."""
     message, _, field = name.partition(".")
     kind = next(m.input_type for m in METHODS.values() if m.input_type.name == message)
-    return re.compile(bounds.of_field(kind.fields_by_name[field])["pattern"])
+    return re.compile(bounds.of_field(kind.fields_by_name[field], ANNOTATIONS)["pattern"])
 
 
 def rejected(pattern: re.Pattern[str], template: str) -> list[str]:
@@ -48,7 +48,7 @@ def test_repeated_text_is_only_in_rows(method: object) -> None:
     assert {
         kind.full_name
         for kind in inner
-        if kind.file.package != "google.protobuf" and not row_errors_field(kind)
+        if kind.file.package != "google.protobuf" and not ANNOTATIONS.row_errors_field(kind)
     } <= {"roster.v1.CsvLine"}
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from rosterd.http_gateway.errors import error_code_of
 from rosterd.http_gateway.openapi.document import document
-from rosterd.http_gateway.openapi.error_responses import error_examples
+from rosterd.http_gateway.request_errors import error_code_of
 from rosterd.server.app import SERVICES
+from rosterd.server.serving.gateway_policy import POLICY, error_examples
 
 from .error_examples import FILE, operations, recorded
 
-DOCUMENT = document(SERVICES)
+DOCUMENT = document(SERVICES, POLICY)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from rosterd.http_gateway.channel.upstream import OPTIONS, UpstreamChannel
 from rosterd.server.app import SERVICES
 from rosterd.server.features.accounts import store
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
+from rosterd.server.serving.gateway_policy import POLICY
 from rosterd.server.storage.databases import unit_of_work
 
 from ..components import Component, free_port, launch, running, wait_until_ready
@@ -238,7 +239,7 @@ def test_unresponsive_server_is_disconnected_long_before_the_deadline(
     monkeypatch.setattr(upstream, "OPTIONS", fast_options)
 
     async def call(address: str) -> None:
-        async with UpstreamChannel(address, SERVICES) as channel:
+        async with UpstreamChannel(address, SERVICES, POLICY.idempotency) as channel:
             tags, request = TagServiceStub(channel), DeleteTagRequest()
             with pytest.raises(AioRpcError, match="API key"):
                 await tags.DeleteTag(request)

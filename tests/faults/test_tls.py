@@ -22,6 +22,7 @@ from rosterd.http_gateway.channel.upstream import UpstreamChannel
 from rosterd.server.app import SERVICES
 from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.serving.console import ExitCode
+from rosterd.server.serving.gateway_policy import POLICY
 
 from ..cli.commands import error_line, in_new_process, roster
 from ..cli.transfers import counts_of, people, write_ndjson
@@ -208,7 +209,7 @@ def test_gateway_sends_no_api_key_to_an_untrusted_server(
     }[trusted]
 
     async def call(address: str) -> None:
-        async with UpstreamChannel(address, SERVICES, credentials) as channel:
+        async with UpstreamChannel(address, SERVICES, POLICY.idempotency, credentials) as channel:
             await TagServiceStub(channel).DeleteTag(
                 DeleteTagRequest(), metadata=[("x-api-key", KEY)]
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -17,13 +18,14 @@ from grpc import aio
 from rosterd.http_gateway.app import Gateway
 from rosterd.http_gateway.channel.in_process import InProcessChannel
 from rosterd.http_gateway.options import Options
+from rosterd.server.serving.gateway_policy import POLICY
 
 from .client import OPEN
 from .stream_service import SERVICE
 
-# The metadata in which the servers of these tests accept request errors.
-REQUEST_ERROR = "request-error-bin"
-OPTIONS = Options(request_error_metadata=REQUEST_ERROR, lingering_seconds=0.1)
+OPTIONS = Options(policy=POLICY, lingering_seconds=0.1)
+# A policy of services that do not read errors in requests.
+WITHOUT_REQUEST_ERRORS = replace(POLICY, errors=replace(POLICY.errors, as_metadata=None))
 
 Handler = Callable[[Any, Any], Any]
 # Adds handlers to a server or an in-process channel.

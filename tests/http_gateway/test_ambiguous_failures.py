@@ -13,7 +13,8 @@ from grpc_status import rpc_status
 from roster.v1 import merge_tags_pb2, subscribers_pb2, tags_pb2
 from rosterd.http_gateway import errors
 from rosterd.http_gateway.ambiguous_failures import classify_failure, has_effect
-from rosterd.http_gateway.request_errors import Reason, RequestError
+from rosterd.http_gateway.request_errors import RequestError
+from rosterd.server.serving.gateway_policy import POLICY
 
 TAGS = tags_pb2.DESCRIPTOR.services_by_name["TagService"].methods_by_name
 CREATE, GET, UPDATE = TAGS["CreateTag"], TAGS["GetTag"], TAGS["UpdateTag"]
@@ -59,29 +60,29 @@ def test_method_options_determine_which_calls_have_an_effect(
 def test_lost_connection_of_a_call_with_an_effect_is_an_unknown_outcome(
     text: str,
 ) -> None:
-    error = classify_failure(failure(StatusCode.UNAVAILABLE, text), CREATE, ())
+    error = classify_failure(failure(StatusCode.UNAVAILABLE, text), CREATE, (), POLICY)
 
     assert isinstance(error, RequestError)
-    assert error.error.reason == Reason.Value("INTERNAL")
+    assert error.error.reason == "INTERNAL"
     assert "unknown whether this request took effect" in error.error.message
 
 
 @pytest.mark.parametrize("details", [REFUSED, ALL_REFUSED, "DNS resolution failed for roster"])
 def test_call_without_a_connection_reports_that_nothing_was_changed(details: str) -> None:
     for method in (CREATE, GET):
-        error = classify_failure(failure(StatusCode.UNAVAILABLE, details), method, ())
+        error = classify_failure(failure(StatusCode.UNAVAILABLE, details), method, (), POLICY)
 
         assert isinstance(error, RequestError)
-        assert error.error.reason == Reason.Value("UNAVAILABLE")
+        assert error.error.reason == "UNAVAILABLE"
         assert "Nothing was changed" in error.error.message
 
 
 def test_unavailable_without_a_reason_does_not_claim_that_nothing_was_changed() -> None:
     failed = failure(StatusCode.UNAVAILABLE, "The library is closed.")
 
-    assert classify_failure(failed, CREATE, ()) is failed
-    assert errors.call_error(failed).status == 503
-    assert "changed" not in errors.call_error(failed).message
+    assert classify_failure(failed, CREATE, (), POLICY) is failed
+    assert errors.call_error(failed, POLICY.errors).status == 503
+    assert "changed" not in errors.call_error(failed, POLICY.errors).message
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_unavailable_without_a_reason_does_not_claim_that_nothing_was_changed() 
 def test_retried_call_without_a_connection_is_an_unknown_outcome(
     method: MethodDescriptor, metadata: tuple[tuple[str, str], ...]
 ) -> None:
-    error = classify_failure(failure(StatusCode.UNAVAILABLE, ALL_REFUSED), method, metadata)
+    error = classify_failure(failure(StatusCode.UNAVAILABLE, ALL_REFUSED), method, metadata, POLICY)
 
     assert isinstance(error, RequestError)
 
@@ -102,7 +103,7 @@ def test_rejection_by_the_server_is_forwarded() -> None:
     trailing = rpc_status.to_status(status).trailing_metadata
     failed = failure(StatusCode.UNAVAILABLE, "busy", *trailing)
 
-    assert classify_failure(failed, CREATE, ()) is failed
+    assert classify_failure(failed, CREATE, (), POLICY) is failed
 
 
 @pytest.mark.parametrize(
@@ -112,4 +113,4 @@ def test_rejection_by_the_server_is_forwarded() -> None:
 def test_other_failures_are_forwarded(code: StatusCode, method: MethodDescriptor) -> None:
     failed = failure(code, "Socket closed")
 
-    assert classify_failure(failed, method, ()) is failed
+    assert classify_failure(failed, method, (), POLICY) is failed

@@ -14,10 +14,11 @@ from rosterd.http_gateway.cross_origin import CrossOrigin
 from rosterd.http_gateway.options import Options
 from rosterd.http_gateway.routing.bindings import InvalidBinding, bindings_of
 from rosterd.http_gateway.routing.routes import Routes
+from rosterd.server.serving.gateway_policy import POLICY
 
 from .client import Client, ReceivedResponse
 from .page_service import SERVICE, Rule, exchange, fail, reply, request, service_of
-from .serving import OPTIONS, gateway_to, run
+from .serving import OPTIONS, WITHOUT_REQUEST_ERRORS, gateway_to, run
 
 ORIGIN = "https://www.example.com"
 ALLOWED = replace(OPTIONS, cors_origins=frozenset({ORIGIN, "http://[::1]:3000"}))
@@ -130,7 +131,7 @@ def test_options_request_that_is_no_preflight_gets_no_permission(header: str) ->
 def test_every_response_of_the_binding_is_visible_to_an_allowed_origin(
     body: bytes, headers: dict[str, str], status: int
 ) -> None:
-    options = replace(ALLOWED, request_error_metadata=None)
+    options = replace(ALLOWED, policy=WITHOUT_REQUEST_ERRORS)
 
     got = send("POST", "/items", body, options, Origin=ORIGIN, **headers)
 
@@ -212,7 +213,7 @@ def test_streaming_rpc_with_the_option_is_rejected() -> None:
     service = service_of(CreateItem=("*Item", Rule(post="/items", body="*")))
 
     with pytest.raises(InvalidBinding, match="cross_origin is not supported for streaming"):
-        list(bindings_of(service))
+        list(bindings_of(service, POLICY.annotations))
 
 
 ALLOWED_URLS = {
@@ -242,14 +243,14 @@ OTHER_URLS = [
 
 @pytest.mark.parametrize(("url", "target"), ALLOWED_URLS.items())
 def test_forms_redirect_to_urls_of_allowed_origins(url: str, target: str) -> None:
-    assert CrossOrigin(ALLOWED.cors_origins, Routes([SERVICE])).redirect_url(url) == target
+    assert CrossOrigin(ALLOWED, Routes([SERVICE], POLICY.annotations)).redirect_url(url) == target
 
 
 @pytest.mark.parametrize("url", OTHER_URLS)
 def test_forms_do_not_redirect_to_other_urls(url: str) -> None:
-    assert CrossOrigin(ALLOWED.cors_origins, Routes([SERVICE])).redirect_url(url) is None
+    assert CrossOrigin(ALLOWED, Routes([SERVICE], POLICY.annotations)).redirect_url(url) is None
 
 
 @pytest.mark.parametrize("url", [*ALLOWED_URLS, *OTHER_URLS])
 def test_forms_do_not_redirect_anywhere_if_all_origins_are_allowed(url: str) -> None:
-    assert CrossOrigin(ANY.cors_origins, Routes([SERVICE])).redirect_url(url) is None
+    assert CrossOrigin(ANY, Routes([SERVICE], POLICY.annotations)).redirect_url(url) is None

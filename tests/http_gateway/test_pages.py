@@ -7,6 +7,7 @@ from rosterd.http_gateway.load_shedding import LoadShedder
 from rosterd.http_gateway.options import Options
 from rosterd.http_gateway.pages import pages_of
 from rosterd.server.app import SERVICES
+from rosterd.server.serving.gateway_policy import POLICY
 
 from .routing.protos import library
 from .serving import channel_to, run
@@ -18,8 +19,10 @@ def test_page_of_event_types_exists_if_services_send_webhooks() -> None:
     async def check() -> None:
         async with channel_to("in-process", lambda _: None) as channel:
             load = LoadShedder(Options())
-            assert "/docs/webhooks" in pages_of(channel, SERVICES, load, Documentation())
-            assert "/docs/webhooks" not in pages_of(channel, [library()], load, Documentation())
+            assert "/docs/webhooks" in pages_of(channel, SERVICES, load, POLICY, Documentation())
+            assert "/docs/webhooks" not in pages_of(
+                channel, [library()], load, POLICY, Documentation()
+            )
 
     run(check())
 
@@ -27,7 +30,7 @@ def test_page_of_event_types_exists_if_services_send_webhooks() -> None:
 def test_each_guide_has_a_page() -> None:
     async def check() -> None:
         async with channel_to("in-process", lambda _: None) as channel:
-            pages = pages_of(channel, [library()], LoadShedder(Options()), GUIDES)
+            pages = pages_of(channel, [library()], LoadShedder(Options()), POLICY, GUIDES)
             assert [path for path in pages if "guides/" in path] == ["/docs/guides/start"]
 
     run(check())

@@ -16,9 +16,8 @@ from rosterd.http_gateway.app import Gateway
 
 from ..components import free_port
 from .client import Client, ReceivedResponse, get, post
-from .serving import channel_to, gateway_to, register_handlers, run, running
-from .stream_service import SERVICE, notes_reply, reject
-from .test_errors import STATUSES, each_code
+from .serving import OPTIONS, channel_to, gateway_to, register_handlers, run, running
+from .stream_service import SERVICE, notes_reply
 
 each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
 
@@ -39,31 +38,6 @@ async def send(runner: web.ServerRunner, method: str, path: str) -> ReceivedResp
 
 
 @each_channel
-@each_code
-def test_each_code_has_its_status_for_unary_and_streaming_rpcs(kind: str, code: StatusCode) -> None:
-    async def fail(_request: Any, context: Any) -> Any:
-        await context.abort(code, "SELECT rose")
-
-    async def fail_stream(_request: Any, context: Any) -> AsyncIterator[Any]:
-        await context.abort(code, "SELECT rose")
-        yield notes_reply()
-
-    async def main() -> list[ReceivedResponse]:
-        handlers = {"Unary": fail, "Collect": fail, "List": fail_stream, "Exchange": fail_stream}
-        async with gateway_to(kind, **handlers) as runner:
-            return [
-                await send(runner, "GET" if path == "/list" else "POST", path)
-                for path in ("/unary", "/list", "/collect/x", "/exchange")
-            ]
-
-    for got in run(main()):
-        error = error_of(got)
-        assert (got.status, error["code"]) == STATUSES[code]
-        assert "rose" not in str(error)
-        assert "effect" not in error["message"]
-
-
-@each_channel
 def test_stream_canceled_by_the_server_ends_with_an_error(kind: str) -> None:
     async def send_notes(_request: Any, context: Any) -> AsyncIterator[Any]:
         yield notes_reply("a")
@@ -76,25 +50,6 @@ def test_stream_canceled_by_the_server_ends_with_an_error(kind: str) -> None:
     got = run(main())
 
     assert (got.status, got.texts, got.is_whole) == (200, ["a", "Cancelled"], True)
-
-
-@each_channel
-def test_reason_of_the_server_is_preserved(kind: str) -> None:
-    async def unary(request: Any, context: Any) -> Any:
-        await reject(context, request.name)
-
-    async def main() -> list[ReceivedResponse]:
-        async with gateway_to(kind, Unary=unary) as runner:
-            return [
-                await post(runner, "/unary", b'{"name": "%s"}' % reason, "application/json")
-                for reason in (b"TAG_NOT_FOUND", b"SUNDAY")
-            ]
-
-    known, unknown = run(main())
-
-    assert (known.status, error_of(known)["code"]) == (404, "TagNotFound")
-    assert (unknown.status, error_of(unknown)["code"]) == (409, "Sunday")
-    assert error_of(unknown)["message"] == "No."
 
 
 class StatusObserver:
@@ -132,7 +87,7 @@ def test_observed_status_equals_the_sent_status(kind: str, code: StatusCode, sta
 
     async def main() -> ReceivedResponse:
         async with channel_to(kind, register_handlers(SERVICE, {"Unary": unary})) as channel:
-            gateway = Gateway(channel, [SERVICE], observer=statuses)
+            gateway = Gateway(channel, [SERVICE], OPTIONS, observer=statuses)
             async with running(gateway) as runner:
                 return await send(runner, "POST", "/unary")
 
@@ -150,7 +105,7 @@ def test_disconnected_client_is_observed_as_499(kind: str) -> None:
 
     async def main() -> None:
         async with channel_to(kind, register_handlers(SERVICE, {"Unary": unary})) as channel:
-            gateway = Gateway(channel, [SERVICE], observer=statuses)
+            gateway = Gateway(channel, [SERVICE], OPTIONS, observer=statuses)
             async with running(gateway) as runner:
                 client = await Client.to(runner)
                 await client.begin("POST", "/unary")
@@ -171,7 +126,7 @@ async def response_of(
     """Returns the response of a gateway over a channel with the default limits of gRPC."""
     async with (
         aio.insecure_channel(address) as channel,
-        running(Gateway(channel, [SERVICE])) as runner,
+        running(Gateway(channel, [SERVICE], OPTIONS)) as runner,
     ):
         if method == "GET":
             return await get(runner, path)

@@ -17,6 +17,7 @@ from rosterd.server.features.subscribers.messages import (
     selected_fields,
 )
 from rosterd.server.rpc.messages import JsonResponse
+from rosterd.server.serving.gateway_policy import ANNOTATIONS
 
 TIMES = st.integers(min_value=-62_135_596_800_000, max_value=253_402_300_799_999)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -46,7 +47,9 @@ VIEWS = st.sampled_from([pb.Subscriber.BASIC, pb.Subscriber.FULL])
 def written(response: JsonResponse) -> tuple[bytes, bytes]:
     """Returns the JSON of a response, and that of its message."""
     message: Any = response.to_message()
-    return orjson.dumps(response.to_json()), orjson.dumps(writer(message.DESCRIPTOR)(message))
+    return orjson.dumps(response.to_json()), orjson.dumps(
+        writer(message.DESCRIPTOR, annotations=ANNOTATIONS)(message)
+    )
 
 
 @given(row=ROWS, view=VIEWS)

@@ -1,4 +1,4 @@
-"""Writes `http_gateway/openapi/events.json`: an event of each type, and the limits of delivery.
+"""Writes `server/serving/examples/events.json`: an event of each type, and the limits of delivery.
 
     python -m tests.features.webhooks.payloads
 
@@ -52,7 +52,7 @@ from rosterd.server.values.ids import first_id_at, timestamp_of
 
 from .worker import TestClock, lease_due
 
-FILE = Path(__file__).parents[3] / "http_gateway/openapi/events.json"
+FILE = Path(__file__).parents[3] / "server/serving/examples/events.json"
 ACCOUNT_ID = "0" * 26
 SEGMENT_ID = "01M7Y2MPAQ036JVMBN3RCKGA5K"
 # 2026-11-21T03:33:16.247Z, as in the examples of the protos.

@@ -7,11 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
-import grpc
 import pytest
 from grpc import StatusCode, aio
-
-from rosterd.http_gateway.channel.in_process import InProcessChannel
 
 from ..serving import Handler, channel_to, register_handlers, run
 from ..stream_service import METHODS, SERVICE, message, notes_reply
@@ -150,19 +147,6 @@ def test_exception_between_responses_is_unknown(kind: str) -> None:
     assert (result["replies"], result["code"]) == ([["a"]], StatusCode.UNKNOWN)
 
 
-@pytest.mark.parametrize("name", ["List", "Exchange"])
-def test_unknown_method_has_the_same_outcome_on_both_channels(name: str) -> None:
-    async def body(method: Any) -> Any:
-        return await outcome_of(
-            method(items_requests() if name == "Exchange" else message("NameRequest"))
-        )
-
-    real, in_process = (call_of(kind, name, None, body) for kind in CHANNELS)
-
-    assert in_process == real
-    assert real["code"] is StatusCode.UNIMPLEMENTED
-
-
 @each_channel
 def test_response_to_a_message_arrives_before_the_next_message_is_sent(kind: str) -> None:
     async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
@@ -236,24 +220,6 @@ def test_responses_can_be_read_one_by_one(kind: str, name: str) -> None:
         return [texts(await call.read()), texts(await call.read()), await call.read() is aio.EOF]
 
     assert call_of(kind, name, handler, body) == [["a"], ["b"], True]
-
-
-@each_channel
-def test_handler_receives_metadata_and_the_remaining_time(kind: str) -> None:
-    received: list[Any] = []
-
-    async def exchange(_requests: Any, context: Any) -> AsyncIterator[Any]:
-        received.append([pair for pair in context.invocation_metadata() if pair[0] == "x-a"])
-        received.append(context.time_remaining())
-        yield notes_reply("a")
-
-    async def body(method: Any) -> Any:
-        return await outcome_of(method(items_requests(), metadata=(("x-a", "1"),), timeout=20))
-
-    call_of(kind, "Exchange", exchange, body)
-
-    assert [tuple(pair) for pair in received[0]] == [("x-a", "1")]
-    assert 0 < received[1] < 21
 
 
 class WaitingHandler:
@@ -399,39 +365,3 @@ def test_handler_does_not_run_ahead_of_its_client(kind: str) -> None:
     count_at_suspension = call_of(kind, "List", send_notes, body)
     # A network connection buffers a window of messages. gRPC determines its size.
     assert count_at_suspension == 1 or kind == "real"
-
-
-def test_first_interceptor_of_a_stream_is_the_outermost() -> None:
-    received: list[str] = []
-
-    class Noting(aio.ServerInterceptor):
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        async def intercept_service(self, continuation: Any, details: Any) -> Any:
-            handler = await continuation(details)
-
-            async def noted(requests: Any, context: Any) -> AsyncIterator[Any]:
-                received.append(self.name)
-                async for reply in handler.stream_stream(requests, context):
-                    yield reply
-
-            return handler._replace(stream_stream=noted)
-
-    async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
-        async for _ in requests:
-            yield notes_reply("a")
-
-    def register(server: Any) -> None:
-        handler = grpc.stream_stream_rpc_method_handler(exchange)
-        server.add_registered_method_handlers("example.Service", {"Exchange": handler})
-
-    async def main() -> Any:
-        channel = InProcessChannel(register, (Noting("first"), Noting("second")))
-        return [
-            texts(r)
-            async for r in channel.stream_stream("/example.Service/Exchange")(items_requests("x"))
-        ]
-
-    assert run(main()) == [["a"]]
-    assert received == ["first", "second"]

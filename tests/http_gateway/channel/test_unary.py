@@ -8,7 +8,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-import grpc
 import pytest
 from google.rpc import status_pb2
 from grpc import StatusCode, aio
@@ -287,16 +286,6 @@ def test_failed_call_awaited_again_fails_again(kind: str) -> None:
     assert run(kind, body) == [StatusCode.NOT_FOUND] * 2
 
 
-@each_channel
-def test_finished_call_cannot_be_cancelled(kind: str) -> None:
-    async def body(stub: Any, _tags: Tags) -> Any:
-        call = stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=20)
-        await call
-        return call.cancel(), call.cancelled()
-
-    assert run(kind, body) == (False, False)
-
-
 class RecordingInterceptor(aio.ServerInterceptor):
     """An interceptor that records its name and the called method."""
 
@@ -333,13 +322,3 @@ def test_concurrent_calls_are_independent(kind: str) -> None:
         return [outcome["call code"] for outcome in await asyncio.gather(*map(outcome_of, calls))]
 
     assert run(kind, body) == [StatusCode.OK, StatusCode.NOT_FOUND, StatusCode.DATA_LOSS] * 5
-
-
-@each_channel
-def test_channel_reports_when_it_is_ready(kind: str) -> None:
-    async def main() -> Any:
-        async with channel_to(kind, served_by(Tags())) as channel:
-            await channel.channel_ready()
-            return channel.get_state()
-
-    assert asyncio.run(main()) is grpc.ChannelConnectivity.READY

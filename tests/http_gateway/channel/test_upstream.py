@@ -19,6 +19,7 @@ from rosterd.http_gateway.channel.upstream import (
     service_config,
 )
 from rosterd.server.app import SERVICES
+from rosterd.server.serving.gateway_policy import POLICY
 
 from ...components import free_port
 
@@ -31,7 +32,8 @@ KEY = (("idempotency-key", "once"),)
 
 def retried_methods(*, keyed: bool) -> set[str]:
     """Returns the names of the rpcs that are retried."""
-    (entry,) = json.loads(service_config(SERVICES, have_keys=keyed))["methodConfig"]
+    takes_key = POLICY.idempotency.takes_key if keyed else lambda _: False
+    (entry,) = json.loads(service_config(SERVICES, takes_key))["methodConfig"]
     return {name["method"] for name in entry["name"]}
 
 
@@ -102,7 +104,7 @@ async def call(failing: FailingServer, method: str, *each: Any, **options: Any) 
     server = aio.server(interceptors=[failing])
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    async with UpstreamChannel(f"ipv4:127.0.0.1:{port}", SERVICES) as channel:
+    async with UpstreamChannel(f"ipv4:127.0.0.1:{port}", SERVICES, POLICY.idempotency) as channel:
         kind = channel.unary_stream if method == EXPORT else channel.unary_unary
         calls = kind(method, empty_pb2.Empty.SerializeToString, empty_pb2.Empty.FromString)
         for metadata in each:
@@ -150,7 +152,9 @@ def test_deadline_set_by_the_caller_is_preserved() -> None:
 
 def test_call_fails_immediately_without_a_server() -> None:
     async def call_without_server() -> None:
-        async with UpstreamChannel(f"127.0.0.1:{free_port()}", SERVICES) as channel:
+        async with UpstreamChannel(
+            f"127.0.0.1:{free_port()}", SERVICES, POLICY.idempotency
+        ) as channel:
             await channel.unary_unary(DELETE, empty_pb2.Empty.SerializeToString)(empty_pb2.Empty())
 
     # A call that waits for a server fails at its deadline.

@@ -7,7 +7,7 @@ from typing import Any
 from google.protobuf.message_factory import GetMessageClass
 
 from rosterd.http_gateway.codec.required import add_missing
-from rosterd.http_gateway.request_errors import Code, Violations
+from rosterd.http_gateway.request_errors import Violations
 
 from ..routing.protos import compiled
 
@@ -29,7 +29,7 @@ def missing_in(**fields: Any) -> list[str]:
 def missing(message: Any) -> list[str]:
     violations = Violations()
     add_missing(message, violations)
-    assert {violation.code for violation in violations.details} <= {Code.Value("REQUIRED")}
+    assert {violation.code for violation in violations.details} <= {"REQUIRED"}
     return [violation.field for violation in violations.details]
 
 

@@ -20,7 +20,7 @@ from rosterd.http_gateway.codec.fields import is_map
 from rosterd.http_gateway.codec.options import SPECIFICATION, CodecOptions
 from rosterd.http_gateway.codec.scalars import NoJsonForm
 from rosterd.http_gateway.codec.transcode import message_class, reader, writer
-from rosterd.http_gateway.request_errors import Code, Violations
+from rosterd.http_gateway.request_errors import Violations
 
 from .all_fields import IMPORTED, Example, example_in_new_pool
 
@@ -152,7 +152,7 @@ def read(value: Any, into: Any, options: CodecOptions = SPECIFICATION) -> list[t
     """Reads a value into a message and returns the path and code of each violation."""
     violations = Violations()
     reader(into.DESCRIPTOR, options=options)(value, "", violations, into)
-    return [(violation.field, Code.Name(violation.code)) for violation in violations.details]
+    return [(violation.field, violation.code) for violation in violations.details]
 
 
 def written(message: Any, options: CodecOptions = SPECIFICATION) -> Any:

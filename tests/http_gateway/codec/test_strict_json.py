@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rosterd.http_gateway.codec import strict_json
-from rosterd.http_gateway.request_errors import Code, RequestError
+from rosterd.http_gateway.request_errors import RequestError
 
 SCALARS = (
     st.none()
@@ -42,7 +42,7 @@ def violations_of(body: bytes) -> list[tuple[str, str]]:
     """Parses an invalid body and returns the path and code of each violation."""
     with pytest.raises(RequestError) as caught:
         strict_json.loads(body)
-    return [(detail.field, Code.Name(detail.code)) for detail in caught.value.error.details]
+    return [(detail.field, detail.code) for detail in caught.value.error.details]
 
 
 def text_of(tree: Any) -> str:
@@ -82,13 +82,6 @@ def test_value_is_parsed_unless_it_has_duplicate_keys(tree: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"{}", b" [1] ", b'"x"', b"null", b'{"a": "b:c"}', b'{":": {":": 1}}', b"[1e3]"]
-)
-def test_json_is_parsed(text: bytes) -> None:
-    assert strict_json.loads(text) == json.loads(text)
-
-
-@pytest.mark.parametrize(
     ("body", "message"),
     [
         (b"", "is empty"),
@@ -108,7 +101,7 @@ def test_malformed_json_is_rejected_with_the_reason(body: bytes, message: str) -
         strict_json.loads(body)
 
     (detail,) = caught.value.error.details
-    assert (detail.field, Code.Name(detail.code)) == ("", "INVALID_JSON")
+    assert (detail.field, detail.code) == ("", "INVALID_JSON")
     assert message in detail.message
 
 
@@ -228,4 +221,4 @@ def test_too_many_values_are_rejected_before_parsing() -> None:
     with pytest.raises(RequestError) as caught:
         strict_json.loads(body)
 
-    assert [detail.code for detail in caught.value.error.details] == [Code.Value("INVALID_JSON")]
+    assert [detail.code for detail in caught.value.error.details] == ["INVALID_JSON"]

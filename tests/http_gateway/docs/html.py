@@ -9,11 +9,12 @@ from rosterd.http_gateway.docs.site import Site
 from rosterd.http_gateway.openapi.document import document, webhooks_document
 from rosterd.server.app import SERVICES
 from rosterd.server.serving.documentation import documentation
+from rosterd.server.serving.gateway_policy import POLICY
 
 DOCUMENTATION = documentation()
-DOCUMENT = document(SERVICES, DOCUMENTATION.about)
-WEBHOOKS = webhooks_document(DOCUMENTATION.about)
-SITE = Site(DOCUMENT, SERVICES, webhooks=WEBHOOKS, documentation=DOCUMENTATION)
+DOCUMENT = document(SERVICES, POLICY)
+WEBHOOKS = webhooks_document(POLICY)
+SITE = Site(DOCUMENT, SERVICES, POLICY, webhooks=WEBHOOKS, documentation=DOCUMENTATION)
 
 
 def text_of(html: str) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 from roster.v1 import errors_pb2
 from rosterd.http_gateway.body import MAX_BODY_BYTES
 from rosterd.http_gateway.codec.strict_json import MAX_DEPTH, MAX_VALUES
-from rosterd.http_gateway.errors import error_code_of, http_status
+from rosterd.http_gateway.request_errors import error_code_of
 from rosterd.http_gateway.routing.query import MAX_PARAMETERS
+from rosterd.server.serving.gateway_policy import POLICY
 
 from ...cases import each
 from .html import DOCUMENT, section, text_of, topic
@@ -109,7 +110,7 @@ def test_all_error_codes_are_shown_with_their_status(rendered: str) -> None:
 
     for value in errors_pb2.Error.Reason.DESCRIPTOR.values:
         if value.number:
-            code = rf"{http_status(value.number)}\s*{error_code_of(value.name)}"
+            code = rf"{POLICY.errors.statuses[value.name]}\s*{error_code_of(value.name)}"
             assert re.search(code, introduction), value.name
 
 

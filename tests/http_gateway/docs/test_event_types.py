@@ -9,26 +9,16 @@ from functools import cache
 
 from standardwebhooks import Webhook
 
-from rosterd.http_gateway.openapi.events import webhook_examples
 from rosterd.server.features.events.rules import EventType
+from rosterd.server.serving.gateway_policy import webhook_examples
 
 from ...cases import each
-from ...fronts import HttpFront
 from .html import SITE, WEBHOOKS, code_blocks, section, text_of, topic
 
 
 @cache
 def html() -> str:
     return SITE.event_types().html.decode()
-
-
-def test_page_is_served_with_its_security_headers(http: HttpFront) -> None:
-    status, headers, text = http.exchange("GET", "/docs/webhooks")
-
-    assert (status, text.decode()) == (200, html())
-    assert headers["content-type"] == "text/html; charset=utf-8"
-    assert headers["content-security-policy"] == SITE.event_types().policy
-    assert headers["referrer-policy"] == "no-referrer"
 
 
 @each("event_type", EventType)

@@ -11,12 +11,13 @@ from rosterd.http_gateway.docs.document import Document
 from rosterd.http_gateway.docs.errors import common_codes
 from rosterd.http_gateway.docs.site import Site
 from rosterd.http_gateway.openapi.document import document
+from rosterd.server.serving.gateway_policy import POLICY
 
 from ..page_service import SERVICE
 from .html import sample, section, text_of
 
-DOCUMENT = document([SERVICE])
-HTML = Site(DOCUMENT, [SERVICE]).reference().html.decode()
+DOCUMENT = document([SERVICE], POLICY)
+HTML = Site(DOCUMENT, [SERVICE], POLICY).reference().html.decode()
 LANGUAGES = ("curl", "python", "javascript", "grpc")
 PUBLIC = ("GetPage", "SubmitPage")
 

@@ -83,15 +83,6 @@ def test_error_selected_in_the_search_is_shown_in_its_collapsed_list(reader: Rea
     expect(reader.page.locator("#error-LastAdminKey")).to_be_in_viewport()
 
 
-def test_index_is_loaded_at_the_first_search(reader: Reader) -> None:
-    reader.open()
-    assert reader.requests == [reader.url]
-
-    expect(search(reader, "tag").first).to_be_visible()
-
-    assert reader.requests[1:] == [f"{reader.url}/search.json"]
-
-
 @pytest.mark.parametrize("reader", [PHONE], indirect=True, ids=["phone"])
 def test_search_works_by_touch(reader: Reader) -> None:
     reader.open()

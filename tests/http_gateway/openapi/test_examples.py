@@ -13,13 +13,14 @@ from jsonschema import Draft202012Validator
 from rosterd.http_gateway.openapi.bodies import FORM
 from rosterd.http_gateway.openapi.document import document
 from rosterd.server.app import SERVICES
+from rosterd.server.serving.gateway_policy import POLICY
 
 from ...behavior.helpers import suppress
 from ...cases import each
 from ...conftest import Account
 from ...fronts import HttpFront
 
-DOCUMENT = document(SERVICES)
+DOCUMENT = document(SERVICES, POLICY)
 OPERATIONS = {
     operation["operationId"]: (verb.upper(), path, operation)
     for path, item in DOCUMENT["paths"].items()

@@ -7,10 +7,11 @@ from typing import Any
 from openapi_spec_validator import validate
 
 from rosterd.http_gateway.openapi.document import document
+from rosterd.server.serving.gateway_policy import POLICY
 
 from ..page_service import SERVICE, Rule, service_of
 
-DOCUMENT = document([SERVICE])
+DOCUMENT = document([SERVICE], POLICY)
 OPERATIONS = {
     operation["operationId"]: operation
     for item in DOCUMENT["paths"].values()
@@ -42,7 +43,7 @@ def test_response_has_the_media_type_of_the_option() -> None:
 
 
 def test_response_without_the_option_has_any_media_type() -> None:
-    described = document([service_of(GetFile=("Request", Rule(get="/files/{id}")))])
+    described = document([service_of(GetFile=("Request", Rule(get="/files/{id}")))], POLICY)
 
     validate(described)
     response = described["paths"]["/files/{id}"]["get"]["responses"]["200"]

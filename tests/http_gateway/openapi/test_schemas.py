@@ -12,6 +12,7 @@ from roster.v1 import http_pb2
 from rosterd.http_gateway.codec.transcode import message_class, reader, writer
 from rosterd.http_gateway.openapi.schemas import Schemas
 from rosterd.http_gateway.request_errors import Violations
+from rosterd.server.serving.gateway_policy import POLICY
 
 from .messages import Options, message_of, message_without_controls
 
@@ -22,13 +23,13 @@ NOTHING: Options = {}
 
 def input_schema(kind: str, options: Options = NOTHING) -> dict[str, Any]:
     """Returns the schema of a field of this type in a request."""
-    schema: dict[str, Any] = Schemas().input_property(message_of(x=(kind, options)).fields[0])
+    schema: dict[str, Any] = Schemas(POLICY).input_property(message_of(x=(kind, options)).fields[0])
     return schema
 
 
 def accepted_by_schema(kind: str, options: Options, values: list[Any]) -> list[str]:
     """Returns the repr of the field values that the request schema accepts."""
-    schemas = Schemas()
+    schemas = Schemas(POLICY)
     body = schemas.input_reference(message_of(x=(kind, options)))
     validator = Draft202012Validator({**body, "components": {"schemas": schemas.components}})
     return [repr(value) for value in values if validator.is_valid({"x": value})]
@@ -37,7 +38,7 @@ def accepted_by_schema(kind: str, options: Options, values: list[Any]) -> list[s
 def accepted_by_codec(kind: str, options: Options, values: list[Any]) -> list[str]:
     """Returns the repr of the field values that the codec accepts."""
     message = message_of(x=(kind, options))
-    read = reader(message)
+    read = reader(message, annotations=POLICY.annotations)
     accepted = []
     for value in values:
         violations = Violations()
@@ -172,7 +173,7 @@ def test_control_characters_are_excluded_by_the_file_option(
     options: Options, texts: list[str]
 ) -> None:
     message = message_without_controls(x=("string", options))
-    validator = Draft202012Validator(Schemas().input_property(message.fields[0]))
+    validator = Draft202012Validator(Schemas(POLICY).input_property(message.fields[0]))
     controls = [f"a{chr(number)}b" for number in (*range(32), 127) if chr(number) not in "\t\r\n"]
     texts_to_check = [
         "",
@@ -194,7 +195,7 @@ def test_control_characters_are_excluded_by_the_file_option(
 
 def test_required_field_cannot_be_null_or_absent() -> None:
     message = message_of(x=("string", {RULES: Rules(required=True)}), y=("string", {}))
-    schemas = Schemas()
+    schemas = Schemas(POLICY)
     schemas.input_reference(message)
 
     schema_of_message = schemas.components["Example"]
@@ -221,7 +222,7 @@ def test_never_empty_text_can_be_absent_or_null() -> None:
 )
 def test_finite_number_has_no_string_form(rules: dict[str, Any], described: list[str]) -> None:
     options = {RULES: Rules(**rules)}
-    schema = Schemas().output_property(message_of(x=("double", options)).fields[0])
+    schema = Schemas(POLICY).output_property(message_of(x=("double", options)).fields[0])
     alternatives = schema.get("anyOf", [schema])
 
     assert [form.get("type") or form["enum"][0] for form in alternatives] == described
@@ -231,19 +232,19 @@ def test_whole_double_is_an_integer() -> None:
     options = {http_pb2.whole: True, RULES: Rules(double=validate_pb2.DoubleRules(gte=1, lte=9))}
     field = message_of(x=("double", options)).fields[0]
 
-    assert Schemas().output_property(field)["type"] == "integer"
+    assert Schemas(POLICY).output_property(field)["type"] == "integer"
     assert accepted_by_schema("double", options, [1, 9, 1.5, 0, 10]) == ["1", "9"]
 
 
 def test_excluded_fields_are_not_in_the_request_schema() -> None:
-    schemas = Schemas()
+    schemas = Schemas(POLICY)
     schemas.input_reference(message_of(x=("string", {}), y=("string", {})), frozenset({"x"}))
 
     assert schemas.components["Example"]["properties"].keys() == {"y"}
 
 
 def test_message_has_separate_request_and_response_schemas() -> None:
-    schemas, message = Schemas(), message_of(x=("int64", {}))
+    schemas, message = Schemas(POLICY), message_of(x=("int64", {}))
 
     assert schemas.output_reference(message) != schemas.input_reference(message)
     assert schemas.output_reference(message) == schemas.output_reference(message)
@@ -268,13 +269,20 @@ def test_message_has_separate_request_and_response_schemas() -> None:
 )
 def test_output_of_the_codec_matches_the_response_schema(kind: str, value: Any) -> None:
     message = message_of(x=(kind, {}))
-    schemas = Schemas()
+    schemas = Schemas(POLICY)
     schema = {**schemas.output_reference(message), "components": {"schemas": schemas.components}}
 
     # The unspecified value of an enum is never sent.
     empty = message_class(message)(**({"x": 1} if kind == "enum" else {}))
     for sent in (empty, message_class(message)(x=value)):
-        assert list(Draft202012Validator(schema).iter_errors(writer(message)(sent))) == []
+        assert (
+            list(
+                Draft202012Validator(schema).iter_errors(
+                    writer(message, annotations=POLICY.annotations)(sent)
+                )
+            )
+            == []
+        )
 
 
 def test_response_requires_fields_without_presence_and_required_ones() -> None:
@@ -284,7 +292,7 @@ def test_response_requires_fields_without_presence_and_required_ones() -> None:
         c=(".google.protobuf.Timestamp", {}),
         d=(".google.protobuf.Timestamp", {RULES: Rules(required=True)}),
     )
-    schemas = Schemas()
+    schemas = Schemas(POLICY)
     schemas.output_reference(message)
 
     assert schemas.components["Example"]["required"] == ["a", "d"]

@@ -11,13 +11,12 @@ from jsonschema import Draft202012Validator
 from rosterd.http_gateway.openapi.document import document, webhooks_document
 from rosterd.server.app import SERVICES
 from rosterd.server.features.events.rules import EventType
-from rosterd.server.serving.documentation import documentation
+from rosterd.server.serving.gateway_policy import POLICY
 
 from ..routing.protos import library
 
-ABOUT = documentation().about
-DOCUMENT = webhooks_document(ABOUT)
-CLIENTS = document(SERVICES, ABOUT)
+DOCUMENT = webhooks_document(POLICY)
+CLIENTS = document(SERVICES, POLICY)
 
 
 def violations(event_type: str, event: dict[str, Any]) -> list[str]:

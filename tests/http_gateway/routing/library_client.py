@@ -10,8 +10,10 @@ import orjson
 from google.protobuf import text_format
 from google.protobuf.message_factory import GetMessageClass
 
+from rosterd.server.rpc.errors import REQUEST_ERROR_METADATA
+
 from ..client import Client
-from ..serving import REQUEST_ERROR, gateway_to, run
+from ..serving import gateway_to, run
 from .protos import library
 
 LIBRARY = library()
@@ -63,7 +65,7 @@ def send(
 
         async def handle(request: Any, context: Any) -> Any:
             # The gateway calls the server even for an invalid request, to authenticate it.
-            if REQUEST_ERROR not in dict(context.invocation_metadata()):
+            if REQUEST_ERROR_METADATA not in dict(context.invocation_metadata()):
                 exchange.rpc, exchange.request = rpc, request
             return response
 

@@ -11,7 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from roster.v1 import api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2
 from rosterd.http_gateway.codec.transcode import message_class
-from rosterd.http_gateway.request_errors import Code, RequestError
+from rosterd.http_gateway.request_errors import RequestError
 from rosterd.http_gateway.routing.query import QueryReader
 
 from .protos import LIBRARY, compiled
@@ -30,7 +30,7 @@ def violations_of(
     """Reads an invalid query and returns the name and code of each violation."""
     with pytest.raises(RequestError) as caught:
         read(query, message or tags_pb2.ListTagsRequest(), excluded)
-    return [(detail.field, Code.Name(detail.code)) for detail in caught.value.error.details]
+    return [(detail.field, detail.code) for detail in caught.value.error.details]
 
 
 @pytest.mark.parametrize(
@@ -63,33 +63,6 @@ def violations_of(
 )
 def test_parameter_sets_its_field(query: str, expected: Message) -> None:
     assert read(query, type(expected)()) == expected
-
-
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [
-        ("limit=x", "INVALID_TYPE"),
-        ("limit=", "INVALID_TYPE"),
-        ("limit", "INVALID_TYPE"),
-        ("limit=1.5", "INVALID_TYPE"),
-        ("limit=%EF%BC%91", "INVALID_TYPE"),
-        ("limit=+1", "INVALID_TYPE"),
-        ("limit=2147483648", "OUT_OF_RANGE"),
-        ("limit=9223372036854775808", "OUT_OF_RANGE"),
-        (f"limit=1{'0' * 18}", "OUT_OF_RANGE"),
-        pytest.param(f"limit=1{'0' * 400}", "OUT_OF_RANGE", id="401 digits"),
-        pytest.param(f"limit=1{'0' * 5000}", "INVALID_TYPE", id="more digits than int() accepts"),
-    ],
-)
-def test_invalid_number_is_reported(query: str, code: str) -> None:
-    assert violations_of(query) == [("limit", code)]
-
-
-@pytest.mark.parametrize("value", ["TRUE", "1", "yes", ""])
-def test_boolean_is_true_or_false(value: str) -> None:
-    message = subscribers_pb2.CreateSubscriberRequest()
-
-    assert violations_of(f"isConfirmed={value}", message) == [("isConfirmed", "INVALID_TYPE")]
 
 
 @pytest.mark.parametrize("name", ["nothing", "Limit", "limit[]", "limit ", "id.x"])

@@ -8,6 +8,7 @@ from google.api.http_pb2 import HttpRule as Rule
 from rosterd.http_gateway.routing.bindings import UNARY, InvalidBinding, bindings_of
 from rosterd.http_gateway.routing.routes import Routes
 from rosterd.http_gateway.routing.stream_fields import MAX_RECORDS
+from rosterd.server.serving.gateway_policy import POLICY
 
 from ..stream_service import LINE, MESSAGES, METHODS, service_of
 
@@ -19,7 +20,7 @@ def test_streaming_rpcs_are_bound_by_their_options() -> None:
             binding.request_records,
             binding.response_records,
         )
-        for binding in bindings_of(service_of())
+        for binding in bindings_of(service_of(), POLICY.annotations)
         if binding.channel_method != UNARY
     }
 
@@ -61,7 +62,7 @@ def test_message_contains_at_most_max_items_records(items: str, lines: str, expe
         {**MESSAGES, "ItemsRequest": items_request},
     )
 
-    (binding,) = bindings_of(service)
+    (binding,) = bindings_of(service, POLICY.annotations)
 
     assert binding.request_records is not None
     assert binding.request_records.max_per_message == expected
@@ -107,7 +108,7 @@ def test_stream_without_a_records_field_fails_startup_and_is_named(
     service = service_of({"Wrong": (request_type, reply_type, rule)}, messages)
 
     with pytest.raises(InvalidBinding, match=r"example\.Service\.Wrong"):
-        Routes([service])
+        Routes([service], POLICY.annotations)
 
 
 def test_response_to_a_client_stream_can_be_one_field() -> None:
@@ -130,4 +131,4 @@ def test_response_body_with_status_204_fails_startup(reply: str, rule: Rule) -> 
     service = service_of({"Wrong": ("NameRequest", reply, rule)}, success_status=204)
 
     with pytest.raises(InvalidBinding, match=r"example\.Service\.Wrong"):
-        Routes([service])
+        Routes([service], POLICY.annotations)

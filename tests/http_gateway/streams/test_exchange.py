@@ -260,16 +260,6 @@ def test_archives_are_limited_in_size_and_number(monkeypatch: pytest.MonkeyPatch
     assert (too_large.status, too_many.status) == (413, 503)
 
 
-def test_csv_is_rejected_if_the_request_has_no_lines_field() -> None:
-    async def body(runner: web.ServerRunner) -> ReceivedResponse:
-        return await post(runner, "/exchange-strict", b"a,b\n", CSV)
-
-    got = with_gateway("in-process", body, ExchangeStrict=echo)
-
-    assert got.status == 415
-    assert "csv" not in json.loads(got.body)["error"]["message"]
-
-
 @each_channel
 def test_server_stream_is_returned_as_one_line_per_record(kind: str) -> None:
     async def send_notes(request: Any, _context: Any) -> AsyncIterator[Any]:

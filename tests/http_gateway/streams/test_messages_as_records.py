@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from aiohttp import web
 
-from ..client import ReceivedResponse, get, post
+from ..client import get, post
 from ..stream_service import message
-from .handlers import CSV, each_channel, with_gateway
+from .handlers import each_channel, with_gateway
 
 
 class RecordingHandler:
@@ -82,15 +81,3 @@ def test_invalid_line_is_located(kind: str, line: bytes, field: str) -> None:
     (detail,) = json.loads(got.body)["error"]["details"]
     assert (detail["field"], detail["message"][-8:]) == (field, "(line 2)")
     assert "c" not in {name for _, name, _ in sifting.received}
-
-
-def test_other_content_types_and_query_parameters_are_rejected() -> None:
-    async def body(runner: web.ServerRunner) -> tuple[ReceivedResponse, ReceivedResponse]:
-        return (
-            await post(runner, "/upload/x", b"a,b\n", CSV),
-            await post(runner, "/upload/x?name=a", b'{"name":"b"}\n'),
-        )
-
-    table, query = with_gateway("in-process", body, Upload=RecordingHandler().sift)
-
-    assert (table.status, query.status) == (415, 400)

@@ -13,11 +13,13 @@ from rosterd.http_gateway.routing.bindings import bindings_of
 from rosterd.http_gateway.streams.json_values import JsonSplitter
 from rosterd.http_gateway.streams.ndjson import NdjsonParser
 from rosterd.http_gateway.streams.records import MAX_RECORD_BYTES, Record, RecordParser
+from rosterd.server.serving.gateway_policy import POLICY
 
 from ..stream_service import SERVICE, message
 
 REQUESTS = {
-    binding.rpc.rpartition("/")[2]: binding.request_records for binding in bindings_of(SERVICE)
+    binding.rpc.rpartition("/")[2]: binding.request_records
+    for binding in bindings_of(SERVICE, POLICY.annotations)
 }
 BOM = b"\xef\xbb\xbf"
 
@@ -132,7 +134,7 @@ def violation(*pieces: bytes, rpc: str = "Exchange") -> tuple[str, str, str]:
     with pytest.raises(RequestError) as caught:
         read(*pieces, rpc=rpc)
     (detail,) = caught.value.error.details
-    return type(detail).Code.Name(detail.code), detail.field, detail.message
+    return detail.code, detail.field, detail.message
 
 
 def test_first_error_ends_the_body_if_records_have_no_field_for_errors() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from ..client import Client, ReceivedResponse
+from ..client import Client
 from ..stream_service import message, notes_reply, reject
 from .handlers import each_channel, with_gateway
 
@@ -70,48 +70,6 @@ def test_head_is_sent_before_the_request_body_is_complete(kind: str) -> None:
         return status, await client.chunk()
 
     assert with_gateway(kind, body, Exchange=exchange) == (200, b'data: {"text":"a"}\n\n')
-
-
-@each_channel
-def test_head_request_reads_no_record(kind: str) -> None:
-    has_ended = asyncio.Event()
-
-    async def endless(_request: Any, context: Any) -> AsyncIterator[Any]:
-        try:
-            await context.send_initial_metadata(ACCEPTED)
-            await asyncio.Event().wait()
-            yield message("Note")
-        finally:
-            has_ended.set()
-
-    async def body(runner: web.ServerRunner) -> list[int]:
-        client = await Client.to(runner)
-        statuses = []
-        for _ in range(2):  # the connection is still open
-            await client.begin("HEAD", "/tail")
-            statuses.append((await client.response(has_body=False)).status)
-            await has_ended.wait()
-            has_ended.clear()
-        return statuses
-
-    assert with_gateway(kind, body, Tail=endless) == [200, 200]
-
-
-@each_channel
-def test_rejected_call_has_the_status_of_its_error(kind: str) -> None:
-    async def refused(_request: Any, context: Any) -> AsyncIterator[Any]:
-        await reject(context, "TAG_NOT_FOUND")
-        yield message("Note")
-
-    async def body(runner: web.ServerRunner) -> ReceivedResponse:
-        client = await Client.to(runner)
-        await client.begin("GET", "/tail")
-        return await client.response()
-
-    got = with_gateway(kind, body, Tail=refused)
-
-    assert (got.status, got.headers["content-type"]) == (404, "application/json")
-    assert json.loads(got.body)["error"]["code"] == "TagNotFound"
 
 
 @each_channel

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from ..client import Client, ReceivedResponse
 from ..stream_service import message, notes_reply, reject
-from .handlers import csv_line, each_channel, echo, with_gateway
+from .handlers import csv_line, each_channel, with_gateway
 
 SSE = "text/event-stream"
 END = b"event: end\ndata: {}\n\n"
@@ -69,29 +69,6 @@ def test_events_are_sent_only_if_accept_names_them(accept: str, is_given: bool) 
     assert ("cache-control" in got.headers) is is_given
 
 
-def test_head_response_of_an_event_stream_has_no_event() -> None:
-    got = with_gateway("in-process", lambda to: send_request(to, method="HEAD"), List=send_notes)
-
-    assert (got.headers["content-type"], got.headers["cache-control"]) == (SSE, "no-store")
-
-
-@each_channel
-def test_event_is_sent_immediately(kind: str) -> None:
-    async def body(runner: web.ServerRunner) -> list[bytes]:
-        client, received = await Client.to(runner), []
-        await client.begin("POST", "/exchange", Accept=SSE)
-        for number in range(3):
-            await client.send(b'{"name":"%d"}\n' % number)
-            if number == 0:
-                await client.head()
-            received.append(await client.chunk())
-        await client.finish()
-        return [*received, await client.chunk(), await client.chunk()]
-
-    events = [b'data: {"text":"%d"}\n\n' % number for number in range(3)]
-    assert with_gateway(kind, body, Exchange=echo) == [*events, END, b""]
-
-
 @each_channel
 def test_csv_line_is_an_event_with_its_cells(kind: str) -> None:
     async def lines(_request: Any, _context: Any) -> AsyncIterator[Any]:
@@ -126,14 +103,3 @@ def test_error_is_the_last_event(kind: str) -> None:
     name, data = error.split(b"\n")
     assert name == b"event: error"
     assert json.loads(data.removeprefix(b"data: "))["error"]["code"] == "TagNotFound"
-
-
-@each_channel
-def test_error_before_the_first_event_is_an_error_response(kind: str) -> None:
-    async def failing(_request: Any, context: Any) -> AsyncIterator[Any]:
-        await reject(context, "TAG_NOT_FOUND")
-        yield notes_reply()
-
-    got = with_gateway(kind, send_request, List=failing)
-
-    assert (got.status, got.headers["content-type"]) == (404, "application/json")

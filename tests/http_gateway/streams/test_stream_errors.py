@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from grpc import StatusCode
 
 from roster.v1 import errors_pb2
 from rosterd.http_gateway import errors
 from rosterd.http_gateway.streams.records import MAX_RECORD_BYTES
+from rosterd.server.rpc.errors import REQUEST_ERROR_METADATA
 
 from ..client import Client, ReceivedResponse, get, post
-from ..serving import OPTIONS, REQUEST_ERROR
+from ..serving import OPTIONS
 from ..stream_service import message, notes_reply, reject
 from .handlers import CSV, Handlers, count, csv_line, each_channel, echo, with_gateway
 
@@ -144,27 +144,6 @@ def test_error_after_the_first_record_is_the_last_record(kind: str, reason: str,
 
 
 @each_channel
-def test_malformed_error_details_do_not_break_the_response(kind: str) -> None:
-    unreadable = (("grpc-status-details-bin", b"\xff"),)
-
-    async def send_notes(request: Any, context: Any) -> AsyncIterator[Any]:
-        if request.name:
-            yield notes_reply(request.name)
-        await context.abort(StatusCode.NOT_FOUND, "gone", trailing_metadata=unreadable)
-
-    async def body(runner: web.ServerRunner) -> list[ReceivedResponse]:
-        clients = [await Client.to(runner) for _ in range(2)]
-        for client, target in zip(clients, ("/list?name=a", "/list"), strict=True):
-            await client.begin("GET", target, X_Request_Id="abc")
-        return [await client.response() for client in clients]
-
-    started, other = with_gateway(kind, body, List=send_notes)
-
-    assert (started.status, started.texts, started.is_whole) == (200, ["a", "NotFound"], True)
-    assert (other.status, other.headers["x-request-id"]) == (404, "abc")
-
-
-@each_channel
 def test_started_response_is_aborted_if_the_gateway_fails(
     kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -259,8 +238,8 @@ def test_incomplete_body_of_a_client_stream_cancels_its_call(kind: str) -> None:
     handlers = Handlers()
 
     async def collect(requests: Any, context: Any) -> Any:
-        if REQUEST_ERROR in dict(context.invocation_metadata()):
-            handlers.received.append(dict(context.invocation_metadata())[REQUEST_ERROR])
+        if REQUEST_ERROR_METADATA in dict(context.invocation_metadata()):
+            handlers.received.append(dict(context.invocation_metadata())[REQUEST_ERROR_METADATA])
         return await handlers.collect(requests, context)
 
     got = with_gateway(kind, lambda to: post(to, "/collect/x", BAD_CSV, CSV), Collect=collect)
@@ -277,7 +256,7 @@ def test_incomplete_body_of_a_client_stream_cancels_its_call(kind: str) -> None:
 @each_channel
 def test_server_is_called_before_an_error_in_the_body_is_reported(kind: str) -> None:
     async def collect(requests: Any, context: Any) -> Any:
-        if REQUEST_ERROR in dict(context.invocation_metadata()):
+        if REQUEST_ERROR_METADATA in dict(context.invocation_metadata()):
             await reject(context, "FORBIDDEN")
         return await count(requests, context)
 
