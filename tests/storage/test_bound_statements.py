@@ -74,6 +74,7 @@ MAKERS = {
     "features.subscribers.query.store_pages._select_among",
     "features.subscribers.query.store_pages._select_count",
     "features.subscribers.query.store_pages._select_ids",
+    "features.subscribers.query.store_plan._counting",
     "features.subscribers.query.store_search._counting",
     "features.subscribers.query.store_search._scanning",
     "features.subscribers.query.store_search._sorting",
