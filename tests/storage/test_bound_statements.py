@@ -6,7 +6,7 @@ distributed table with the account. A join to a table that is compared is not en
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from itertools import chain, combinations, product
@@ -362,38 +362,3 @@ def test_statements_are_created_only_in_stores() -> None:
         }
 
     assert makers == MAKERS
-
-
-BOUND = "SELECT id FROM tag AS t WHERE t.account_id = %s"
-LOOSE: Mapping[str, tuple[str, list[str]]] = {
-    "bound": (BOUND, []),
-    "not at all": ("SELECT id FROM tag WHERE id = %s", ["tag"]),
-    "another column": ("SELECT id FROM tag WHERE name = %s", ["tag"]),
-    "on one side": (f"{BOUND} OR t.id = 'a'", ["tag"]),
-    "on both sides": (f"{BOUND} OR t.id = 'a' AND t.account_id = %s", []),
-    "not": ("SELECT id FROM tag AS t WHERE NOT t.account_id = %s", ["tag"]),
-    "inner query": (f"{BOUND} AND id IN (SELECT tag_id FROM subscriber_tag)", ["subscriber_tag"]),
-    "by another table": (
-        "SELECT t.id FROM tag AS t JOIN subscriber_tag AS l ON l.account_id = t.account_id"
-        " WHERE t.account_id = %s",
-        ["subscriber_tag"],
-    ),
-    "of an outer join": (
-        "SELECT l.tag_id FROM subscriber_tag AS l LEFT JOIN tag AS t ON t.account_id = %s"
-        " WHERE l.account_id = 'a'",
-        ["subscriber_tag", "tag"],
-    ),
-    "deleted": ("DELETE FROM tag WHERE account_id <> %s", ["tag"]),
-    "updated": ("UPDATE tag SET name = %s", ["tag"]),
-    "inserted": ("INSERT INTO tag (id, account_id) VALUES (%s, 'a')", ["tag"]),
-}
-
-
-@pytest.mark.parametrize("name", LOOSE)
-def test_parser_distinguishes_bound_and_unbound_tables(name: str) -> None:
-    sql, tables = LOOSE[name]
-    stmt = parse_sql(sql.replace("%s", "$1"))[0].stmt
-
-    assert [
-        table for node in walk(stmt) for table in unbound_tables(node, ("account_id",))
-    ] == tables
