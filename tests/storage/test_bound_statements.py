@@ -6,7 +6,6 @@ distributed table with the account. A join to a table that is compared is not en
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -71,6 +70,7 @@ MAKERS = {
     "features.subscribers.query.store_pages._select_among",
     "features.subscribers.query.store_pages._select_count",
     "features.subscribers.query.store_pages._select_ids",
+    "features.subscribers.query.store_plan._counting",
     "features.subscribers.query.store_search._counting",
     "features.subscribers.query.store_search._scanning",
     "features.subscribers.query.store_search._sorting",

@@ -129,6 +129,7 @@ def test_bounds_of_a_filter_at_1970_are_bounds(tx: Transaction) -> None:
         ("updatedAt > 1960-01-01", 3),
         ("updatedAt < 1970-01-01", 0),
         ("updatedAt < 1970-01-01 AND updatedAt < 2100-01-01", 0),
+        ("createdAt = 1970-01-01 AND createdAt < 2100-01-01", 0),
         ("updatedAt > 1960-01-01 AND updatedAt > 2100-01-01", 0),
     ):
         filters = tree_of(text)

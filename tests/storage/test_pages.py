@@ -202,42 +202,6 @@ def test_cursor_outside_the_bounds_starts_at_the_bound(
     assert ids(behind) == []
 
 
-@each(
-    "text",
-    [
-        "a",
-        "ada",
-        "ADA LOVE",
-        "love",
-        "lovelace ",
-        "é",
-        "e\u0301",
-        "%",
-        "b_",
-        "_",
-        "\U0010ffff",
-        "zz",
-    ],
-)
-def test_prefix_of_address_or_name_is_found_without_wildcards(
-    tx: Transaction, rows: list[SubscriberRow], text: str
-) -> None:
-    found = list_subscribers(OURS, tx, tree_of(q=text), PagePosition(ROWS))
-
-    assert found.rows == matching(rows, {"q": text})
-    assert found.total == len(found.rows)
-
-
-@each("tag", [*TAGS, "vip ", "nothing", "50%", ""])
-def test_tag_filter_matches_the_whole_name(
-    tx: Transaction, rows: list[SubscriberRow], tag: str
-) -> None:
-    found = list_subscribers(OURS, tx, tree_of(tag=caseless_key(tag)), PagePosition(ROWS))
-
-    assert found.rows == matching(rows, {"tag": caseless_key(tag)})
-    assert bool(found.rows) == (tag in TAGS)
-
-
 def test_account_without_subscribers_has_no_matches(
     tx: Transaction, rows: list[SubscriberRow]
 ) -> None:

@@ -392,18 +392,3 @@ def test_page_of_a_rare_status_takes_few_steps(
 
     # Reading all subscribers takes at least one step per subscriber.
     assert step.machine_steps < ROWS + 20 * ROWS // RARE
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT id FROM subscriber",
-        "SELECT id FROM subscriber WHERE id > ''",
-        "SELECT account_id FROM subscriber WHERE email_key = 'u3@x.de'",
-    ],
-)
-def test_table_scan_is_detected(tx: Transaction, sql: str) -> None:
-    lines = tx._database.execute_sql(f"EXPLAIN QUERY PLAN {sql}").fetchall()
-
-    with pytest.raises(AssertionError):
-        searches(Step(sql, [detail for *_, detail in lines], 0))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from peewee import EXCLUDED, SQL, Expression, ModelSelect, ModelUpdate, fn
+from peewee import EXCLUDED, SQL, Expression, ModelSelect, fn
 
 from ....storage.statements import Dialect, Statement, param
 from ..models import Subscriber, SubscriberCounter
@@ -50,23 +50,12 @@ def nth() -> ModelSelect[Subscriber]:
     return query.order_by(other.id).limit(SQL("1")).offset(param("skip"))
 
 
-def _add(condition: Expression) -> ModelUpdate:
-    counter = SubscriberCounter
-    query = counter.update({counter.total: counter.total + param("change")}).where(condition)
-    return query.returning(counter.level, counter.first_id, counter.total)
-
-
 def _first_id_of_holding(level: int, name: str) -> ModelSelect[SubscriberCounter]:
     """Selects the first ID of the range of this level that contains the ID of a parameter."""
     other = SubscriberCounter.alias()
     return other.select(fn.MAX(other.first_id)).where(
         of_level(level, other) & (other.first_id <= param(name))
     )
-
-
-def _holding(level: int) -> Expression:
-    """Returns the condition that selects the range of this level that contains an ID."""
-    return of_level(level) & (SubscriberCounter.first_id == _first_id_of_holding(level, "id"))
 
 
 def _closed_between(level: int) -> Expression:
@@ -86,11 +75,17 @@ def _last_group(_: Dialect) -> ModelSelect[SubscriberCounter]:
     return query.order_by(group.first_id.desc()).limit(SQL("1"))
 
 
+# Adds to the open bucket, if an ID is in it.
 ADD_TO_OPEN = Statement(
-    lambda _: _add(of_level(OPEN_BUCKET) & (SubscriberCounter.first_id <= param("id"))),
+    lambda _: (
+        SubscriberCounter.update(
+            {SubscriberCounter.total: SubscriberCounter.total + param("change")}
+        )
+        .where(of_level(OPEN_BUCKET) & (SubscriberCounter.first_id <= param("id")))
+        .returning(SubscriberCounter.first_id, SubscriberCounter.total)
+    ),
     has_one_plan=True,
 )
-ADD_TO_CLOSED = Statement(lambda _: _add(_holding(BUCKET) | _holding(GROUP)), has_one_plan=True)
 CLOSED_BETWEEN = Statement(
     lambda _: SubscriberCounter.select(
         SubscriberCounter.level, SubscriberCounter.first_id, SubscriberCounter.total

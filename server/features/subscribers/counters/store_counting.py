@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from ....storage.transaction import Transaction
 from .store_buckets import (
     ADD,
-    ADD_TO_CLOSED,
     ADD_TO_OPEN,
     BUCKET,
     BUCKET_SIZE,
@@ -22,7 +21,6 @@ from .store_buckets import (
     NTH,
     OPEN_BUCKET,
     REMOVE_EMPTY,
-    IdRange,
 )
 
 
@@ -32,9 +30,7 @@ def add_to_counters(account_id: str, ids: Sequence[str], tx: Transaction) -> Non
     One statement, up to four more for IDs that precede the open bucket, and a few more when a
     bucket is full.
     """
-    for _, first_id, total in tx.all(
-        ADD_TO_OPEN, account_id=account_id, id=ids[0], change=len(ids)
-    ):
+    for first_id, total in tx.all(ADD_TO_OPEN, account_id=account_id, id=ids[0], change=len(ids)):
         _close_full(account_id, first_id, total, tx)
         return
     open_first_id = tx.scalar(FIRST_OF_OPEN, account_id=account_id)
@@ -49,18 +45,22 @@ def add_to_counters(account_id: str, ids: Sequence[str], tx: Transaction) -> Non
 
 
 def remove_from_counters(account_id: str, subscriber_id: str, tx: Transaction) -> None:
-    """Removes a subscriber from the counters. At most three statements.
+    """Removes a subscriber from the counters. At most four statements.
 
     An empty bucket is removed, and the range before it then covers its IDs. The first bucket
     of a group stays until the group is empty; both are then removed.
     """
     if tx.all(ADD_TO_OPEN, account_id=account_id, id=subscriber_id, change=-1):
         return
-    changed = _change_closed(account_id, subscriber_id, -1, tx)
-    (bucket, left), (group, left_in_group) = changed[BUCKET], changed[GROUP]
-    if left:
+    bounds = {"first_id": subscriber_id, "last_id": subscriber_id}
+    ranges = tx.all(CLOSED_BETWEEN, account_id=account_id, **bounds)
+    tx.run(
+        ADD, account_id=account_id, rows=[(level, first_id, -1) for level, first_id, _ in ranges]
+    )
+    (bucket, in_bucket), (group, in_group) = (found[1:] for found in sorted(ranges))
+    if in_bucket > 1:
         return
-    empty = {bucket} - {group} if left_in_group else {bucket, group}
+    empty = {bucket} - {group} if in_group > 1 else {bucket, group}
     # The first bucket and group stay: they cover all IDs before the next range.
     if empty - {""}:
         tx.run(REMOVE_EMPTY, account_id=account_id, first_ids=list(empty - {""}))
@@ -86,14 +86,6 @@ def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
 def _by_range(ids: Sequence[str], first_ids: Sequence[str]) -> Counter[str]:
     """Counts IDs by the first ID of the range that contains them."""
     return Counter([first_ids[bisect_right(first_ids, each) - 1] for each in ids])
-
-
-def _change_closed(
-    account_id: str, subscriber_id: str, change: int, tx: Transaction
-) -> dict[int, IdRange]:
-    """Changes the closed bucket and the group of an ID, and returns both by level."""
-    rows = tx.all(ADD_TO_CLOSED, account_id=account_id, id=subscriber_id, change=change)
-    return {level: (first_id, total) for level, first_id, total in rows}
 
 
 def _close_full(account_id: str, first_id: str, total: int, tx: Transaction) -> None:

@@ -19,6 +19,14 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+# The Python types of the values of custom fields.
+_TYPES: Mapping[Kind, type | tuple[type, ...]] = {
+    Kind.TEXT_VALUE: str,
+    Kind.LONG_TEXT_VALUE: str,
+    Kind.NUMBER_VALUE: (int, float),
+    Kind.BOOLEAN_VALUE: bool,
+    Kind.DATE_VALUE: str,
+}
 
 
 def matches(tree: Any, new: NewSubscriber, now: int) -> bool:
@@ -48,7 +56,7 @@ def _is_met(condition: Condition, new: NewSubscriber, now: int) -> bool:
             stored = list(new.tags)
         case kind:
             key, *values = values
-            value = _TYPED[kind](new.values.get(key))
+            value = _typed(new.values.get(key), kind)
             if condition.operator == "present":
                 return value is not None
             stored = [value]
@@ -80,27 +88,10 @@ def _compared(value: Any, name: str, values: Sequence[Any]) -> bool:
     return _COMPARISONS[name](value, values[0])
 
 
-def _number(value: Any) -> Any:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def _boolean(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _time(value: Any) -> int | None:
-    return text_keys(value)[1] if isinstance(value, str) else None
-
-
-# Returns a value as it is compared, or None if it has another type.
-_TYPED: Mapping[Kind, Callable[[Any], Any]] = {
-    Kind.TEXT_VALUE: _text,
-    Kind.LONG_TEXT_VALUE: _text,
-    Kind.NUMBER_VALUE: _number,
-    Kind.BOOLEAN_VALUE: _boolean,
-    Kind.DATE_VALUE: _time,
-}
+def _typed(value: Any, kind: Kind) -> Any:
+    """Returns a value as it is compared, or None if it has another type."""
+    if not isinstance(value, _TYPES[kind]) or (
+        kind is Kind.NUMBER_VALUE and isinstance(value, bool)
+    ):
+        return None
+    return text_keys(str(value))[1] if kind is Kind.DATE_VALUE else value

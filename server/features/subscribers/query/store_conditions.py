@@ -125,17 +125,20 @@ def _comparison(
             key = Tuple(one.revision, id_)
             return Expression(key, condition.operator, Tuple(*revision_and_id))
         case Kind.EMAIL:
-            return _email(condition, one, id_, is_required=is_required)
+            return _email(condition, one, id_, dialect, is_required=is_required)
         case Kind.RARE_DOMAIN if is_required:
-            return Within(id_, select_with_domain(condition, dialect)[1])
+            return Within(id_, select_candidates(condition, dialect))
         case Kind.DOMAIN | Kind.RARE_DOMAIN:
             return _in_scan(with_domain(condition, one, dialect))
         case Kind.COLUMN | Kind.ADDRESS:
             return _column(condition, one, id_, is_required=is_required)
         case Kind.NAME:
-            return _named(condition, one, id_, is_required=is_required)
+            values = condition.values[2:]
+            compared = _compared(getattr(one, condition.column), condition._replace(values=values))
+            candidates = Within(id_, select_candidates(condition, dialect))
+            return candidates & compared if is_required else compared
         case Kind.TAG:
-            # Another table than that of subscribers selects the required tag, see `select_checked`.
+            # The first required tag selects the candidates, see `Strategy.CHECK`.
             is_required = is_required and condition.operator != "="
     column, query = selected_ids(condition, dialect)
     if is_required:
@@ -174,7 +177,9 @@ def finds_few(tree: Any) -> bool:
     return any(map(selects_few, required(tree)))
 
 
-def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
+def _email(
+    condition: Condition, one: Any, id_: Field, dialect: Dialect, *, is_required: bool
+) -> Any:
     if condition.operator != "prefix":
         compared = _compared(one.email_key, condition)
         return compared if is_required else _in_scan(compared)
@@ -183,8 +188,7 @@ def _email(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> 
         in_unicode &= _compared(one.email_unicode_key, condition)
         return _compared(one.email_key, condition) | in_unicode
     # Joined by OR, no index of the two columns would be used.
-    keys = (_OTHER.email_key, _OTHER.email_unicode_key)
-    return Within(id_, reduce(add, [_select_others(_compared(key, condition)) for key in keys]))
+    return Within(id_, select_candidates(condition, dialect))
 
 
 def with_domain(condition: Condition, one: Any, dialect: Dialect) -> Any:
@@ -225,23 +229,18 @@ def _in_scan(compared: Any) -> Expression:
     return Expression(compared, "IS", SQL("TRUE"))
 
 
-def _named(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
-    key, key_end, *values = condition.values
-    compared = _compared(getattr(one, condition.column), condition._replace(values=tuple(values)))
-    if not is_required:
-        return compared
-    return Within(id_, select_candidates(condition.column, key, key_end)) & compared
-
-
-def select_candidates(column: str, key: str, key_end: str) -> Any:
-    """Selects the IDs of subscribers by a range of addresses, or of search keys of names."""
+def select_candidates(condition: Condition, dialect: Dialect) -> Any:
+    """Selects the IDs of the few subscribers that can match a condition, from an index."""
+    if condition.kind is Kind.RARE_DOMAIN:
+        return select_with_domain(condition, dialect)[1]
     keys = {
-        "email_key": [_OTHER.email_key],
         "first_name": [_OTHER.name_key],
         # Without a first name, the key of the last name is that of the whole name.
         "last_name": [_OTHER.last_name_key, _OTHER.name_key],
-    }[column]
-    return reduce(add, [_select_others(in_range(each, key, key_end)) for each in keys])
+        "email_key": [_OTHER.email_key],
+    }.get(condition.column, [_OTHER.email_key, _OTHER.email_unicode_key])
+    start, end, *_ = condition.values
+    return reduce(add, [_select_others(in_range(each, start, end)) for each in keys])
 
 
 def _select_search(condition: Condition) -> Any:

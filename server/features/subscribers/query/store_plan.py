@@ -12,9 +12,8 @@ the prefix of an address, a scan of all subscribers takes less time than lookups
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum
-from functools import partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from peewee import SQL, Select, fn
@@ -24,13 +23,7 @@ from ....storage.transaction import Transaction
 from ..counters.store_statistics import count_with
 from ..rules import search_text
 from .conditions import range_of
-from .store_conditions import (
-    IdRange,
-    is_address_prefix,
-    is_domain,
-    select_candidates,
-    select_with_domain,
-)
+from .store_conditions import IdRange, is_address_prefix, select_candidates
 from .tree import (
     EVERYONE,
     And,
@@ -55,6 +48,8 @@ MAX_LOOKED_UP = 20_000
 MAX_CANDIDATES = 20_000
 # The maximum number of conditions of a filter that are counted, with one statement each.
 MAX_COUNTED = 3
+# The columns with an index of search keys.
+_NAMES = ("first_name", "last_name")
 
 
 class Order(Enum):
@@ -183,9 +178,9 @@ def plan_of(tree: Any) -> Plan:
         if not is_bound(part) or part.column != "id":
             parts.append(part)
         elif part.operator == "<":
-            ids = ids._replace(end_id=part.values[0])
+            ids = ids.within(end_id=part.values[0])
         else:
-            ids = ids._replace(first_id=part.values[0])
+            ids = ids.within(first_id=part.values[0])
     return Plan(_strategy(parts), joined(And, parts), ids)
 
 
@@ -234,96 +229,68 @@ def _is_address(tree: Any) -> bool:
     return isinstance(tree, Condition) and (tree.kind, tree.operator) == (Kind.EMAIL, "=")
 
 
-def _count(select: Callable[[Dialect], Any], dialect: Dialect) -> Select:
-    candidates = select(dialect).limit(param("limit"))
-    return Select([candidates.alias("candidates")], [fn.COUNT(SQL("*"))])
-
-
-def _candidates(column: str, _dialect: Dialect) -> Any:
-    return select_candidates(column, "key", "key_end")
-
-
-def _with_domain(condition: Condition, dialect: Dialect) -> Any:
-    id_, query = select_with_domain(condition, dialect)
-    # In order, because PostgreSQL would otherwise read the index of all addresses.
-    return query.order_by(id_) if is_domain(condition) else query
-
-
-_COUNT_FIRST_NAMES, _COUNT_LAST_NAMES, _COUNT_ADDRESSES = [
-    Statement(partial(_count, partial(_candidates, column)))
-    for column in ("first_name", "last_name", "email_key")
-]
-_COUNT_DOMAIN, _COUNT_DOMAINS, _COUNT_DOMAINS_IN_UNICODE = [
-    Statement(partial(_count, partial(_with_domain, condition)))
-    for condition in (
-        Condition(Kind.DOMAIN, "=", ("key",), "email_key"),
-        Condition(Kind.DOMAIN, "prefix", ("key", "key_end"), "email_key"),
-        Condition(Kind.DOMAIN, "prefix", ("key", "key_end"), "email_unicode_key"),
-    )
-]
-_OF_NAMES = {"first_name": _COUNT_FIRST_NAMES, "last_name": _COUNT_LAST_NAMES}
-
-
 def _with_candidates(account_id: str, tree: Any, tx: Transaction) -> Any:
-    """Returns a tree in which conditions that few subscribers can match are marked.
+    """Returns a tree in which conditions that few subscribers can match have another kind.
 
-    Those on names have the kind NAME and the range of their search keys, those on domains have the
-    kind RARE_DOMAIN, prefixes of addresses have the kind ADDRESS. Prefixes with a part of the
-    domain that many addresses have are compared with both forms of the address. At most
-    `MAX_COUNTED` statements.
+    Prefixes with a part of the domain that many addresses have are compared with both forms of the
+    address. At most `MAX_COUNTED` statements.
     """
+    # First those that every match fulfills.
+    conditions = (*filter(_is_condition, required(tree)), *comparisons(tree))
+    marked = {each: few for each in conditions if (few := _marked(each)) is not None}
     replaced: dict[Condition, Condition | Or] = {}
-    counted = {each: count for each in _ordered(tree) if (count := _count_of(each))}
-    for condition, (statement, key) in [*counted.items()][:MAX_COUNTED]:
-        start, end = range_of(key)
+    for condition, few in [*marked.items()][:MAX_COUNTED]:
+        shape, values = Plan(Strategy.CHECK, few).parametrized()
         limit = MAX_CANDIDATES + 1
-        found = tx.scalar(statement, account_id=account_id, limit=limit, key=start, key_end=end)
-        has_many = found == limit
-        if condition.kind is Kind.EMAIL:
-            if has_many:
-                forms = ("email_key", "email_unicode_key")
-                replaced[condition] = Or(
-                    tuple(condition._replace(kind=Kind.COLUMN, column=form) for form in forms)
-                )
-        elif has_many:
-            continue
-        elif condition.kind is Kind.DOMAIN:
-            replaced[condition] = condition._replace(kind=Kind.RARE_DOMAIN)
-        elif is_address_prefix(condition):
-            replaced[condition] = condition._replace(kind=Kind.ADDRESS)
-        else:
-            values = (start, end, *condition.values)
-            replaced[condition] = condition._replace(kind=Kind.NAME, values=values)
+        if tx.scalar(_counting(shape.tree), account_id=account_id, limit=limit, **values) < limit:
+            replaced[condition] = few
+        elif condition.kind is Kind.EMAIL:
+            forms = ("email_key", "email_unicode_key")
+            replaced[condition] = Or(
+                tuple(condition._replace(kind=Kind.COLUMN, column=form) for form in forms)
+            )
     return mapped(tree, lambda condition: replaced.get(condition, condition))
 
 
-def _ordered(tree: Any) -> list[Condition]:
-    """Returns the conditions of a tree, first those that every match fulfills."""
-    return [
-        *(each for each in required(tree) if isinstance(each, Condition)),
-        *comparisons(tree),
-    ]
+def _is_condition(tree: Any) -> bool:
+    return isinstance(tree, Condition)
 
 
-def _count_of(condition: Condition) -> tuple[Statement, str] | None:
-    """Returns the statement that counts the candidates, and the key or prefix of their keys."""
-    first = condition.values[0] if condition.values else ""
+def _marked(condition: Condition) -> Condition | None:
+    """Returns a condition as one that few subscribers can match, or None if it has no index.
+
+    For a name, that is the range of its search keys too.
+    """
+    key = condition.values[0] if condition.values else ""
     match condition.kind, condition.operator:
         case Kind.EMAIL, "prefix":
-            statement, key = _COUNT_ADDRESSES, first
-        case Kind.DOMAIN, "=":
-            statement, key = _COUNT_DOMAIN, first
-        case Kind.DOMAIN, "prefix":
-            in_unicode = condition.column == "email_unicode_key"
-            statement = _COUNT_DOMAINS_IN_UNICODE if in_unicode else _COUNT_DOMAINS
-            key = first
+            marked = condition
+        case Kind.DOMAIN, "=" | "prefix":
+            marked = condition._replace(kind=Kind.RARE_DOMAIN)
         case Kind.COLUMN, "prefix" if is_address_prefix(condition):
-            statement, key = _COUNT_ADDRESSES, first
-        case Kind.COLUMN, "=" if condition.column in _OF_NAMES:
-            statement, key = _OF_NAMES[condition.column], search_text(first)
-        case Kind.COLUMN, "prefix" if condition.column in _OF_NAMES and first.isascii():
-            # A character after the prefix can be combined with its last one.
-            statement, key = _OF_NAMES[condition.column], search_text(first[:-1])
+            marked = condition._replace(kind=Kind.ADDRESS)
+        case Kind.COLUMN, "=" | "prefix" if condition.column in _NAMES:
+            if condition.operator == "prefix":
+                # A character after the prefix can be combined with its last one.
+                key = key[:-1] if key.isascii() else ""
+            key = search_text(key)
+            values = (*range_of(key), *condition.values)
+            marked = condition._replace(kind=Kind.NAME, values=values)
         case _:
             return None
-    return (statement, key) if key else None
+    return marked if key else None
+
+
+@lru_cache(20)
+def _counting(condition: Condition) -> Statement:
+    """Returns the statement that counts the candidates for a condition, up to a limit."""
+
+    def build(dialect: Dialect) -> Select:
+        candidates = select_candidates(condition, dialect)
+        if condition.kind is Kind.RARE_DOMAIN and condition.operator == "=":
+            # In order, because PostgreSQL would otherwise read the index of all addresses.
+            candidates = candidates.order_by(SQL("1"))
+        candidates = candidates.limit(param("limit")).alias("candidates")
+        return Select([candidates], [fn.COUNT(SQL("*"))])
+
+    return Statement(build)

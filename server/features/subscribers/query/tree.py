@@ -119,11 +119,14 @@ def comparisons(tree: Any) -> Iterator[Any]:
 
 
 def mapped(tree: Any, convert: Callable[[Any], Any]) -> Any:
-    """Returns the tree with each comparison replaced by what `convert` returns for it."""
+    """Returns the tree with each comparison replaced by what `convert` returns for it.
+
+    A comparison can be replaced by several conditions, which are not nested in others of the kind.
+    """
     if isinstance(tree, Not):
         return Not(mapped(tree.condition, convert))
     if isinstance(tree, (And, Or)):
-        return type(tree)(tuple(mapped(condition, convert) for condition in tree.conditions))
+        return joined(type(tree), [mapped(condition, convert) for condition in tree.conditions])
     return convert(tree)
 
 
