@@ -6,6 +6,7 @@ distributed table with the account. A join to a table that is compared is not en
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
