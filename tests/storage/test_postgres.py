@@ -13,6 +13,7 @@ from peewee import SQL, PeeweeException
 from psycopg.conninfo import conninfo_to_dict
 
 from rosterd.server.features.tags import store as tags
+from rosterd.server.rpc import caller
 from rosterd.server.rpc.errors import Internal, StatementTimeout, Unavailable
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.database import StorageError
@@ -261,6 +262,30 @@ def test_transaction_with_a_suppressed_statement_error_is_not_acknowledged(url: 
 
     run_scenario(url, scenario)
     assert names(url) == []
+
+
+def test_writes_of_an_account_that_wait_form_its_next_transaction(url: str) -> None:
+    started, done = threading.Event(), threading.Event()
+
+    def block(_tx: Transaction) -> None:
+        started.set()
+        done.wait(TIMEOUT)
+
+    def transaction_id(tx: Transaction) -> int:
+        return int(select("SELECT txid_current()", tx)[0][0])
+
+    async def scenario(database: PostgresDatabase) -> None:
+        caller.enter_account(OURS)
+        first = asyncio.create_task(database.write(block))
+        await asyncio.to_thread(started.wait, TIMEOUT)
+        waiting = [asyncio.create_task(database.write(transaction_id)) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        assert not any(task.done() for task in waiting)
+        done.set()
+        assert len(set(await asyncio.gather(*waiting))) == 1
+        await first
+
+    run_scenario(url, scenario, connections=6)
 
 
 def test_wait_for_a_lock_is_bounded(url: str) -> None:

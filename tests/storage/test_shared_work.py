@@ -74,6 +74,17 @@ class Creation:
         return [TagAlreadyExists() if name == "rejected" else create(name, tx) for name in each]
 
 
+def test_waiting_work_with_the_same_key_runs_once(url: str) -> None:
+    creation = Creation()
+
+    works = [creation.work(name) for name in ("a", "b", "c")]
+    outcomes = run(url, lambda database: write_together(database, *works))
+
+    assert outcomes == ["a", "b", "c"]
+    assert creation.runs == [["a", "b", "c"]]
+    assert names(url) == ["a", "b", "c"]
+
+
 def test_error_of_one_call_is_raised_to_its_caller_only(url: str) -> None:
     creation = Creation()
 
