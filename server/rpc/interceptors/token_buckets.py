@@ -1,7 +1,7 @@
 """Token buckets: each holds as many tokens as a limit has calls, and refills steadily at its rate.
 
-A call takes a token, and is rejected if there is none. A rejected client that waits for the time
-that it is told is not rejected again, unless another client takes the token.
+A call takes a token, and is rejected if there is none. A rejected client that waits for the stated
+time is not rejected again, unless another client takes the token.
 """
 
 from __future__ import annotations
