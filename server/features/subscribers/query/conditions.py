@@ -16,10 +16,8 @@ from .. import fields
 from ..fields import PROFILE, Status, profile_fields
 from ..value_keys import TEXT_KEY_LENGTH
 from .syntax import Comparison, fault
-from .tree import And, Condition, Kind, Not, all_of, comparisons, mapped
+from .tree import And, Condition, Kind, Not, all_of, comparisons, mapped, range_of
 
-# Appended to a prefix, it gives the upper bound of all texts with that prefix.
-LAST_CHARACTER = "\U0010ffff"
 _CUSTOM_FIELDS = "customFields."
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _VALUE_KINDS = {
@@ -61,11 +59,6 @@ def conditions_of(tree: Any, types: Mapping[str, int]) -> Any:
     `types` are the data types of the custom fields by key. Raises ValidationError for `filter`.
     """
     return all_of(mapped(tree, lambda comparison: _condition(comparison, types)))
-
-
-def range_of(prefix: str) -> tuple[str, str]:
-    """Returns the start and the end of the texts with a prefix."""
-    return prefix, f"{prefix}{LAST_CHARACTER}"
 
 
 def _condition(comparison: Comparison, types: Mapping[str, int]) -> Any:

@@ -21,11 +21,11 @@ from ....values.texts import caseless_key
 from ...custom_fields.store import types as custom_field_types
 from ..fields import SubscriberRow
 from ..rules import check_email, search_text
-from .conditions import conditions_of, range_of, uses_custom_fields
+from .conditions import conditions_of, uses_custom_fields
 from .store_pages import SubscriberPage, count_part, page_and_parts
 from .store_plan import Order, PagePosition, Plan, needs_statistics, plan_of
 from .syntax import parse
-from .tree import EVERYONE, And, Condition, Kind, all_of, joined
+from .tree import EVERYONE, And, Condition, Kind, all_of, joined, range_of
 
 Found = tuple[SubscriberPage, list[Plan]]
 ListRequest = pb.ListSubscribersRequest | pb.ExportSubscribersRequest

@@ -22,7 +22,6 @@ from ....storage.statements import Dialect, Statement, param
 from ....storage.transaction import Transaction
 from ..counters.store_statistics import count_with
 from ..rules import search_text
-from .conditions import range_of
 from .store_conditions import IdRange, is_address_prefix, select_candidates
 from .tree import (
     EVERYONE,
@@ -37,6 +36,7 @@ from .tree import (
     is_tag,
     joined,
     mapped,
+    range_of,
     required,
 )
 
@@ -48,6 +48,7 @@ MAX_LOOKED_UP = 20_000
 MAX_CANDIDATES = 20_000
 # The maximum number of conditions of a filter that are counted, with one statement each.
 MAX_COUNTED = 3
+_INDEXED = {(Kind.TAG, "="), (Kind.EMAIL, "="), (Kind.SEARCH, "prefix")}
 # The columns with an index of search keys.
 _NAMES = ("first_name", "last_name")
 
@@ -159,7 +160,9 @@ class Plan(NamedTuple):
 
     def parametrized(self) -> tuple[Plan, dict[str, Any]]:
         """Returns the plan with names of parameters instead of values, and the values by name."""
-        values = {name: value for name, value in self.ids._asdict().items() if value is not None}
+        bounds = zip(IdRange._fields, self.ids, strict=True)
+        values = {name: value for name, value in bounds if value is not None}
+        ids = IdRange(*[name if name in values else None for name in IdRange._fields])
 
         def named(condition: Condition) -> Condition:
             first = len(values)
@@ -167,8 +170,8 @@ class Plan(NamedTuple):
             values.update(zip(names, condition.values, strict=True))
             return condition._replace(values=names)
 
-        names = IdRange(*(name if name in values else None for name in IdRange._fields))
-        return self._replace(tree=mapped(self.tree, named), ids=names), values
+        tree = mapped(self.tree, named)
+        return Plan(self.strategy, tree, ids, self.is_looked_up), values
 
 
 def plan_of(tree: Any) -> Plan:
@@ -214,9 +217,12 @@ def with_statistics(account_id: str, plan: Plan, tx: Transaction) -> Plan:
 def needs_statistics(plan: Plan) -> bool:
     """Whether there are other conditions than one of each kind that has an index of its own."""
     parts = required(plan.tree)
-    kinds = (is_tag, is_status, is_bound, is_search, _is_address)
-    return sum(map(is_tag, parts)) > 1 or any(
-        not any(has_kind(part) for has_kind in kinds) for part in parts
+    return sum(map(is_tag, parts)) > 1 or not all(map(_has_index, parts))
+
+
+def _has_index(tree: Any) -> bool:
+    return isinstance(tree, Condition) and (
+        (tree.kind, tree.operator) in _INDEXED or tree.column in ("status", "revision")
     )
 
 

@@ -72,6 +72,8 @@ class Or:
     conditions: tuple[Any, ...]
 
 
+# Appended to a prefix, it gives the upper bound of all texts with that prefix.
+LAST_CHARACTER = "\U0010ffff"
 # Matches all subscribers.
 EVERYONE = And(())
 # Which of several bounds of a column is the closest one, by operator.
@@ -128,6 +130,11 @@ def mapped(tree: Any, convert: Callable[[Any], Any]) -> Any:
     if isinstance(tree, (And, Or)):
         return joined(type(tree), [mapped(condition, convert) for condition in tree.conditions])
     return convert(tree)
+
+
+def range_of(prefix: str) -> tuple[str, str]:
+    """Returns the start and the end of the texts with a prefix."""
+    return prefix, f"{prefix}{LAST_CHARACTER}"
 
 
 def is_true(tree: Any, is_met: Callable[[Any], bool]) -> bool:
