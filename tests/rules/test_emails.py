@@ -37,7 +37,6 @@ def key(text: str) -> str:
     "address",
     [
         "ada@example.com",
-        "ada.love+news@mail.example.co.uk",
         "o'brien-{x}!#$%&*/=?^_`|~@x.de",
         "ada@xn--bcher-kva.de",
         "ada@bücher.de",
@@ -92,7 +91,6 @@ def test_text_is_not_an_address(text: str) -> None:
         pytest.param("User@EXAMPLE.com", "user@example.com", id="case"),
         pytest.param("jos\u00e9@x.de", "jose\u0301@x.de", id="NFC and NFD"),
         pytest.param("ada@BÜCHER.de", "ada@xn--bcher-kva.de", id="IDNA"),
-        pytest.param("ada@ｅxample.com", "ada@example.com", id="full-width domain"),
         pytest.param("ada@example。com", "ada@example.com", id="ideographic full stop"),
         pytest.param("  ada@x.de ", "ada@x.de", id="whitespace"),
     ],
@@ -106,7 +104,6 @@ def test_spellings_of_one_address_have_one_key(one: str, other: str) -> None:
     [
         pytest.param("straße@x.de", "strasse@x.de", id="sharp s"),
         pytest.param("ada@x.de", "ada+news@x.de", id="plus tag"),
-        pytest.param("a.da@x.de", "ada@x.de", id="dots"),
     ],
 )
 def test_different_mailboxes_have_different_keys(one: str, other: str) -> None:

@@ -18,7 +18,7 @@ from ...rpc.errors import (
     invalid,
 )
 from ...security.links import Links
-from ...storage.statements import Dialect, Statement, param
+from ...storage.statements import Dialect, Statement
 from ...storage.transaction import Transaction
 from ...values.emails import Email, unicode_keys
 from ...values.ids import ids_at, timestamp_of, timestamps_of
@@ -47,7 +47,7 @@ from .rules import (
 )
 from .store_attached import attach, detach_all, merge_values, put_values
 from .store_changes import store_changes
-from .store_reading import IN_ACCOUNT, ONE, Reference, find
+from .store_reading import IN_ACCOUNT, ONE, Reference, find, ids_by_address
 from .store_revisions import keep_deleted, next_revision, revision_at
 
 # The columns that an import can state, besides the time of creation.
@@ -69,13 +69,6 @@ _COMMON_NAMES = (
 _profile_values = itemgetter(*PROFILE)
 # The field whose members are values of custom fields.
 _VALUES = "customFields"
-
-_BY_EMAIL_KEY = Statement(
-    lambda _: Subscriber.select(Subscriber.id).where(
-        IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
-    ),
-    has_one_plan=True,
-)
 
 
 def _insert_all(dialect: Dialect, names: Sequence[str]) -> Node:
@@ -282,7 +275,7 @@ class SubscriberStore:
         Raises ValidationError for `email` if `new` has a different address and there is no
         subscriber, and the errors of `create` and `update`.
         """
-        if tx.scalar(_BY_EMAIL_KEY, account_id=account_id, email_key=reference.key):
+        if ids_by_address(account_id, [reference.key], tx):
             return Upserted(self.update(account_id, reference, changes, tx, by), created=False)
         if new.email.key != reference.key:
             text = "must be the address in the path, because there is no subscriber with it"
@@ -327,7 +320,7 @@ class SubscriberStore:
         """
         if email.key == before.email_key:
             return {"email": email.address}
-        if tx.scalar(_BY_EMAIL_KEY, account_id=account_id, email_key=email.key):
+        if ids_by_address(account_id, [email.key], tx):
             raise SubscriberAlreadyExists
         if self._suppressions.suppressed_among(account_id, [email.key], tx):
             raise SubscriberSuppressed
@@ -365,7 +358,7 @@ class SubscriberStore:
         Also raises it if the values, merged into the stored ones, are too large.
         """
         if values:
-            faults: Sequence[Detail] = check_values(values, custom_fields.types(account_id, tx))
+            faults = check_values(values, custom_fields.types(account_id, tx))
             faults = faults or check_size(merged(stored, values), stored)
             if faults:
                 raise ValidationError(faults)
