@@ -47,7 +47,6 @@ OTHER_VARIABLES = {
     for name in (
         "BENCH",
         "CITUS",
-        "DRILL_ROUNDS",
         "FAULTS",
         "KEY",
         "LISTMONK",

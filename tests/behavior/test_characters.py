@@ -117,22 +117,6 @@ def test_multiline_text_is_stored_verbatim(account: Account) -> None:
 
 
 @pytest.mark.parametrize("control", CONTROLS)
-def test_control_characters_in_a_custom_field_value_are_rejected(
-    account: Account, control: str
-) -> None:
-    create_field(account, "Note")
-    created = create_subscriber(account)
-    values = {"note": f"a{control}b"}
-
-    for rpc, named in (("CreateSubscriber", {"email": "b@b.io"}), ("UpdateSubscriber", created)):
-        request = {key: named[key] for key in ("id", "email") if key in named}
-        error = account.fails("ValidationError", rpc, **request, customFields=values)
-        assert error.violations == [("customFields.note", "INVALID_CHARACTER")]
-    assert stored(account, created) == created
-    assert emails(account) == [created["email"]]
-
-
-@pytest.mark.parametrize("control", CONTROLS)
 def test_row_with_control_characters_fails_without_affecting_others(
     account: Account, control: str
 ) -> None:
@@ -178,10 +162,3 @@ def test_invisible_tag_name_is_rejected_like_a_blank_one(account: Account, name:
 
     assert stored(account, created) == created
     assert tag_names(account) == ["vip"]
-
-
-@pytest.mark.parametrize("name", ["\u200bvip", "👩\u200d👩\u200d👧", "नि\u200dशा"], ids=ascii)
-def test_invisible_characters_next_to_visible_ones_are_stored(account: Account, name: str) -> None:
-    assert account.ok("CreateTag", name=name)["tag"]["name"] == name
-    assert create_subscriber(account, tags=[name])["tags"] == [name]
-    assert tag_names(account) == [name]

@@ -59,28 +59,6 @@ def test_concurrent_creations_each_get_their_own_response(account: Account) -> N
     assert account.ok("ListSubscribers")["total"] == 10
 
 
-def test_concurrent_updates_of_one_subscriber_are_all_in_its_history(account: Account) -> None:
-    ada = create_subscriber(account)
-    update = partial(account.call, "UpdateSubscriber")
-    calls = [partial(update, id=ada["id"], firstName=f"Ada {number}") for number in range(12)]
-    calls.append(partial(update, id="no@example.com", firstName="X"))
-
-    responses = call_concurrently(*calls)
-
-    assert codes(responses) == {"": 12, "SubscriberNotFound": 1}
-    for number, response in enumerate(responses[:12]):
-        assert response.body["subscriber"]["firstName"] == f"Ada {number}"
-    history = account.ok("ListSubscriberHistory", id=ada["id"], limit=100)["history"]
-    changes = [
-        (entry["before"]["firstName"], entry["after"]["firstName"])
-        for entry in history
-        if entry["type"] == "FIELDS_CHANGED"
-    ]
-    # Newest first: each change begins with the value that the one before it stored.
-    assert [before for before, _ in changes[:-1]] == [after for _, after in changes[1:]]
-    assert {after for _, after in changes} == {f"Ada {number}" for number in range(12)}
-
-
 def test_concurrent_lookups_each_get_their_own_subscriber(account: Account) -> None:
     people = [create_subscriber(account, f"p{number}@example.com") for number in range(6)]
     references = [person[name] for person in people for name in ("id", "email")] * 2

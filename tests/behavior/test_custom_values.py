@@ -19,7 +19,6 @@ from .helpers import (
     create_subscriber,
     emails,
     over_http,
-    send,
     stored,
     tag_names,
 )
@@ -127,43 +126,6 @@ def test_invalid_value_is_reported_and_changes_nothing(
     assert tag_names(account) == []
 
 
-@pytest.mark.usefixtures("fields")
-@pytest.mark.parametrize(("key", "value", "code"), INVALID, ids=map(case_id, INVALID))
-def test_bulk_row_with_an_invalid_value_fails_without_affecting_others(
-    account: Account, key: str, value: Any, code: str
-) -> None:
-    reason = "UNKNOWN_CUSTOM_FIELD" if code == "UNKNOWN_FIELD" else "INVALID_CUSTOM_FIELD"
-
-    body = account.ok(
-        "BulkCreateSubscribers",
-        subscribers=[
-            {"email": "a@example.com", "customFields": {"town": "Paris"}},
-            {"email": "b@example.com", "customFields": {key: value}, "tags": ["new"]},
-            {"email": "c@example.com"},
-        ],
-    )
-
-    assert body == {"failed": [{"index": 1, "email": "b@example.com", "reason": reason}]}
-    assert emails(account) == ["a@example.com", "c@example.com"]
-    assert tag_names(account) == []
-
-
-@over_http
-@pytest.mark.usefixtures("fields")
-@pytest.mark.parametrize("number", ["1e400", "1" + "0" * 400], ids=["inf", "int"])
-def test_number_beyond_a_double_is_invalid_and_fails_its_row(account: Account, number: str) -> None:
-    value = f'{{"email":"ada@example.com","customFields":{{"age":{number}}}}}'
-
-    created = send(account, "POST", "/api/subscribers", value.encode())
-    bulk = f'{{"subscribers":[{value},{{"email":"b@example.com"}}]}}'.encode()
-    rows = send(account, "POST", "/api/subscribers/bulk", bulk)
-
-    assert (created.status, created.code) == (400, "ValidationError")
-    assert created.violations == [("", "INVALID_JSON")]
-    assert [(row["index"], row["reason"]) for row in rows.body["failed"]] == [(0, "INVALID_FIELD")]
-    assert emails(account) == ["b@example.com"]
-
-
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")], ids=repr)
 def test_number_that_is_not_finite_is_rejected(grpc_account: Account, number: float) -> None:
     create_fields(grpc_account)
@@ -264,36 +226,3 @@ def test_deleting_a_field_deletes_its_values(
         "ValidationError", "UpdateSubscriber", id=ada["id"], customFields={"town": "Rome"}
     )
     assert error.violations == [("customFields.town", "UNKNOWN_FIELD")]
-
-
-def test_new_field_with_the_label_of_a_deleted_one_starts_empty(
-    account: Account, fields: dict[str, dict[str, Any]]
-) -> None:
-    ada = create_subscriber(account, customFields={"town": "Paris"})
-    account.ok("DeleteCustomField", id=fields["town"]["id"])
-
-    again = create_field(account, "town", "NUMBER")
-
-    assert again["key"] == "town"
-    assert "customFields" not in stored(account, ada)
-    account.ok("UpdateSubscriber", id=ada["id"], customFields={"town": 5})
-    assert stored(account, ada)["customFields"] == {"town": 5}
-
-
-def test_custom_field_of_another_account_is_unknown(
-    account: Account, other_account: Account
-) -> None:
-    create_field(other_account, "town")
-    create_field(account, "age", "NUMBER")
-    create_field(other_account, "age", "TEXT")
-
-    error = account.fails(
-        "ValidationError",
-        "CreateSubscriber",
-        email="ada@example.com",
-        customFields={"age": 1, "town": "Paris"},
-    )
-
-    assert error.violations == [("customFields.town", "UNKNOWN_FIELD")]
-    create_subscriber(account, customFields={"age": 1})
-    create_subscriber(other_account, customFields={"age": "one", "town": "Paris"})

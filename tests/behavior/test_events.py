@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from ..conftest import Account, new_account
-from ..features.webhooks.receiver import Receiver
-from ..fronts import Front, HttpFront
+from ..fronts import Front
 from ..processes import Service
 from .helpers import (
     STATUSES,
@@ -20,25 +16,12 @@ from .helpers import (
     create_field,
     create_subscriber,
     create_subscriber_in,
-    over_http,
     record_events,
     statuses,
 )
 from .streams import import_rows
 
-URL = "https://example.com/hooks"
 OPT_OUTS = STATUSES[2:]
-EVERY_TYPE = [
-    *(f"subscriber.{action}" for action in ("created", "updated", "deleted", "confirmed")),
-    *(f"subscriber.{action}" for action in ("unsubscribed", "bounced", "complained")),
-    *(
-        f"{resource}.{action}"
-        for resource in ("tag", "custom_field")
-        for action in ("created", "updated", "deleted")
-    ),
-    "webhook.disabled",
-    "webhook.test",
-]
 
 
 def events(account: Account, **filters: Any) -> list[dict[str, Any]]:
@@ -392,16 +375,6 @@ def test_custom_field_publishes_each_change(account: Account) -> None:
     assert deleted == [("custom_field.deleted", {"customField": after}, None)]
 
 
-def test_webhook_changes_publish_no_events(account: Account) -> None:
-    webhook_id = record_events(account)
-
-    account.ok("UpdateWebhook", id=webhook_id, description="x")
-    account.ok("RotateWebhookSecret", id=webhook_id)
-    account.ok("DeleteWebhook", id=record_events(account))
-
-    assert events(account) == []
-
-
 def test_events_are_recorded_only_while_there_is_a_webhook(account: Account) -> None:
     account.ok("CreateTag", name="a")
     webhook_id = record_events(account)
@@ -436,54 +409,6 @@ def test_concurrent_writers_leave_no_gap_in_the_event_sequence(account: Account)
         event["data"]["subscriber"]["id"] for event in recorded if "subscriber" in event["data"]
     ]
     assert (len(published), set(published)) == (50, created)
-
-
-def test_delivered_events_equal_the_listed_events(account: Account, receiver: Receiver) -> None:
-    account.ok("CreateWebhook", url=receiver.url)
-    for label, data_type in (("Age", "NUMBER"), ("Score", "NUMBER"), ("Paid", "BOOLEAN")):
-        create_field(account, label, data_type, fallback="0" if label == "Age" else "")
-    values = {"age": 42, "score": 1.5, "paid": False}
-    subscriber = create_subscriber(account, tags=["é"], firstName="Zoë ☃", customFields=values)
-    account.ok("UpdateSubscriber", id=subscriber["id"], customFields={"paid": None})
-
-    requests = receiver.wait_for(6)
-
-    assert sorted((request.event for request in requests), key=lambda e: e["sequence"]) == events(
-        account
-    )
-
-
-@over_http
-def test_event_data_equals_the_api_response(account: Account, receiver: Receiver) -> None:
-    account.ok("CreateWebhook", url=receiver.url)
-    front = account.front
-    assert isinstance(front, HttpFront)
-
-    def create(path: str, body: dict[str, Any]) -> bytes:
-        raw = json.dumps(body).encode()
-        status, _, text = front.exchange("POST", path, account.key, body=raw)
-        assert status == 201
-        return text
-
-    values = {"age": 42, "score": 1.5, "paid": False, "born": "2001-02-03", "large": 1e21}
-    labels = {"Age": "NUMBER", "Score": "NUMBER", "Paid": "BOOLEAN", "Born": "DATE"}
-    texts = {
-        create("/api/custom-fields", {"label": label, "dataType": data_type})
-        for label, data_type in {**labels, "Large": "NUMBER"}.items()
-    }
-    texts.add(create("/api/custom-fields", {"label": "Town", "fallback": "hé <b>"}))
-    texts.add(create("/api/tags", {"name": "é", "description": "d"}))
-    person = {"email": "ada@example.com", "firstName": "Zoë ☃", "tags": ["é"], "isConfirmed": 1}
-    texts.add(create("/api/subscribers", person))
-    other = {"email": "bob@example.com", "customFields": {**values, "town": "Bonn"}}
-    texts.add(create("/api/subscribers", other))
-
-    published = {
-        json.dumps(without_links(request.event["data"]), sort_keys=True)
-        for request in receiver.wait_for(len(texts))
-    }
-
-    assert published == {json.dumps(json.loads(text), sort_keys=True) for text in texts}
 
 
 @pytest.fixture(scope="module")
@@ -529,56 +454,3 @@ def test_events_are_listed_by_filters(
     whole = history.ok("ListEvents", **{**filters, "page": 1, "limit": 100})
     assert body["total"] == len(whole["events"])
     assert (body["page"], body["limit"]) == (filters.get("page", 1), filters.get("limit", 20))
-
-
-def test_events_are_filtered_by_time(account: Account) -> None:
-    record_events(account)
-    account.ok("CreateTag", name="a")
-    time.sleep(0.005)
-    account.ok("CreateTag", name="b")
-    time.sleep(0.005)
-    account.ok("CreateTag", name="c")
-    _, second, _ = events(account)
-    at = datetime.fromisoformat(second["timestamp"])
-    millisecond = timedelta(milliseconds=1)
-
-    def sequences(**bounds: datetime) -> list[int]:
-        filters = {
-            name: f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z" for name, time in bounds.items()
-        }
-        return [event["sequence"] for event in events(account, **filters)]
-
-    assert sequences(createdAfter=at) == [3]
-    assert sequences(createdAfter=at - millisecond) == [2, 3]
-    assert sequences(createdBefore=at) == [1]
-    assert sequences(createdBefore=at + millisecond) == [1, 2]
-    assert sequences(createdAfter=at - millisecond, createdBefore=at + millisecond) == [2]
-    assert sequences(createdAfter=at, createdBefore=at) == []
-
-
-@pytest.mark.parametrize("event_type", ["tag", "tags.*", "Tag.created"])
-def test_unknown_event_type_is_rejected(account: Account, event_type: str) -> None:
-    error = account.fails("ValidationError", "ListEvents", type=event_type)
-
-    assert (error.status, error.violations) == (400, [("type", "INVALID_VALUE")])
-
-
-@pytest.mark.parametrize("event_type", EVERY_TYPE)
-def test_every_event_type_can_be_listed_and_subscribed_to(
-    account: Account, event_type: str
-) -> None:
-    assert account.ok("ListEvents", type=event_type)["events"] == []
-    webhook = account.ok("CreateWebhook", url=URL, eventTypes=[event_type])["webhook"]
-    assert webhook["eventTypes"] == [event_type]
-
-
-def test_accounts_have_separate_events(account: Account, other_account: Account) -> None:
-    for item in (account, other_account):
-        record_events(item)
-
-    other_account.ok("CreateTag", name="vip")
-
-    assert events(account) == []
-    account.ok("CreateTag", name="own")
-    assert [event["sequence"] for event in events(account)] == [1]
-    assert len(events(other_account)) == 1

@@ -198,22 +198,6 @@ def test_table_has_a_column_for_each_custom_field(account: Account) -> None:
     ]
 
 
-def test_export_filters_by_status(account: Account) -> None:
-    for status in STATUSES:
-        create_subscriber_in(account, status, f"{status.lower()}@b.io")
-
-    for status in STATUSES:
-        assert exported_emails(account, status=status) == [f"{status.lower()}@b.io"]
-
-
-def test_export_filters_by_tag_in_any_spelling(account: Account) -> None:
-    for email, tags in (("a@b.io", ["ViP"]), ("c@b.io", ["press"]), ("d@b.io", ["vip", "press"])):
-        create_subscriber(account, email, tags=tags)
-
-    assert exported_emails(account, tag=" VIP") == ["a@b.io", "d@b.io"]
-    assert exported_emails(account, tag="vi") == []
-
-
 def test_export_filters_by_creation_time(account: Account) -> None:
     created = create_subscribers(account, 3)
     timestamps = [row["createdAt"] for row in created]

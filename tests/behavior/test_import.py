@@ -485,43 +485,10 @@ def import_as_row_and_as_table(account: Account) -> list[StreamResult]:
     return [rows, send_table(account, "email\ngrace@b.io\n")]
 
 
-def test_read_key_cannot_import(account: Account) -> None:
-    reader = account.with_key(account.new_key("read"))
-
-    for response in import_as_row_and_as_table(reader):
-        assert response.records == []
-        assert response.error is not None
-        assert (response.error.status, response.error.code) == (403, "Forbidden")
-    assert emails(account) == []
-
-
 @pytest.mark.parametrize("key", ["", make_secret()], ids=["none", "unknown"])
 def test_import_requires_a_key(account: Account, key: str) -> None:
     for response in import_as_row_and_as_table(account.with_key(key)):
         assert response.records == []
         assert response.error is not None
         assert (response.error.status, response.error.code) == (401, "Unauthorized")
-    assert emails(account) == []
-
-
-@each_form
-def test_import_is_invisible_to_other_accounts(
-    account: Account, other_account: Account, import_: Import
-) -> None:
-    theirs = create_subscriber(other_account, firstName="Ada")
-    row = {"email": theirs["email"], "firstName": "Augusta", "tags": ["vip"]}
-
-    assert outcomes(import_(account, [row], onConflict="UPDATE")) == ["CREATED"]
-
-    assert list_subscribers(other_account) == [theirs]
-    assert tag_names(other_account) == []
-
-
-@pytest.mark.parametrize("options", [{"onConflict": 99}, {"afterLine": -1}], ids=str)
-def test_options_out_of_range_are_rejected(account: Account, options: dict[str, int]) -> None:
-    response = send_rows(account, [{"email": "ada@b.io"}], **options)
-
-    assert response.error is not None
-    assert (response.error.status, response.error.code) == (400, "ValidationError")
-    assert [path for path, _ in response.error.violations] == list(options)
     assert emails(account) == []

@@ -12,41 +12,6 @@ from .streams import Row, send_rows, send_table, written_table
 from .test_import import Import, by_address, each_form, outcomes, rejections
 
 OLD, NEW = "2023-02-03T04:05:06.000Z", "2024-02-03T04:05:06.000Z"
-# The cells of a row, and the status of its subscriber.
-EVIDENCE: dict[str, tuple[Row, str]] = {
-    "date": ({"unsubscribedAt": OLD}, "UNSUBSCRIBED"),
-    "date and flag": ({"unsubscribedAt": OLD, "isConfirmed": True}, "UNSUBSCRIBED"),
-    "date and word": ({"unsubscribedAt": OLD, "status": "CONFIRMED"}, "UNSUBSCRIBED"),
-    "date and bounce": ({"unsubscribedAt": OLD, "status": "BOUNCED"}, "UNSUBSCRIBED"),
-    "date and complaint": ({"unsubscribedAt": OLD, "status": "COMPLAINED"}, "COMPLAINED"),
-    "later creation": (
-        {"unsubscribedAt": OLD, "createdAt": NEW, "status": "CONFIRMED"},
-        "UNSUBSCRIBED",
-    ),
-    "earlier confirmation": (
-        {"unsubscribedAt": NEW, "confirmedAt": OLD, "status": "CONFIRMED"},
-        "UNSUBSCRIBED",
-    ),
-    "later confirmation": (
-        {"unsubscribedAt": OLD, "confirmedAt": NEW, "status": "CONFIRMED"},
-        "CONFIRMED",
-    ),
-    "later change of the status": (
-        {"unsubscribedAt": OLD, "statusChangedAt": NEW, "status": "UNCONFIRMED"},
-        "UNCONFIRMED",
-    ),
-    "time in the future": ({"unsubscribedAt": "2999-01-01T00:00:00Z"}, "UNSUBSCRIBED"),
-}
-
-
-@each_form
-@pytest.mark.parametrize(("row", "status"), EVIDENCE.values(), ids=EVIDENCE)
-def test_evidence_of_an_opt_out_wins_over_the_status(
-    account: Account, import_: Import, row: Row, status: str
-) -> None:
-    import_(account, [{"email": "a@b.io", **row}])
-
-    assert by_address(account, "a@b.io")["status"] == status
 
 
 def imported_statuses(account: Account, table: str, **options: Any) -> dict[str, str]:
@@ -74,14 +39,6 @@ def test_flags_of_another_service_are_mapped(account: Account) -> None:
         "d@b.io": "UNCONFIRMED",
         "f@b.io": "UNSUBSCRIBED",
     }
-
-
-def test_flag_that_is_a_null_token_does_not_confirm(account: Account) -> None:
-    table = "EMAIL,BLOCKLISTED\na@b.io,NULL\nc@d.io,no\n"
-
-    statuses = imported_statuses(account, table, nullTokens=["NULL"])
-
-    assert statuses == {"a@b.io": "UNCONFIRMED", "c@d.io": "CONFIRMED"}
 
 
 def test_status_words_are_known_or_mapped(account: Account) -> None:

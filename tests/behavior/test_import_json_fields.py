@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ..cases import each
 from ..conftest import Account
 from .helpers import create_field
 from .streams import Row, StreamResult, import_rows, send_rows
@@ -107,18 +106,6 @@ def test_dry_run_reports_the_fields_of_all_transactions_and_creates_none(account
     assert dry_run.summary is not None
     assert {**dry_run.summary, "dryRun": False} == streamed.summary
     assert dry_run.summary["createdFields"] == ["first", "second"]
-
-
-@each("options", [{}, {"dryRun": True}])
-def test_fields_are_created_within_the_limit(account: Account, options: Row) -> None:
-    values = {f"field_{number}": number for number in range(101)}
-    rows = [{"email": "first@b.io"}, {"email": "a@b.io", "customFields": values}]
-
-    error = send_rows(account, rows, unknownColumns=CREATE, **options).error
-
-    assert error is not None
-    assert (error.status, error.code) == (409, "CustomFieldLimitReached")
-    assert fields(account) == {}
 
 
 def test_concurrent_imports_create_each_field_once(account: Account) -> None:

@@ -154,20 +154,6 @@ def test_stricter_status_takes_the_times_of_the_row(
 
 
 @each_form
-def test_opt_out_of_a_bounced_subscriber_is_stored_with_its_date(
-    account: Account, import_: Import
-) -> None:
-    email = create_subscriber_in(account, "BOUNCED")["email"]
-    row = {"email": email, "status": "UNSUBSCRIBED", "unsubscribedAt": OPT_OUT_TIME}
-
-    import_(account, [row], onConflict="UPDATE")
-
-    after = full(account, email)
-    assert (after["status"], after["unsubscribedAt"]) == ("UNSUBSCRIBED", OPT_OUT_TIME)
-    account.fails("InvalidStatusTransition", "ChangeSubscriberStatus", id=email, status="CONFIRMED")
-
-
-@each_form
 def test_opt_out_of_a_suppressed_bounce_is_stored(account: Account, import_: Import) -> None:
     account.ok("AddSuppressions", emails=["a@b.io"], reason="BOUNCED")
 

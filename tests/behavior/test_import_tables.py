@@ -135,14 +135,6 @@ def test_corrected_rows_of_a_file_of_failed_rows_are_imported(account: Account) 
     assert list_subscribers(account)[0]["customFields"] == {"reason": "why"}
 
 
-@pytest.mark.parametrize("header", ["email,reason,line,field", "email,line,reason,field,town"])
-def test_columns_of_failed_rows_are_ignored_only_at_the_end(account: Account, header: str) -> None:
-    error = send_table(account, f"{header}\na@b.io\n").error
-
-    assert error is not None
-    assert [code for _, code in error.violations] == ["UNKNOWN_FIELD"] * header.count(",")
-
-
 def test_empty_cells_are_ignored(account: Account) -> None:
     for data_type in ("TEXT", "NUMBER", "BOOLEAN", "DATE"):
         create_field(account, f"A {data_type}", data_type)
@@ -201,14 +193,3 @@ def test_invalid_header_fails_the_import(
     assert (response.error.status, response.error.code) == (400, "ValidationError")
     assert response.error.violations == violations
     assert emails(account) == []
-
-
-def test_custom_fields_of_another_account_are_unknown_columns(
-    account: Account, other_account: Account
-) -> None:
-    create_field(other_account, "Town")
-
-    response = send_table(account, "email,town\nada@b.io,London\n")
-
-    assert response.error is not None
-    assert response.error.violations == [("town", "UNKNOWN_FIELD")]

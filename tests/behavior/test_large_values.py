@@ -18,6 +18,7 @@ from .large_values import (
     MAX_BYTES,
     UNUSED_KEY,
     create_large_subscribers,
+    rows_of_size,
     values,
     with_fields,
 )
@@ -147,6 +148,16 @@ def test_page_above_the_message_limit_is_rejected_and_a_smaller_one_returned(
     assert len(account.ok("ListSubscribers", limit=40, page=2)["subscribers"]) == 5
     assert [row["id"] for row in export(account)] == ids
     assert [line[0] for line in export_table(account)[1:]] == ids
+
+
+def test_export_of_large_subscribers_in_several_reads_is_complete(account: Account) -> None:
+    # The first read is of more than one message, so the others are of fewer subscribers.
+    with_fields(account)
+    sent = rows_of_size(700, 6_000)
+    for first in range(0, len(sent), 100):
+        account.ok("BulkCreateSubscribers", subscribers=sent[first : first + 100])
+
+    assert [row["email"] for row in export(account)] == [row["email"] for row in sent]
 
 
 def test_event_page_above_the_message_limit_is_rejected(account: Account) -> None:

@@ -125,19 +125,6 @@ def test_line_break_in_a_value_cannot_break_the_subject(account: Account, end: s
     assert rendered["body"] == evil
 
 
-def test_unknown_keys_are_removed_and_listed_once_in_order(
-    account: Account, ada: dict[str, Any]
-) -> None:
-    rendered = render(
-        account,
-        ada,
-        subject="{{customFields.zip}}!{{customFields.town}}",
-        body='[{{customFields.area | fallback: "here"}}{{customFields.zip}}{{customFields.abc}}]',
-    )
-
-    assert rendered == {"subject": "!Paris", "body": "[]", "unknown": ["zip", "area", "abc"]}
-
-
 def test_misspelled_names_are_removed_and_listed_with_suggestions(
     account: Account, ada: dict[str, Any]
 ) -> None:
@@ -157,12 +144,3 @@ def test_misspelled_names_are_removed_and_listed_with_suggestions(
         "subscriber.firstName": "firstName",
         "twon": "customFields.town",
     }
-
-
-def test_field_of_another_account_is_unknown(account: Account, other_account: Account) -> None:
-    create_field(other_account, "Town", fallback="secret")
-    bob = create_subscriber(account)
-
-    rendered = render(account, bob, body="{{customFields.town}}")
-
-    assert (rendered["body"], rendered["unknown"]) == ("", ["town"])

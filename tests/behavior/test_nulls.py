@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import create_field, create_subscriber, over_http, send
+from .helpers import create_field, create_subscriber
 
 URL = "https://example.com/hooks"
 
@@ -106,34 +106,3 @@ def test_null_in_an_update_keeps_the_value_unless_it_clears_the_field(
     assert after == expected
     read = account.ok(rpc.replace("Update", "Get"), id=before["id"])[member]
     assert read == expected
-
-
-@over_http
-@pytest.mark.parametrize("method", ["PUT", "PATCH"])
-@pytest.mark.parametrize("rpc", UPDATES)
-def test_update_can_set_every_key_to_null(account: Account, rpc: str, method: str) -> None:
-    make, (collection, member), keys, cleared = UPDATES[rpc]
-    before = make(account)
-
-    response = send(account, method, f"/api/{collection}/{before['id']}", dict.fromkeys(keys))
-
-    assert (response.status, response.body) == (200, {member: {**before, **cleared}})
-
-
-@over_http
-def test_null_in_a_bulk_row_is_an_absent_key(account: Account) -> None:
-    keys = ("firstName", "lastName", "isConfirmed", "tags", "customFields")
-    rows = [
-        {"email": "a@x.org", **dict.fromkeys(keys)},
-        {"email": "b@x.org", "tags": [None]},
-        {"email": None},
-        None,
-    ]
-
-    failed = send(account, "POST", "/api/subscribers/bulk", {"subscribers": rows}).body["failed"]
-
-    assert [(row["index"], row["reason"]) for row in failed] == [
-        (1, "INVALID_FIELD"),
-        (2, "MISSING_EMAIL"),
-        (3, "INVALID_ROW"),
-    ]

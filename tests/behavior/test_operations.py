@@ -16,8 +16,7 @@ from rosterd.server.features.operations.rules import BatchRequest
 from ..cases import each
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, to_json
-from .helpers import MISSING_ID, create_field, create_subscriber, create_subscriber_in, emails
-from .streams import import_rows
+from .helpers import MISSING_ID, create_field, create_subscriber, create_subscriber_in
 
 KEYS = {
     "id",
@@ -159,16 +158,6 @@ def test_a_subscriber_that_cannot_be_changed_is_counted(account: Account) -> Non
     assert account.ok("ListSubscribers", tag="one more")["total"] == 3
 
 
-def test_a_dry_run_only_counts(account: Account) -> None:
-    create_people(account, "ada", "bob")
-
-    operation = start(account, filter=ALL, action={"delete": True}, dryRun=True)
-
-    assert (operation["state"], operation["done"], operation["total"]) == ("SUCCEEDED", True, 2)
-    assert (operation["dryRun"], operation["processed"]) == (True, 0)
-    assert account.ok("ListSubscribers")["total"] == 2
-
-
 def test_operations_of_an_account_run_in_order(account: Account) -> None:
     create_people(account, *(f"person{number}" for number in range(30)))
 
@@ -211,21 +200,6 @@ def test_operation_whose_filter_is_no_longer_valid_changes_nobody_and_says_why(
     assert account.ok("ListSubscribers")["total"] == 1
 
 
-def test_waiting_operation_follows_a_renamed_tag(account: Account) -> None:
-    tag = account.ok("CreateTag", name="customer")["tag"]
-    people = [{"email": f"p{number}@example.com", "tags": ["customer"]} for number in range(900)]
-    for first in range(0, 900, 100):
-        account.ok("BulkCreateSubscribers", subscribers=people[first : first + 100])
-    start(account, filter=ALL, action={"addTags": ["vip"]})
-    operation = start(account, filter="NOT tags:Customer", action={"delete": True})
-
-    account.ok("UpdateTag", id=tag["id"], name='"client"')
-
-    operation = ended(account, operation)
-    assert (operation["state"], operation["processed"]) == ("SUCCEEDED", 0)
-    assert account.ok("ListSubscribers", tag='"client"')["total"] == 900
-
-
 @pytest.fixture
 def waiting(account: Account) -> Callable[..., dict[str, Any]]:
     """Starts an operation that waits for others on 900 subscribers with a tag and a value."""
@@ -241,23 +215,6 @@ def waiting(account: Account) -> Callable[..., dict[str, Any]]:
         return start(account, **request)
 
     return waits
-
-
-def test_waiting_operation_spares_people_who_are_imported_with_an_earlier_time(
-    account: Account, waiting: Callable[..., dict[str, Any]]
-) -> None:
-    operation = waiting(filter="status = CONFIRMED", action={"delete": True})
-
-    row = {"email": "eve@example.com", "status": "CONFIRMED", "createdAt": "2020-01-01T00:00:00Z"}
-    assert [result["outcome"] for result in import_rows(account, [row])] == ["CREATED"]
-
-    operation = ended(account, operation)
-    assert (operation["state"], operation["total"], operation["processed"]) == (
-        "SUCCEEDED",
-        900,
-        900,
-    )
-    assert emails(account) == ["eve@example.com"]
 
 
 @pytest.mark.parametrize(

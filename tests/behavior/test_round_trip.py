@@ -9,14 +9,11 @@ import io
 import json
 import re
 from datetime import datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ..cli.transfers import counts_of, transfer
 from ..conftest import Account, new_account
 from ..fronts import Front, HttpFront
 from ..processes import Service
@@ -120,12 +117,6 @@ def import_text(account: Account, text: bytes, form: str) -> list[Row]:
     return import_rows(account, rows)
 
 
-def check_round_trip(front: Front, service: Service, subscribers: list[Row], form: str) -> None:
-    """Copies subscribers to another account, and compares the exports of both."""
-    source = fill_account(new_account(service, front), subscribers)
-    check_copy(source, fill_account(new_account(service, front), []), form)
-
-
 def check_copy(source: Account, target: Account, form: str) -> None:
     """Imports the export of an account into an empty one, and compares the exports of both."""
     before = export_text(source, form)
@@ -152,15 +143,6 @@ def copied_fields(text: bytes, form: str) -> list[Row]:
     else:
         rows = [json.loads(line) for line in text.splitlines()]
     return [{name: row[name] for name in row if name not in ("id", "updatedAt")} for row in rows]
-
-
-@each_form
-@given(subscribers=SUBSCRIBERS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_imported_export_exports_identically(
-    front_and_service: tuple[Front, Service], form: str, subscribers: list[Row]
-) -> None:
-    check_round_trip(*front_and_service, subscribers, form)
 
 
 @given(subscribers=SUBSCRIBERS)
@@ -196,26 +178,3 @@ def test_export_of_one_database_is_imported_into_another(
 
     check_copy(source, target, form)
     check_copy(target, fill_account(new_account(service, front), []), form)
-
-
-@each_form
-def test_files_of_the_command_line_survive_an_export_and_import(
-    http_account: Account, form: str
-) -> None:
-    source = fill_account(http_account, EXAMPLES)
-    target = fill_account(new_account(source.service, source.front), [])
-
-    check_copied_file(source, target, form, len(EXAMPLES))
-
-
-def check_copied_file(source: Account, target: Account, form: str, count: int) -> None:
-    """Copies subscribers with the command line, and compares the exports of both accounts."""
-    with TemporaryDirectory() as folder:
-        there, back = (Path(folder, f"{name}.{form.lower()}") for name in ("there", "back"))
-
-        assert transfer(source, "export", "--full", str(there)).returncode == 0
-        counts = counts_of(transfer(target, "import", str(there), "--json"))
-        assert counts["created"] == count
-        assert transfer(target, "export", "--full", str(back)).returncode == 0
-
-        check_equal(there.read_bytes(), back.read_bytes(), form)

@@ -38,19 +38,6 @@ def change_list(account: Account) -> None:
     account.ok("AddSubscriberTags", id="ada@example.com", tags=["early"])
 
 
-def test_totals_of_an_empty_account_are_zero(account: Account) -> None:
-    body = account.ok("GetStatistics", tags=True)
-
-    statuses = ("unconfirmed", "confirmed", "unsubscribed", "bounced", "complained")
-    assert body == {
-        "total": 0,
-        "byStatus": dict.fromkeys(statuses, 0),
-        "netGrowth": 0,
-        "tags": [],
-        "segments": [],
-    }
-
-
 def test_totals_follow_every_change(account: Account) -> None:
     change_list(account)
     text = "tags:vip AND status = CONFIRMED"

@@ -103,17 +103,6 @@ def test_rejected_row_claims_no_address(account: Account, reason: str) -> None:
     assert (created["email"], created["firstName"]) == (VALID["email"], "Good")
 
 
-def test_bulk_create_never_changes_an_existing_subscriber(account: Account) -> None:
-    before = account.ok("CreateSubscriber", **VALID, firstName="Ada", tags=["vip"])["subscriber"]
-
-    account.ok(
-        "BulkCreateSubscribers",
-        subscribers=[{**VALID, "isConfirmed": True, "firstName": "Eve", "tags": []}],
-    )
-
-    assert account.ok("GetSubscriber", id=before["id"])["subscriber"] == before
-
-
 @over_http
 @pytest.mark.parametrize(
     ("body", "violations"),
@@ -206,19 +195,3 @@ def test_bulk_with_update_changes_existing_subscribers_but_not_their_status(
     assert (there["firstName"], there["lastName"], there["tags"]) == ("Ada", "Lee", ["new", "old"])
     assert there["status"] == "UNCONFIRMED"
     assert (new["firstName"], new["lastName"]) == ("Bob", "Lee")
-
-
-@pytest.mark.each_database
-@pytest.mark.parametrize("bad", [{50}, set(range(100)) - {50}], ids=["1 of 100", "99 of 100"])
-def test_valid_rows_are_stored_in_one_transaction_despite_invalid_ones(
-    account: Account, bad: set[int]
-) -> None:
-    sent = [{"email": "none" if n in bad else f"{n:03}@example.com"} for n in range(100)]
-
-    body = account.ok("BulkCreateSubscribers", subscribers=sent)
-
-    assert failures(body) == [(index, "INVALID_EMAIL") for index in sorted(bad)]
-    stored = account.ok("ListSubscribers", limit=100)["subscribers"]
-    assert [s["email"] for s in stored] == [r["email"] for r in sent if r["email"] != "none"]
-    # All rows of a transaction have its timestamp.
-    assert len({subscriber["createdAt"] for subscriber in stored}) == 1

@@ -24,7 +24,6 @@ OPERATIONS: dict[str, tuple[str, dict[str, Any], Change]] = {
     "RenderMergeTags": ("subscriberId", {"subject": "{{email}}"}, {}),
     "DeleteSubscriber": ("id", {}, None),
 }
-each_operation = pytest.mark.parametrize("rpc", OPERATIONS)
 
 SPELLINGS = {
     "the same": ("ada@example.com", "ada@example.com"),
@@ -77,19 +76,6 @@ def test_every_operation_accepts_the_address_in_any_spelling(
     else:
         assert stored(account, created) == {**created, **change}
     assert stored(account, other) == other
-
-
-@pytest.mark.each_database
-@each_operation
-def test_address_of_another_account_is_not_found(
-    account: Account, other_account: Account, rpc: str
-) -> None:
-    theirs = create_subscriber(other_account, tags=["vip"])
-
-    response = call(account, rpc, theirs["email"])
-
-    assert (response.status, response.code) == (404, "SubscriberNotFound")
-    assert stored(other_account, theirs) == theirs
 
 
 def test_update_by_address_can_change_the_address(

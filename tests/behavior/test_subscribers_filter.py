@@ -9,7 +9,7 @@ import pytest
 from ..cases import each
 from ..conftest import Account
 from .helpers import create_field, create_subscriber, create_subscriber_in
-from .streams import export, send_export
+from .streams import export
 
 pytestmark = pytest.mark.each_database
 
@@ -82,15 +82,6 @@ def test_filter_is_combined_with_the_other_filters(account: Account) -> None:
     assert listed(account, filter="  ") == listed(account)
 
 
-def test_page_token_is_valid_only_for_the_same_filter(account: Account) -> None:
-    create_people(account)
-
-    first = account.call("ListSubscribers", filter="tags:* OR email:*", limit=3)
-    token = {"limit": 3, "pageToken": first.next}
-    assert listed(account, filter="tags:* OR email:*", **token) == [ZOE]
-    account.fails("ValidationError", "ListSubscribers", filter="tags:*", **token)
-
-
 @each(
     ("text", "code", "message"),
     [
@@ -108,21 +99,6 @@ def test_invalid_filter_is_rejected(account: Account, text: str, code: str, mess
 
     assert response.violations == [("filter", code)]
     assert message in response.body["error"]["details"][0]["message"]
-
-
-def test_export_with_an_invalid_filter_is_rejected(account: Account) -> None:
-    error = send_export(account, filter="age > 3").error
-
-    assert error is not None
-    assert error.violations == [("filter", "UNKNOWN_FIELD")]
-
-
-def test_filter_reads_only_the_own_account(account: Account, other_account: Account) -> None:
-    create_people(other_account)
-    create_subscriber(account, "me@example.com", tags=["vip"])
-
-    assert listed(account, filter="tags:vip OR tags:news OR email:*") == ["me@example.com"]
-    account.fails("ValidationError", "ListSubscribers", filter="customFields.plan:*")
 
 
 def test_number_is_not_compared_in_the_order_of_text(account: Account) -> None:

@@ -201,16 +201,6 @@ def test_filters_reflect_a_changed_status_and_tags(account: Account) -> None:
     assert listed(account, status="CONFIRMED") == []
 
 
-def test_filters_match_nothing_of_another_account(account: Account, other_account: Account) -> None:
-    fill(other_account)
-    create_subscriber(account, "own@example.com", tags=["vip"])
-
-    for filters in ({"tag": "vip"}, {"q": "own"}, {"order": "desc"}, {"status": "UNCONFIRMED"}):
-        assert listed(account, **filters) == ["own"]
-    for filters in ({"tag": "navy"}, {"q": "ada"}, {"email": "ada@example.com"}):
-        assert listed(account, **filters) == []
-
-
 def create_over_milliseconds(account: Account) -> list[dict[str, Any]]:
     """Creates subscribers until they have three different creation times."""
     created: list[dict[str, Any]] = []

@@ -94,15 +94,6 @@ def update(account: Account, **request: Any) -> Any:
     return front.stub("UpdateSubscriber")(message, metadata=metadata, timeout=20).subscriber
 
 
-def test_update_without_a_mask_changes_nonempty_fields(grpc_account: Account) -> None:
-    ada = create_ada(grpc_account)
-
-    update(grpc_account, id=ada["id"], first_name="A.", last_name="")
-
-    after = grpc_account.ok("GetSubscriber", id=ada["id"])["subscriber"]
-    assert after == {**ada, "firstName": "A."}
-
-
 def test_update_ignores_fields_outside_its_mask(grpc_account: Account) -> None:
     ada = create_ada(grpc_account)
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ..conftest import Account
-from .helpers import call_concurrently, statuses, suppress
+from .helpers import call_concurrently, statuses
 
 ADA = {"id": "ada@example.com", "firstName": "Ada", "tags": ["vip"], "isConfirmed": True}
 
@@ -59,12 +59,6 @@ def test_upsert_rejects_another_address_for_a_missing_subscriber(account: Accoun
 
     assert error.violations == [("email", "INVALID_VALUE")]
     assert account.ok("ListSubscribers")["total"] == 0
-
-
-def test_upsert_rejects_a_suppressed_address(account: Account) -> None:
-    suppress(account, "ada@example.com")
-
-    account.fails("SubscriberSuppressed", "UpdateSubscriber", allowMissing=True, **ADA)
 
 
 def test_parallel_upserts_of_one_address_create_one_subscriber(account: Account) -> None:

@@ -88,27 +88,6 @@ def test_suppressed_address_cannot_be_created_again(
 
 @pytest.mark.each_database
 @each_spelling
-def test_bulk_row_with_a_suppressed_address_fails_without_affecting_others(
-    account: Account, suppressed: str, written: str
-) -> None:
-    suppress(account, suppressed)
-
-    body = account.ok(
-        "BulkCreateSubscribers",
-        subscribers=[
-            {"email": "a@example.com"},
-            {"email": written, "isConfirmed": True, "tags": ["new"]},
-            {"email": "c@example.com"},
-        ],
-    )
-
-    assert body == {"failed": [{"index": 1, "email": written, "reason": "SUPPRESSED"}]}
-    assert emails(account) == ["a@example.com", "c@example.com"]
-    assert tag_names(account) == []
-
-
-@pytest.mark.each_database
-@each_spelling
 def test_subscriber_cannot_change_to_a_suppressed_address(
     account: Account, suppressed: str, written: str
 ) -> None:
@@ -136,19 +115,6 @@ def test_suppression_is_found_and_lifted_by_any_spelling(
 
     assert (lifted.status, lifted.body) == (204, None)
     assert not is_suppressed(account, suppressed)
-
-
-def test_address_with_a_lifted_suppression_can_be_created_again(account: Account) -> None:
-    suppress(account, "ada@example.com", "COMPLAINED")
-    suppress(account, "bob@example.com")
-
-    account.ok("DeleteSuppression", email="ada@example.com")
-
-    assert create_subscriber(account)["status"] == "UNCONFIRMED"
-    assert is_suppressed(account, "bob@example.com")
-    assert account.ok("ListSuppressions")["total"] == 1
-    again = account.fails("SuppressionNotFound", "DeleteSuppression", email="ada@example.com")
-    assert again.status == 404
 
 
 @pytest.mark.each_database
@@ -180,16 +146,6 @@ def test_suppressions_never_contain_an_address(account: Account) -> None:
     ]
 
     assert not re.search("lovelace|example", json.dumps(shown))
-
-
-def test_suppressions_belong_to_one_account(account: Account, other_account: Account) -> None:
-    suppress(account)
-
-    assert not is_suppressed(other_account)
-    assert other_account.ok("ListSuppressions")["total"] == 0
-    other_account.fails("SuppressionNotFound", "DeleteSuppression", email="ada@example.com")
-    create_subscriber(other_account)
-    assert is_suppressed(account)
 
 
 @pytest.mark.parametrize("reason", OPTED_OUT)

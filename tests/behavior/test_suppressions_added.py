@@ -182,26 +182,6 @@ def test_suppressed_subscriber_can_be_updated_but_not_made_mailable(account: Acc
     assert after["status"] == "BOUNCED"
 
 
-def test_suppression_of_a_deleted_subscriber_stays(account: Account) -> None:
-    ada = create_subscriber(account)
-    account.ok("AddSuppressions", emails=[ADA], reason="MANUAL")
-
-    account.ok("DeleteSubscriber", id=ada["id"], erase=True)
-
-    assert reasons(account, ADA) == ["MANUAL"]
-
-
-def test_suppressions_are_added_to_one_account(account: Account, other_account: Account) -> None:
-    bob = create_subscriber(other_account, BOB)
-
-    account.ok("AddSuppressions", emails=[BOB])
-    import_list(account, f"email\n{BOB}\n")
-
-    assert stored(other_account, bob) == bob
-    assert other_account.ok("ListSuppressions")["total"] == 0
-    assert export(other_account, EXPORT_SUPPRESSIONS) == []
-
-
 def test_rows_are_imported_with_reasons_and_times(account: Account) -> None:
     create_subscriber(account, BOB)
     rows = [

@@ -154,22 +154,6 @@ def test_events_of_test_deliveries_are_not_replayed(account: Account, receiver: 
     ]
 
 
-def test_replay_to_a_disabled_webhook_waits_until_it_is_enabled(
-    account: Account, receiver: Receiver
-) -> None:
-    webhook = create_webhook(account, receiver.url, enabled=False)
-    create_tags(account, "a", "b")
-
-    started = replay(account, webhook)
-
-    waiting = wait_for_statuses(account, webhook, "PENDING", "PENDING")
-    assert {item["replayId"] for item in waiting} == {started["id"]}
-    assert not receiver.received
-    account.ok("UpdateWebhook", id=webhook["id"], enabled=True)
-    receiver.wait_for(2)
-    wait_for_statuses(account, webhook, "SUCCEEDED", "SUCCEEDED")
-
-
 def test_webhook_has_at_most_10_running_replays(account: Account, receiver: Receiver) -> None:
     webhook = create_webhook(account, receiver.url, enabled=False)
     others = [{"email": f"u{number}@example.com"} for number in range(MAX_DUE + 1)]

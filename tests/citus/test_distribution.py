@@ -7,16 +7,14 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rosterd.server.serving.console import ExitCode
-from rosterd.server.storage.database import StorageError
-from rosterd.server.storage.databases import bring_up_to_date, distributed
-from rosterd.server.storage.postgres.connection import PLANNING, connect
+from rosterd.server.storage.databases import distributed
+from rosterd.server.storage.postgres.connection import PLANNING
 
 from ..cli.commands import error_line, json_output, roster
 from ..components import wait_until
@@ -71,14 +69,6 @@ def test_all_nodes_plan_statements_with_the_settings_of_the_service(url: str) ->
     for name, value in PLANNING.items():
         shown = rows(url, f"SELECT success, result FROM run_command_on_all_nodes('SHOW {name}')")
         assert shown == [(True, value)] * 3
-
-
-def test_command_prints_its_changes(url: str) -> None:
-    done = roster("migrate", "--distribute", ROSTER_DATABASE_URL=url)
-
-    assert done.returncode == 0
-    assert "subscriber is now distributed by account_id" in done.stdout
-    assert "api_key is now a reference table" in done.stdout
 
 
 @pytest.mark.parametrize("tables", [1, 6, 17])
@@ -151,13 +141,6 @@ def test_tables_that_are_not_colocated_are_rejected_with_a_remedy(url: str) -> N
     assert undistributed(url) == set()
 
 
-def test_local_table_that_citus_manages_is_distributed(url: str) -> None:
-    rows(url, "SELECT citus_add_local_table_to_metadata('suppression')")
-
-    assert not any(table.before for table in distributed(url))
-    assert undistributed(url) == set()
-
-
 def test_cluster_without_workers_is_rejected_unless_it_is_allowed(citus: Cluster) -> None:
     citus.run(f"CREATE DATABASE single OWNER {ROLE}")
     citus.run("CREATE EXTENSION citus", "single")
@@ -170,26 +153,6 @@ def test_cluster_without_workers_is_rejected_unless_it_is_allowed(citus: Cluster
     assert undistributed(url) == set()
     # Later runs do not need the flag.
     json_output(url, "migrate", "--distribute")
-
-
-def test_worker_without_the_role_is_named(citus: Cluster, url: str) -> None:
-    worker = citus.workers[1]
-    worker.run(f"ALTER ROLE {ROLE} RENAME TO other")
-    try:
-        line = refusal(url)
-    finally:
-        worker.run(f"ALTER ROLE other RENAME TO {ROLE}")
-
-    assert f"The worker node 127.0.0.1:{worker.port} cannot be used" in line
-    assert rows(url, LISTED) == []
-
-
-def test_worker_without_the_extension_is_named(citus: Cluster, url: str) -> None:
-    worker = citus.workers[0]
-    name = url.rpartition("/")[2]
-    worker.run("DROP EXTENSION citus CASCADE", name)
-
-    assert f"127.0.0.1:{worker.port} does not have the Citus extension" in refusal(url)
 
 
 def test_database_that_is_served_is_rejected(citus: Cluster, url: str, tmp_path: Path) -> None:
@@ -214,13 +177,3 @@ def test_database_that_is_being_distributed_cannot_be_opened(url: str) -> None:
 
     distributing.close()
     json_output(url, "accounts", "create", "--email", "owner@example.com")
-
-
-def test_only_the_coordinator_is_used(citus: Cluster) -> None:
-    url = citus.new_roster()
-    on_worker = citus.workers[0].url(url.rpartition("/")[2], ROLE)
-
-    with pytest.raises(StorageError, match="Use the URL of the coordinator"):
-        bring_up_to_date(on_worker)
-    with closing(connect(on_worker)) as database, pytest.raises(StorageError, match="worker node"):
-        database.connect()

@@ -177,35 +177,6 @@ def test_service_starts_without_a_node_and_names_it(
             service.stop()
 
 
-@pytest.mark.parametrize("failing", [stopped, frozen])
-def test_accounts_on_other_nodes_are_served(
-    citus: Cluster, url: str, failing: Callable[[Node], object]
-) -> None:
-    bad, good = citus.workers
-    name = failing.__name__
-    here, (there,) = accounts_on(bad, url, 12), accounts_on(good, url, 1)
-
-    async def scenario(database: CitusDatabase) -> None:
-        async def failing_write(account: str) -> None:
-            with pytest.raises(Unavailable):
-                await write(database, account, name)
-
-        # Connections of the cluster exist.
-        await asyncio.gather(*(write(database, account, f"{name} before") for account in here))
-        with failing(bad):  # type: ignore[attr-defined]
-            writes = [asyncio.create_task(failing_write(account)) for account in here]
-            await asyncio.sleep(0)
-            await write(database, there, name)
-            await database.write(lambda tx: tx.ping())
-            assert not all(each.done() for each in writes) or failing is stopped
-            await asyncio.gather(*writes)
-            await until(lambda: not all(database.nodes().values()))
-        await until(lambda: all(database.nodes().values()))
-        await asyncio.gather(*(write(database, account, name) for account in here))
-
-    run(url, scenario)
-
-
 def test_accounts_of_other_shards_are_served_while_writes_to_a_shard_wait(
     citus: Cluster, url: str
 ) -> None:

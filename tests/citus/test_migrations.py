@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,13 +11,13 @@ from rosterd.server.storage.citus.distribution import bring_up_to_date
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import distributed
 from rosterd.server.storage.migrate import DIRECTORY, pending
-from rosterd.server.storage.postgres.connection import connect, open_database
+from rosterd.server.storage.postgres.connection import open_database
 
 from ..conftest import new_account
 from ..fronts import HttpFront
 from ..processes import start
 from .cluster import Cluster
-from .distributed import ACCOUNTS, create_accounts, row_counts, rows, undistributed
+from .distributed import ACCOUNTS, create_accounts, rows, undistributed
 
 # Reads all shards in parallel before it alters them, and fills a new table that references them.
 TRIAL = """
@@ -136,17 +134,6 @@ def test_failed_migration_of_a_distributed_database_leaves_no_changes(
         assert bring_up_to_date(database, folder) == ["9000_trial"]
 
 
-def test_processes_that_start_together_migrate_once(url: str, folder: Path) -> None:
-    def start_one(_: int) -> list[str]:
-        with closing(connect(url)) as database:
-            return bring_up_to_date(database, folder)
-
-    with ThreadPoolExecutor(4) as pool:
-        applied = list(pool.map(start_one, range(4)))
-
-    assert sorted(applied) == [[], [], [], ["9000_trial"]]
-
-
 @pytest.fixture
 def old_url(citus: Cluster, tmp_path: Path) -> str:
     """A database that was distributed with the first two migrations, and has data."""
@@ -179,19 +166,3 @@ def test_service_distributes_the_tables_of_its_migrations(
     uses(citus, old_url, tmp_path)
 
     assert undistributed(old_url) == set()
-
-
-def test_service_distributes_tables_that_were_left_local(
-    citus: Cluster, url: str, tmp_path: Path
-) -> None:
-    before = row_counts(url)
-    rows(url, "SELECT undistribute_table('tag', cascade_via_foreign_keys => true)")
-    rows(url, "SELECT undistribute_table('event')")
-    assert undistributed(url) >= {"tag", "subscriber", "event"}
-
-    uses(citus, url, tmp_path)
-
-    assert undistributed(url) == set()
-    ((_, subscribers, tags, links),) = row_counts(url)
-    assert (subscribers, links) == before[0][1:2] + before[0][3:]
-    assert tags == before[0][2] + 1

@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 from ..cli.commands import json_output
 from ..documents import OPERATION, marked_code
-from .cluster import ROLE, Cluster, installation
+from .cluster import Cluster, installation
 from .distributed import create_accounts, row_counts, rows, undistributed
 from .node import LIBRARIES
 
@@ -55,21 +54,6 @@ def test_dump_is_restored_to_another_cluster(citus: Cluster, url: str, tmp_path:
 
     assert undistributed(restored) == set()
     assert row_counts(restored) == row_counts(url)
-
-
-def test_dump_with_the_extension_is_restored_to_one_server(
-    citus: Cluster, url: str, tmp_path: Path
-) -> None:
-    name = f"{conninfo_to_dict(url)['dbname']}_plain"
-    citus.run(f"CREATE DATABASE {name} OWNER {ROLE} TEMPLATE template0")
-    restored = citus.coordinator.url(name, ROLE)
-
-    dump = COMMANDS["backup: citus"].replace("--extension=plpgsql", "")
-    run(dump, tmp_path, ROSTER_DATABASE_URL=url)
-    run(COMMANDS["restore: without"], tmp_path, RESTORED_URL=restored)
-
-    assert row_counts(restored) == row_counts(url)
-    assert json_output(restored, "migrate")["applied"] == []
 
 
 def test_all_tables_are_moved_back_to_the_coordinator(url: str) -> None:

@@ -1,19 +1,12 @@
-"""Clients without an API key that attack a gRPC port with frames of HTTP/2 (RFC 9113).
-
-`python -m tests.faults.http2_attacks NAME HOST:PORT SECONDS` runs one attack in a process of its
-own, so that it does not slow down the clients that are measured.
-"""
+"""Clients without an API key that attack a gRPC port with frames of HTTP/2 (RFC 9113)."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import ssl
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -258,23 +251,3 @@ async def _discard(reader: asyncio.StreamReader) -> None:
     with suppress(OSError):
         while await reader.read(1 << 16):
             pass
-
-
-def start_attack(
-    name: str, address: str, seconds: float, **options: object
-) -> subprocess.Popen[str]:
-    """Starts an attack in another process, which prints its report as JSON."""
-    return subprocess.Popen(
-        [sys.executable, "-m", __name__, name, address, str(seconds), json.dumps(options)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def main(name: str, address: str, seconds: str, options: str = "{}") -> None:
-    report = asyncio.run(attack(name, address, float(seconds), **json.loads(options)))
-    print(json.dumps(asdict(report)))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -44,14 +44,3 @@ def test_invalid_keys_are_throttled_and_valid_keys_are_not(service: Service) -> 
     status, headers = max(responses[-2:], key=itemgetter(0))
     assert (status, int(headers["retry-after"])) == (429, 1)
     account.ok("ListTags")
-
-
-@pytest.mark.parametrize("service", ["127.0.0.1"], indirect=True)
-def test_clients_of_a_trusted_proxy_do_not_share_a_limit(service: Service) -> None:
-    front = HttpFront("http", service.http)
-
-    responses = [guess(front, "198.51.100.1") for _ in range(RATE.calls + 50)]
-
-    assert 429 in {status for status, *_ in responses}
-    assert guess(front, "198.51.100.2")[0] == 401
-    assert new_account(service, front).call("ListTags").status == 200

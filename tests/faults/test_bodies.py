@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import json
 from types import SimpleNamespace
 
 import pytest
@@ -109,80 +108,6 @@ def test_body_without_a_length_is_read_at_most_one_chunk_past_the_limit() -> Non
 
 
 @both_http
-@each("depth", [33, 200_000])
-@each(("opening", "closing"), {"arrays": ("[", "]"), "objects": ('{"":', "}")})
-@each(
-    "around",
-    {
-        "the body": "%s",
-        "a value": '{"name": %s}',
-        "duplicate value": '{"name": %s, "name": "vip"}',
-    },
-)
-def test_nesting_over_32_is_rejected(
-    account: Account, depth: int, opening: str, closing: str, around: str
-) -> None:
-    validation_errors(account, (around % f"{opening * depth}1{closing * depth}").encode())
-
-
-@both_http
-@each(
-    ("path", "sent", "named"),
-    {
-        "top": ("/api/tags", '{"name": "a", "name": "b"}', "name"),
-        "colons in texts": ("/api/tags", '{"name": "a", "description": ":", "name": "b"}', "name"),
-        "escaped": ("/api/tags", r'{"name": "a", "n\u0061me": "b"}', "name"),
-        "ignored key": ("/api/tags", '{"id": 1, "name": "a", "id": 1}', "id"),
-        "deep": ("/api/tags", '{"name": "a", "id": {"x": [{"y": 1, "y": 2}]}}', "id.x[0].y"),
-        "both names of a field": (
-            "/api/subscribers",
-            '{"email": "a@b.io", "firstName": "", "first_name": ""}',
-            "firstName",
-        ),
-        "the rows": (
-            "/api/subscribers/bulk",
-            '{"subscribers": [], "subscribers": []}',
-            "subscribers",
-        ),
-    },
-)
-def test_duplicate_key_is_reported_by_its_path(
-    account: Account, path: str, sent: str, named: str
-) -> None:
-    assert validation_errors(account, sent.encode(), path) == [(named, "DUPLICATE_FIELD")]
-    assert account.ok("ListSubscribers")["total"] == 0
-
-
-@both_http
-@each("key", {"field": "name", "ignored key": "id"})
-@each(
-    "number",
-    ["NaN", "-Infinity", "1e999", "1" * 400, "01"],
-)
-def test_number_that_is_invalid_or_beyond_a_double_is_rejected(
-    account: Account, key: str, number: str
-) -> None:
-    validation_errors(account, f'{{"name": "vip", "{key}": {number}}}'.encode())
-
-
-@both_http
-@each(
-    "sent",
-    {
-        "no UTF-8": b'{"name": "\xff"}',
-        "overlong": b'{"name": "\xc0\xaf"}',
-        "UTF-16 without mark": VALID.decode().encode("utf-16-be"),
-        "byte-order mark": b"\xef\xbb\xbf" + VALID,
-        "lone high surrogate": rb'{"name": "\ud83d"}',
-        "lone surrogate in a key": rb'{"name": "vip", "\ud83d": 1}',
-    },
-)
-def test_text_that_is_not_unicode_is_rejected_without_effect(account: Account, sent: bytes) -> None:
-    validation_errors(account, sent)
-    assert account.ok("ListTags")["total"] == 0
-
-
-@both_http
 @each(
     "content_type",
     [
@@ -197,20 +122,6 @@ def test_another_content_type_or_charset_is_rejected(account: Account, content_t
 
     assert (response.status, response.code) == (415, "UnsupportedMediaType")
     assert account.ok("ListTags")["total"] == 0
-
-
-@both_http
-def test_content_type_of_json_in_utf_8_is_accepted_in_every_spelling(account: Account) -> None:
-    spellings = [
-        "application/json",
-        "Application/JSON",
-        "application/json; charset=UTF-8",
-        'application/json;charset="utf-8"',
-    ]
-    for number, content_type in enumerate(spellings):
-        sent = json.dumps({"name": f"vip {number}"}).encode()
-        response = post(account, sent, headers={"Content-Type": content_type})
-        assert response.status == 201, content_type
 
 
 @both_http

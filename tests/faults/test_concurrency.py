@@ -25,20 +25,6 @@ def test_one_of_50_concurrent_creates_of_a_field_key_succeeds(account: Account) 
     assert [f["key"] for f in account.ok("ListCustomFields")["customFields"]] == ["my_field"]
 
 
-def test_concurrent_fields_never_pass_the_limit(account: Account) -> None:
-    for number in range(95):
-        account.ok("CreateCustomField", label=f"Field {number}")
-    labels = [f"More {number}" for number in range(10)]
-
-    answers = call_concurrently(
-        *[partial(account.call, "CreateCustomField", label=x) for x in labels]
-    )
-
-    assert statuses(answers) == [201] * 5 + [409] * 5
-    assert {a.code for a in answers if a.status == 409} == {"CustomFieldLimitReached"}
-    assert account.ok("ListCustomFields")["total"] == 100
-
-
 def test_overlapping_bulks_in_opposite_orders_create_each_email_once(account: Account) -> None:
     rows = [
         {"email": f"{number:03}@example.com", "tags": [f"tag {number % 7}"]}
@@ -92,24 +78,6 @@ def test_concurrent_updates_of_different_fields_are_all_stored(account: Account)
     for given in changes:
         made.update(given)
     assert account.ok("GetSubscriber", id=made["id"])["subscriber"] == made
-
-
-def test_concurrent_values_of_different_fields_are_all_stored(account: Account) -> None:
-    for number in range(10):
-        account.ok("CreateCustomField", label=f"Field {number}", dataType="NUMBER")
-    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
-    wanted = {f"field_{number}": number for number in range(10)}
-
-    answers = call_concurrently(
-        *[
-            partial(account.call, "UpdateSubscriber", id=made["id"], customFields={key: value})
-            for key, value in wanted.items()
-        ]
-    )
-
-    assert statuses(answers) == [200] * 10
-    after = account.ok("GetSubscriber", id=made["id"])["subscriber"]
-    assert after == {**made, "customFields": wanted}
 
 
 def test_update_against_delete_never_brings_a_subscriber_back(account: Account) -> None:

@@ -23,17 +23,6 @@ def send(
 
 
 @both_http
-@pytest.mark.parametrize("timeout", ["1n", "999u"])
-@pytest.mark.parametrize("path", ["/api/tags", EXPORT])
-def test_call_past_its_deadline_fails_with_deadline_exceeded(
-    account: Account, path: str, timeout: str
-) -> None:
-    response = send(account, "GET", path, timeout)
-
-    assert (response.status, response.code) == (504, "DeadlineExceeded")
-
-
-@both_http
 @pytest.mark.parametrize("key", [True, False])
 def test_malformed_timeout_is_reported_to_authorized_callers(
     account: Account, *, key: bool

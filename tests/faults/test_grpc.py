@@ -108,25 +108,6 @@ def test_malformed_message_is_invalid_and_the_error_contains_no_class_name(
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
-@pytest.mark.parametrize(
-    ("request_id", "is_valid"), [("abc-1", True), ("a b", False), ("7" * 65, False)]
-)
-def test_valid_request_id_is_returned(
-    grpc_account: Account, request_id: str, is_valid: bool
-) -> None:
-    metadata = [("x-request-id", request_id)]
-
-    error = error_of(
-        grpc.StatusCode.INVALID_ARGUMENT,
-        lambda: call(grpc_account, "CreateTag", pb.CreateTagRequest(), metadata=metadata),
-    )
-
-    trailers: Any = error.trailing_metadata()
-    returned = dict(trailers)["x-request-id"]
-    assert returned
-    assert (returned == request_id) is is_valid
-
-
 @contextmanager
 def write_lock(database: Path) -> Iterator[None]:
     """Holds the database's write lock, as another program would."""
@@ -171,10 +152,6 @@ def test_health_reports_every_service_as_serving_without_a_key(
     assert reply.status == health_pb2.HealthCheckResponse.SERVING
 
 
-REFLECTION = [f"grpc.reflection.{version}.ServerReflection" for version in ("v1", "v1alpha")]
-each_reflection = pytest.mark.parametrize("name", REFLECTION)
-
-
 def reflect(front: GrpcFront, service: str, **request: str) -> Any:
     """Calls reflection. Both versions have the same messages."""
     stub = front.channel.stream_stream(
@@ -185,17 +162,6 @@ def reflect(front: GrpcFront, service: str, **request: str) -> Any:
     message = reflection_pb2.ServerReflectionRequest(**request)
     (reply,) = stub(iter([message]), timeout=20)
     return reply
-
-
-@each_reflection
-def test_reflection_lists_every_service(grpc_front: GrpcFront, name: str) -> None:
-    listed = reflect(grpc_front, name, list_services="").list_services_response.service
-
-    assert {item.name for item in listed} == {
-        *(service.full_name for service in SERVICES),
-        "grpc.health.v1.Health",
-        *REFLECTION,
-    }
 
 
 @pytest.mark.parametrize("protocol", ["grpc-v1", "grpc-v1alpha"])

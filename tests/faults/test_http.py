@@ -14,7 +14,6 @@ import pytest
 from ..cases import each
 from ..conftest import Account
 from ..fronts import HttpFront
-from ..observability.helpers import lines_of
 from ..processes import Service
 
 both_http = pytest.mark.parametrize("front_and_service", ["http", "http-over-grpc"], indirect=True)
@@ -112,13 +111,6 @@ def test_malformed_http_is_a_regular_error_without_a_traceback(http_service: Ser
 
 
 @both_http
-def test_128_headers_are_accepted(http_service: Service) -> None:
-    request = GET + "Connection: close\r\n" + "A: b\r\n" * 126 + "\r\n"
-
-    assert send_raw(http_service.http, request.encode()).status == 200
-
-
-@both_http
 @each(
     ("method", "path", "allowed"),
     [
@@ -141,20 +133,6 @@ def test_wrong_method_is_rejected_with_the_allowed_methods(
     assert (status, headers["allow"]) == (405, allowed)
     if method != "HEAD":
         assert json.loads(body)["error"]["code"] == "MethodNotAllowed"
-
-
-@both_http
-@each("path", ["/api/tags", "/nothing"])
-@each("method", ["FOO", "get", "GETS", "DESCRIBE", "X-Y", "F'O", "F`"])
-def test_unknown_method_is_not_implemented(http_service: Service, method: str, path: str) -> None:
-    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
-
-    response = send_raw(http_service.http, f"{head}{{}}".encode())
-
-    assert (response.status, response.code) == (501, "MethodNotImplemented")
-    assert set(response.json["error"]) == {"code", "message", "details", "requestId"}
-    assert response.json["error"]["requestId"] == response.headers["x-request-id"]
-    assert logged(http_service, response.headers["x-request-id"])["status"] == 501
 
 
 @both_http
@@ -190,30 +168,6 @@ def test_request_id_with_other_characters_or_length_is_replaced(
     assert re.fullmatch("[A-Za-z0-9._-]{1,64}", made)
     assert made != sent_id
     assert response.json["error"]["requestId"] == made
-
-
-@both_http
-@each(
-    ("method", "path", "status"),
-    [("GET", "/api/nothing/ada@example.com", 404), ("PUT", "/api/tags?q=ada@example.com", 405)],
-)
-def test_request_without_a_call_is_logged_without_its_content(
-    account: Account, method: str, path: str, status: int
-) -> None:
-    assert isinstance(account.front, HttpFront)
-    _, headers, _ = account.front.exchange(method, path, account.key)
-
-    line = logged(account.service, headers["x-request-id"])
-    assert (line["level"], line["message"]) == ("info", "call")
-    assert (line["method"], line["status"]) == (method, status)
-    fields = {"time", "level", "message", "method", "status", "ms", "received", "sent", "requestId"}
-    assert line.keys() == fields
-
-
-def logged(service: Service, request_id: str) -> dict[str, Any]:
-    """Returns the log line with this request ID."""
-    (line,) = lines_of(service.log, request_id)
-    return line
 
 
 # Characters that some parsers treat as line breaks.

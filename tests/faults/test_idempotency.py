@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
-import socket
-import time
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import grpc
@@ -30,7 +25,6 @@ from ..fronts import (
     error_response,
     to_message,
 )
-from ..processes import start
 
 RawResponse = tuple[int, dict[str, str], bytes]
 
@@ -314,23 +308,6 @@ def _post_path(method: Any) -> str | None:
     return method.GetOptions().Extensions[annotations_pb2.http].post or None
 
 
-def test_equivalent_json_counts_as_the_same_request(http_account: Account) -> None:
-    assert isinstance(http_account.front, HttpFront)
-    send = partial(
-        http_account.front.exchange,
-        "POST",
-        "/api/subscribers",
-        http_account.key,
-        headers={"Idempotency-Key": "key"},
-    )
-    first = send(body=b'{"email": "ada@example.com", "isConfirmed": true}')
-
-    again = send(body=b'{ "isConfirmed" : "yes",\n "email":"ada@example.com" }')
-
-    assert again[0] == 201
-    assert again[2] == first[2]
-
-
 @pytest.mark.parametrize("key", ["", "   ", "x" * 256, "schlüssel", "a\tb"])
 def test_key_that_is_empty_too_long_or_not_ascii_is_rejected(
     http_account: Account, key: str
@@ -373,49 +350,3 @@ def call_over_grpc(
     except grpc.RpcError as error:
         return error_response(error), {}
     return Response(201, json_format.MessageToDict(reply)), dict(call.trailing_metadata())
-
-
-# Seconds between a request and the kill in each round: from before the commit to well after it.
-# The responses are not read.
-@pytest.mark.parametrize(
-    "waits",
-    [
-        pytest.param((0.001, 0.3), id="2 rounds"),
-        pytest.param((0.0, 0.0005, 0.001, 0.002, 0.3), id="5 rounds", marks=pytest.mark.verify),
-    ],
-)
-def test_retry_after_a_kill_has_one_effect(tmp_path: Path, waits: tuple[float, ...]) -> None:
-    service = start(tmp_path)
-    account = Account("", service.first_key, HttpFront("http", service.http), service)
-    replayed = []
-    for number, wait in enumerate(waits):
-        name, body = f"round {number}", {"name": f"round {number}", "scope": "read"}
-        with unread_post(service.http, account.key, "/api/keys", name, body):
-            time.sleep(wait)
-            service.stop(signal.SIGKILL)
-        service = start(tmp_path)
-        account = Account("", account.key, HttpFront("http", service.http), service)
-
-        response = post(account, "/api/keys", name, body)
-
-        assert response[0] == 201
-        names = [key["name"] for key in account.ok("ListApiKeys")["apiKeys"]]
-        assert names.count(name) == 1
-        replayed.append("idempotency-replayed" in response[1])
-    service.stop()
-
-    assert replayed[-1]
-
-
-def unread_post(address: str, key: str, path: str, name: str, body: Any) -> socket.socket:
-    """Sends a request and returns its connection, of which nothing was read."""
-    host, _, port = address.rpartition(":")
-    connection = socket.create_connection((host, int(port)))
-    text = json.dumps(body).encode()
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {key}\r\n"
-        f"Content-Type: application/json\r\nIdempotency-Key: {name}\r\n"
-        f"Content-Length: {len(text)}\r\n\r\n"
-    )
-    connection.sendall(head.encode() + text)
-    return connection

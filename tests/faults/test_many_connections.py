@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from rosterd.http_gateway import http_server
-
 from ..conftest import Account
 from ..http_gateway.client import Client, ReceivedResponse
 from ..http_gateway.serving import OPTIONS, gateway_to, run
@@ -132,26 +130,3 @@ def received(client: socket.socket) -> bytes:
     """Returns the bytes that a client receives until its connection is closed."""
     with client.makefile("rb") as response:
         return response.read()
-
-
-@pytest.mark.parametrize(
-    ("limits", "raised", "connections"),
-    [
-        ((1_024, 1_048_576), (11_256, 1_048_576), 10_000),
-        ((1_024, 4_096), (4_096, 4_096), 2_840),
-        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), None, 10_000),
-    ],
-    ids=["usual", "low hard limit", "no limit"],
-)
-def test_descriptor_limit_is_raised_as_far_as_allowed(
-    limits: tuple[int, int],
-    raised: tuple[int, int] | None,
-    connections: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made: list[tuple[int, int]] = []
-    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
-    monkeypatch.setattr(resource, "setrlimit", lambda _, new: made.append(new))
-
-    assert http_server.capacity(10_000) == connections
-    assert made == ([] if raised is None else [raised])

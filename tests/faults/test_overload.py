@@ -10,12 +10,7 @@ from typing import Any
 
 import grpc
 import pytest
-from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2
-from grpc_status import rpc_status
-
-from roster.v1 import tags_pb2 as pb
-from roster.v1 import tags_pb2_grpc
 
 from ..components import status_of, wait_until
 from ..conftest import Account, new_account
@@ -89,29 +84,6 @@ def test_write_that_cannot_finish_in_time_is_rejected_with_retry_after(
         assert account.ok("ListTags")["total"] == 0
 
     assert {tag["name"] for tag in account.ok("ListTags")["tags"]} == {"begun", "waits"}
-
-
-def test_rejection_over_grpc_contains_the_retry_delay_in_milliseconds(account: Account) -> None:
-    metadata = [("authorization", f"Bearer {account.key}")]
-    with stalled_database(account), closing(grpc.insecure_channel(account.service.grpc)) as channel:
-        stub = tags_pb2_grpc.TagServiceStub(channel)
-        stub.ListTags(pb.ListTagsRequest(), metadata=metadata, timeout=20)
-        request = pb.CreateTagRequest(name="late")
-        calls: Any = (
-            stub.CreateTag.future(request, metadata=metadata, timeout=SECONDS)
-            for _ in range(MAX_ATTEMPTS)
-        )
-        error = next(call for call in calls if call.code() is grpc.StatusCode.UNAVAILABLE)
-
-    trailers = dict(error.trailing_metadata())
-    pushback = int(trailers["grpc-retry-pushback-ms"])
-    assert pushback >= SECONDS * 1000 * 0.5
-    info = error_details_pb2.RetryInfo()
-    status = rpc_status.from_call(error)
-    assert status is not None
-    (packed,) = [detail for detail in status.details if detail.Is(info.DESCRIPTOR)]
-    packed.Unpack(info)
-    assert info.retry_delay.ToMilliseconds() == pushback
 
 
 def serves(service: Service) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,12 +20,9 @@ from roster.v1 import tags_pb2_grpc
 from ..components import accepts_connections, wait_until
 from ..conftest import Account, new_account
 from ..fronts import HttpFront, health_stub
-from ..load import Client, Exchange, Load, create
 from ..postgres import Postgres
 from ..processes import Service, start
 from ..storage.helpers import select
-
-CLIENTS = 6
 
 
 @contextmanager
@@ -50,30 +46,6 @@ def emails(service: Service, account: Account) -> set[str]:
     with service.unit_of_work() as tx:
         rows = select(f"SELECT email FROM subscriber WHERE account_id = '{account.id}'", tx)
         return {email for (email,) in rows}
-
-
-def read_page(client: Client, iteration: int) -> Exchange:
-    return client.send("GET", "/api/subscribers?limit=5")
-
-
-@pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.verify)])
-def test_stop_under_load_fails_no_request_in_progress(tmp_path: Path, rounds: int) -> None:
-    for number in range(rounds):
-        (folder := tmp_path / str(number)).mkdir()
-        service = start(folder, ROSTER_LOG_LEVEL="error")
-        account = new_account(service, HttpFront("http", service.http))
-
-        with Load([service.http], account.key).running(
-            *[create] * CLIENTS, read_page, read_page
-        ) as load:
-            load.wait_for_more(100)
-            signaled = time.monotonic()
-            assert service.stop() == 0
-
-        # Later requests may succeed as well.
-        assert [exchange for exchange in load.failed() if exchange.began < signaled] == []
-        assert set(load.acknowledged()) == emails(service, account)
-        assert service.traces() == []
 
 
 def test_stop_under_load_fails_no_grpc_call_in_progress(

@@ -93,28 +93,6 @@ def test_reported_rows_are_kept_when_the_client_disconnects(account: Account) ->
     assert run(post_import(account, row(2), row(3))).records[0]["reason"] == "ALREADY_EXISTS"
 
 
-@both_http
-@pytest.mark.parametrize(
-    ("body", "position"),
-    [
-        (b"email\na1@example.com\na2@example.com,\xff\n", "line 3, byte 16"),
-        (b"email,firstName\na1@example.com,\n\n" + b"x" * 1_048_577 + b"\n", "line 4"),
-    ],
-    ids=["not UTF-8", "too long"],
-)
-def test_malformed_csv_is_imported_up_to_its_error(
-    account: Account, body: bytes, position: str
-) -> None:
-    got = run(post_import(account, body, content_type=CSV))
-
-    assert (got.status, got.is_whole) == (200, True)
-    result, last = got.records
-    assert (result["outcome"], last["error"]["code"]) == ("CREATED", "ValidationError")
-    assert last["error"]["details"][0]["message"].endswith(f"({position})")
-    assert last["error"]["requestId"] == got.headers["x-request-id"]
-    assert emails(account) == ["a1@example.com"]
-
-
 def peak_mib(service: Service, *, reset: bool = False) -> int:
     """Returns the peak memory of a service since the last reset, in MiB."""
     process = Path(f"/proc/{service.process.pid}")

@@ -24,7 +24,7 @@ from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.serving.console import ExitCode
 from rosterd.server.serving.gateway_policy import POLICY
 
-from ..cli.commands import error_line, in_new_process, roster
+from ..cli.commands import error_line, in_new_process
 from ..cli.transfers import counts_of, people, write_ndjson
 from ..components import Component, running, status_of
 from ..fronts import HttpFront, health_stub
@@ -134,13 +134,6 @@ def test_responses_over_tls_require_https_from_browsers(
     assert response.getheader("Strict-Transport-Security") == "max-age=31536000"
 
 
-def test_client_that_trusts_another_authority_rejects_the_certificate(
-    gateway: Component, certificates: Certificates
-) -> None:
-    with pytest.raises(ssl.SSLCertVerificationError):
-        get(gateway.http, "/healthz", client_context(certificates, "untrusted-ca.pem"))
-
-
 def test_plaintext_gets_no_response_on_a_port_with_tls(gateway: Component) -> None:
     with pytest.raises((http.client.HTTPException, ConnectionError)):
         status_of(gateway.http, "/healthz")
@@ -242,48 +235,3 @@ def test_import_trusts_the_authorities_in_ssl_cert_file(
 
     assert "is not trusted" in error_line(alone, ExitCode.UNREACHABLE)
     assert counts_of(trusted)["created"] == 3
-
-
-# Rejected settings
-
-
-MISSING_DATABASE = {"ROSTER_DATABASE_URL": "sqlite:////nowhere/roster.db"}
-
-
-@pytest.mark.parametrize(
-    ("command", "settings", "named"),
-    [
-        ("serve", {"ROSTER_HTTP_ADDRESS": "0.0.0.0:0"}, "ROSTER_HTTP_TLS_CERTIFICATE"),
-        ("server", {"ROSTER_GRPC_ADDRESS": "[::]:0"}, "ROSTER_GRPC_TLS_CERTIFICATE"),
-        ("gateway", {"ROSTER_UPSTREAM": "ipv4:10.0.0.1:1"}, "ROSTER_UPSTREAM_TLS_CA"),
-    ],
-)
-def test_plaintext_on_other_than_loopback_is_rejected(
-    command: str, settings: dict[str, str], named: str
-) -> None:
-    line = error_line(roster(command, **{**MISSING_DATABASE, **settings}), ExitCode.USAGE)
-
-    assert named in line
-    assert "ROSTER_DANGEROUSLY_IN_PLAINTEXT=true" in line
-
-
-def test_gateway_of_serve_cannot_use_a_grpc_port_with_tls(certificates: Certificates) -> None:
-    done = roster(
-        "serve",
-        **MISSING_DATABASE,
-        ROSTER_HTTP_CHANNEL="grpc",
-        ROSTER_GRPC_TLS_CERTIFICATE=certificates["trusted-server.pem"],
-        ROSTER_GRPC_TLS_KEY=certificates["trusted-server.key"],
-    )
-
-    assert "ROSTER_HTTP_CHANNEL" in error_line(done, ExitCode.USAGE)
-
-
-def test_plaintext_on_other_than_loopback_is_served_if_allowed(tmp_path: Path) -> None:
-    with running(
-        "gateway",
-        tmp_path,
-        ROSTER_HTTP_ADDRESS="0.0.0.0:0",
-        ROSTER_DANGEROUSLY_IN_PLAINTEXT="true",
-    ) as component:
-        assert status_of(component.http.replace("0.0.0.0", "127.0.0.1"), "/healthz") == 200

@@ -137,32 +137,6 @@ def settings_of(folder: Path) -> dict[str, str]:
     return {"ROSTER_DATABASE_URL": f"sqlite:///{folder}/roster.db", "ROSTER_LOG_LEVEL": "info"}
 
 
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (lambda files: files.certificate.write_text("nonsense"), "must be a certificate and"),
-        (lambda files: files.key.write_bytes(Authority().certify("x")[1]), "is not the private"),
-    ],
-    ids=["no certificate", "key of another certificate"],
-)
-def test_invalid_certificate_is_logged_and_the_old_one_stays_in_use(
-    files: Files, tmp_path: Path, damage: Callable[[Files], object], reason: str
-) -> None:
-    with (
-        running("serve", tmp_path, **settings_of(tmp_path), **files.settings) as service,
-        open_connections(service, files) as check,
-    ):
-        damage(files)
-        service.process.send_signal(signal.SIGHUP)
-
-        # Of HTTP, of gRPC and of metrics.
-        wait_until(lambda: service.log.read_text().count(reason) == 3, "nothing is logged")
-        assert served_name(service.http, files) == served_name(service.grpc, files) == OLD
-        check()
-    lines = service.log.read_text().splitlines()
-    assert all('"level":"error"' in line for line in lines if "not reloaded" in line)
-
-
 def test_client_authorities_are_reloaded(files: Files, tmp_path: Path) -> None:
     ca = tmp_path / "ca.pem"
     ca.write_bytes(Authority().certificate)

@@ -170,19 +170,6 @@ def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
 
 
 @pytest.mark.verify
-def test_sigterm_stops_a_worker_that_does_not_serve_yet(postgres: Postgres, tmp_path: Path) -> None:
-    service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
-    workers = child_processes(service.process.pid)
-    os.kill(workers[0], signal.SIGKILL)
-    wait_until(
-        lambda: bool(set(child_processes(service.process.pid)) - set(workers)),
-        "nothing was replaced",
-    )
-
-    assert service.stop(signal.SIGTERM) == 0
-
-
-@pytest.mark.verify
 def test_workers_end_with_their_parent_process(postgres: Postgres, tmp_path: Path) -> None:
     service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
     workers = child_processes(service.process.pid)
@@ -191,21 +178,3 @@ def test_workers_end_with_their_parent_process(postgres: Postgres, tmp_path: Pat
 
     wait_until(lambda: not any(map(is_alive, workers)), "workers are left")
     assert service.traces() == []
-
-
-@pytest.mark.verify
-def test_second_sigterm_ends_hanging_workers(postgres: Postgres, tmp_path: Path) -> None:
-    service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
-    stuck, _ = child_processes(service.process.pid)
-    os.kill(stuck, signal.SIGSTOP)
-
-    service.process.send_signal(signal.SIGTERM)
-    wait_until(lambda: child_processes(service.process.pid) == [stuck], "nothing ended")
-
-    def is_ended_by_a_second_signal() -> bool:
-        service.process.send_signal(signal.SIGTERM)
-        return not is_alive(stuck)
-
-    # A signal shortly after the first SIGTERM is ignored.
-    wait_until(is_ended_by_a_second_signal, "it does not end")
-    assert service.ended() == 1

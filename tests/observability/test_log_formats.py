@@ -45,11 +45,3 @@ def test_both_formats_have_extra_attributes_that_are_not_none() -> None:
         '"message":"it burns","requestId":"abc"}'
     )
     assert TextFormatter().format(with_extra) == "00:00:01.500Z warning  it burns requestId=abc"
-
-
-def test_text_format_has_the_traceback_on_the_next_lines() -> None:
-    error = ValueError("no")
-
-    text = TextFormatter().format(record(exc_info=(ValueError, error, None)))
-
-    assert text.splitlines() == ["00:00:01.500Z warning  it burns", "ValueError: no"]

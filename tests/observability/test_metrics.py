@@ -11,14 +11,12 @@ import pytest
 
 from rosterd.server.observability.exposition import Exposition
 from rosterd.server.observability.metrics import (
-    EXECUTOR_BATCH_SIZE,
     METRICS,
     RPC_RUNNING,
     WEBHOOK_ATTEMPTS,
     Sample,
 )
 from rosterd.server.serving.documentation import documentation
-from rosterd.server.values.histogram import Histogram
 
 from ..components import wait_until
 from ..conftest import Account
@@ -104,23 +102,6 @@ def test_writes_are_counted_with_their_commits(account: Account) -> None:
         assert value(after, name, executor="writer") > value(before, name, executor="writer")
 
 
-def test_database_metrics_on_sqlite_and_postgres(
-    http_account: Account, service_on_postgres: Service
-) -> None:
-    url = metrics_url(service_on_postgres.printed)
-    on_sqlite, on_postgres = samples(http_account), samples_of(url)
-
-    assert value(on_sqlite, "roster_sqlite_file_size_bytes", file="wal") > 0
-    assert value(on_sqlite, "roster_sqlite_file_size_bytes", file="database") > 0
-    assert value(on_postgres, "roster_executor_threads", executor="reader") == 4
-    # The service also reads in the background.
-    wait_until(
-        lambda: value(samples_of(url), "roster_executor_busy_threads", executor="reader") == 0,
-        "idle readers",
-    )
-    assert not [name for name, _ in on_postgres if "sqlite" in name]
-
-
 def test_label_values_do_not_come_from_clients(account: Account) -> None:
     for number in range(20):
         account.call("GetSubscriber", id=f"missing-{number}@example.com")
@@ -150,22 +131,6 @@ def test_failing_source_does_not_affect_the_others(
 
     assert (values["roster_rpc_in_flight"], values["roster_webhook_attempts_total"]) == (3, 2)
     assert "a metric source failed" in caplog.text
-
-
-def test_histogram_buckets_are_cumulative() -> None:
-    batches = Histogram((1, 2, 4))
-    for size in (1, 2, 3, 9):
-        batches.add(size)
-    exposition = Exposition()
-    exposition.add(lambda: [Sample(EXECUTOR_BATCH_SIZE, batches, ("writer",))])
-
-    (family,) = [f for f in exposition.collect() if f.name == EXECUTOR_BATCH_SIZE.name]
-
-    buckets = {s.labels["le"]: s.value for s in family.samples if "le" in s.labels}
-    assert buckets == {"1": 1, "2": 2, "4": 3, "+Inf": 4}
-    totals = {s.name: s.value for s in family.samples if "le" not in s.labels}
-    name = EXECUTOR_BATCH_SIZE.name
-    assert totals == {f"{name}_count": 4, f"{name}_sum": 15}
 
 
 @pytest.mark.verify

@@ -48,12 +48,6 @@ def test_metrics_of_several_workers_are_on_one_page(postgres: Postgres, tmp_path
         assert values_by_worker(url, "roster_worker_up")["0"] == 1
 
 
-def test_metrics_can_be_turned_off(tmp_path: Path) -> None:
-    settings = {"ROSTER_UPSTREAM": f"127.0.0.1:{free_port()}", "ROSTER_METRICS_ADDRESS": "off"}
-    with running("gateway", tmp_path, **settings) as gateway:
-        assert "metrics" not in "".join(gateway.printed)
-
-
 # Runs a command with this default address for metrics.
 WITH_DEFAULT = """
 import sys

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from rosterd.server.observability.log_writer import LogWriter
-from rosterd.server.observability.request_log import RequestLog, text_line
+from rosterd.server.observability.request_log import RequestLog
 from rosterd.server.observability.request_record import RequestRecord
 
 from ..components import wait_until
@@ -64,16 +64,6 @@ def test_lines_are_written_in_chunks_that_a_pipe_does_not_interleave() -> None:
 )
 def test_only_failed_health_checks_are_logged(route: str, status: int, lines: int) -> None:
     assert b"".join(written(http_record(route, status))).count(b"\n") == lines
-
-
-def test_text_format_has_the_fields_of_a_call() -> None:
-    record = http_record("TagService.GetTag", 404)
-    record.code, record.account, record.seconds, record.sent = "NOT_FOUND", "01M7", 0.0123, 136
-
-    assert text_line(record) == (
-        "00:00:00.000Z info     GET 404 TagService.GetTag NOT_FOUND 12.3 ms"
-        " received=0 sent=136 account=01M7 requestId=abc\n"
-    )
 
 
 @pytest.mark.parametrize("front_and_service", ["http"], indirect=True)

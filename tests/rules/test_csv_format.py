@@ -9,10 +9,6 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from roster.v1.http_pb2 import CsvLine
-from roster.v1.subscribers_pb2 import ImportSubscribersRequest
-from rosterd.http_gateway.streams.csv_lines import CsvParser
-from rosterd.http_gateway.streams.csv_lines import encode as written_csv
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.custom_fields.store import ColumnField
 from rosterd.server.features.imports.csv_row import CsvRow
@@ -57,14 +53,6 @@ def test_custom_field_columns_match_by_key_and_label(name: str) -> None:
     assert row.custom_fields == {"shoe_size": "44"}
 
 
-@pytest.mark.parametrize("prefix", ["", "customFields."])
-def test_keys_that_differ_only_in_an_underscore_are_distinct(prefix: str) -> None:
-    fields = [column_field("shoe_size", "Second"), column_field("shoesize", "First")]
-    header = Header(["email", f"{prefix}shoesize", f"{prefix}shoe_size"], fields)
-
-    assert parsed(header, ["", "1", "2"]).custom_fields == {"shoesize": "1", "shoe_size": "2"}
-
-
 def test_key_precedes_the_label_of_an_older_field() -> None:
     row = parse("city", "Ulm", column_field("town", "City"), column_field("city", "Town"))
 
@@ -77,26 +65,6 @@ def test_built_in_columns_precede_custom_fields_with_similar_names(name: str) ->
 
     assert parse(name, "no", field).custom_fields == {}
     assert parse(f"customFields.{field.key}", "no", field).custom_fields == {field.key: "no"}
-
-
-@pytest.mark.parametrize("name", ["id", "ID", "updatedAt", "updated_at", "Updated At"])
-def test_read_only_columns_are_ignored(name: str) -> None:
-    assert parse(name, "anything") == CsvRow("ada@example.com", line=1)
-
-
-@pytest.mark.parametrize(
-    ("cell", "address", "names"),
-    [
-        ("Ada Lovelace <ada@example.com>", "ada@example.com", ("Ada", "Lovelace")),
-        ("Ada King Lovelace<ada@example.com>", "ada@example.com", ("Ada King", "Lovelace")),
-        ("Ada <ada@example.com", "Ada <ada@example.com", ("", "")),
-        ("a <b> <c@example.com>", "a <b> <c@example.com>", ("", "")),
-    ],
-)
-def test_display_name_is_split(cell: str, address: str, names: tuple[str, str]) -> None:
-    row = parsed(Header(["email"], []), [cell])
-
-    assert (row.email, names_of(row), row.faults) == (address, names, [])
 
 
 @pytest.mark.parametrize(
@@ -197,18 +165,6 @@ def test_ambiguous_tags_are_written_as_json(names: list[str], cell: str) -> None
     assert tags_cell(names) == cell
 
 
-TAG_NAMES = (
-    (st.text(st.sampled_from(',;|[]"\\ \nab\u00e9')) | st.text())
-    .map(str.strip)
-    .filter(lambda name: name and "\0" not in name)
-)
-
-
-@given(st.lists(TAG_NAMES, max_size=6))
-def test_written_tags_are_parsed_to_the_same_tags(names: list[str]) -> None:
-    assert [*parse("tags", tags_cell(names)).tags] == names
-
-
 @pytest.mark.parametrize(
     ("value", "cell"),
     [
@@ -235,16 +191,6 @@ TEXTS = st.text(
     | st.characters(codec="utf-8"),
     max_size=12,
 )
-
-
-def through_csv(cells: list[str]) -> list[str]:
-    """Returns cells as they are parse from the CSV that they are written as."""
-    lines = CsvParser("lines")
-    message = ImportSubscribersRequest()
-    text = written_csv([CsvLine(cells=["header"] * len(cells)), CsvLine(cells=cells)])
-    lines.add([one for one in (*lines.feed(text), *lines.finish()) if one], message)
-    _, line = message.lines
-    return list(line.cells)
 
 
 @given(TEXTS, TEXTS, TEXTS, st.booleans())
@@ -287,11 +233,6 @@ def test_only_what_an_import_would_change_is_escaped_without_protection_from_for
     text: str, cell: str
 ) -> None:
     assert cells_of({"x": text}, escapes_formulas=False)["x"] == cell
-
-
-@given(st.lists(TEXTS.filter(lambda text: "\0" not in text), min_size=2, max_size=4))
-def test_cells_are_read_from_csv_as_written(cells: list[str]) -> None:
-    assert through_csv(cells) == cells
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.booleans())

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from roster.v1 import subscribers_pb2, tags_pb2
-from rosterd.server.rpc.errors import ValidationError
 from rosterd.server.rpc.messages import (
     MAX_STREAMED_BYTES,
-    changed_fields,
     milliseconds,
     split_message,
     timestamp,
@@ -36,30 +34,6 @@ def update(*paths: str, name: str = "") -> tags_pb2.UpdateTagRequest:
     request.update_mask.paths.extend(paths)
     request.update_mask.SetInParent()
     return request
-
-
-@pytest.mark.parametrize(
-    ("request_", "changed"),
-    [
-        pytest.param(update("name", name="a"), {"name"}, id="one path"),
-        pytest.param(update("name"), {"name"}, id="path of an empty field"),
-        pytest.param(update(name="a"), set(), id="empty mask"),
-        pytest.param(update("*"), {"name", "description"}, id="star"),
-        pytest.param(tags_pb2.UpdateTagRequest(id="x", name="a"), {"name"}, id="no mask"),
-    ],
-)
-def test_update_changes_fields(request_: tags_pb2.UpdateTagRequest, changed: set[str]) -> None:
-    assert changed_fields(request_, ALLOWED) == changed
-
-
-@pytest.mark.parametrize("path", ["id", "created_at", "Name", "", "name.x"])
-def test_update_of_any_other_field_is_rejected_by_name(path: str) -> None:
-    with pytest.raises(ValidationError) as caught:
-        changed_fields(update("name", path), ALLOWED)
-    assert [(detail.field, detail.code) for detail in caught.value.details] == [
-        ("updateMask", "INVALID_VALUE")
-    ]
-    assert caught.value.details[0].message.startswith(path)
 
 
 def exported(*lengths: int) -> subscribers_pb2.ExportSubscribersResponse:

@@ -32,29 +32,6 @@ def key(certificate: str) -> str:
     return str(Path(certificate).with_suffix(".key"))
 
 
-def test_identity_contains_certificate_and_key(certificate: str, key: str) -> None:
-    identity = read_identity("http_tls", certificate, key)
-
-    assert identity.certificate == Path(certificate).read_bytes()
-    assert identity.key == Path(key).read_bytes()
-    assert "PRIVATE" not in repr(identity)
-
-
-@pytest.mark.parametrize("missing", ["certificate", "key"])
-def test_certificate_and_key_must_both_be_set(missing: str, certificate: str, key: str) -> None:
-    files = {"certificate": certificate, "key": key, missing: ""}
-
-    with pytest.raises(
-        SettingError, match="GRPC_TLS_CERTIFICATE and ROSTER_GRPC_TLS_KEY must both"
-    ):
-        read_identity("grpc_tls", **files)
-
-
-def test_error_names_an_unreadable_file(key: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"ROSTER_HTTP_TLS_CERTIFICATE .*nowhere"):
-        read_identity("http_tls", str(tmp_path / "nowhere"), key)
-
-
 def test_key_of_another_certificate_is_rejected(certificate: str, key: str) -> None:
     Path(key).write_bytes(Authority().certify("other")[1])
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from itertools import count
 from typing import Any
 
 import pytest
@@ -207,28 +206,6 @@ def test_close_runs_the_queued_items_first() -> None:
     assert recorder.events == ["start", "job", "job", "job", "stop"]
 
 
-def test_failed_start_of_one_thread_stops_the_others() -> None:
-    recorder, run_cycle = Recorder(), count()
-
-    def start() -> None:
-        if next(run_cycle):
-            raise OSError("no room")
-
-    async def scenario() -> None:
-        executor: BatchExecutor[Work] = BatchExecutor(
-            "test",
-            start=start,
-            run_batch=recorder.run_batch,
-            stop=lambda: recorder.events.append("stop"),
-            threads=2,
-        )
-        with pytest.raises(OSError, match="no room"):
-            await executor.open()
-
-    asyncio.run(scenario())
-    assert recorder.events == ["stop"]
-
-
 def test_queue_timeout_rejects_an_item_without_effect() -> None:
     recorder, done = Recorder(), []
 
@@ -277,26 +254,6 @@ def test_call_with_a_deadline_before_the_estimated_start_is_rejected_immediately
             await run_loop_iterations()
             gate.open()
             assert await in_time == "in time"
-            await asyncio.gather(*waiting)
-
-    asyncio.run(scenario())
-
-
-def test_call_with_a_long_deadline_is_rejected_at_the_maximum_wait(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(executors, "MAX_WAIT_SECONDS", 0.3)
-
-    async def scenario() -> None:
-        async with Recorder().executor() as executor:
-            gate = Gate()
-            waiting = await queue_slow_items(executor, gate)
-            with pytest.raises(Overloaded):
-                await run_with_deadline(executor, 30, lambda: "late")
-            patient = asyncio.create_task(executor.run(lambda: "patient"))
-            await run_loop_iterations()
-            gate.open()
-            assert await patient == "patient"
             await asyncio.gather(*waiting)
 
     asyncio.run(scenario())

@@ -60,20 +60,6 @@ def keys(tx: Transaction, account: str = OURS) -> set[str]:
     return {key for (key,) in rows}
 
 
-@pytest.mark.parametrize(
-    ("later", "is_found"),
-    [(0, True), (HOUR, True), (24 * HOUR - 1, True), (24 * HOUR, False), (48 * HOUR, False)],
-)
-def test_response_is_found_for_24_hours_and_not_after(
-    tx: Transaction, later: int, is_found: bool
-) -> None:
-    put(OURS, "key", STORED, tx)
-
-    tx.now += later
-
-    assert find(OURS, "key", tx) == (STORED if is_found else None)
-
-
 def test_expired_key_can_be_used_again_among_many_older_keys(tx: Transaction) -> None:
     for number in range(30):
         tx.now = NOW + number
@@ -100,17 +86,6 @@ def test_each_new_response_deletes_up_to_ten_expired_ones(tx: Transaction) -> No
     assert [len(names) for names in left] == [15, 5, 0, 0]
     assert left[0][0] == "10"
     assert len(keys(tx)) == 4
-
-
-def test_unexpired_responses_are_not_deleted(tx: Transaction) -> None:
-    put(OURS, "old", STORED, tx)
-    tx.now += 1
-    put(OURS, "in time", STORED, tx)
-
-    tx.now += 24 * HOUR - 1
-    put(OURS, "new", STORED, tx)
-
-    assert keys(tx) == {"in time", "new"}
 
 
 class ManualClock:

@@ -64,14 +64,6 @@ def test_a_link_that_confirms_works_until_it_expires(tx: Transaction) -> None:
         STORE.find(confirm, tx)
 
 
-def test_a_link_that_unsubscribes_does_not_expire(tx: Transaction) -> None:
-    _, unsubscribe = tokens(subscriber(tx), tx)
-
-    tx.now += 100 * CONFIRM_TIME
-
-    assert STORE.follow(unsubscribe, tx, PERSON).status is Status.UNSUBSCRIBED
-
-
 def test_a_signed_link_ends_with_the_first_change_of_the_status(tx: Transaction) -> None:
     row = subscriber(tx)
     confirm = signed(row, tx.now + CONFIRM_TIME)
@@ -130,14 +122,6 @@ def test_another_installation_accepts_no_links(tx: Transaction) -> None:
     assert [other.token(url.rpartition("/")[2]) for url in urls if url] == [None, None]
     with pytest.raises(LinkNotFound):
         LinkStore(other, SUPPRESSIONS).find(signed(row), tx)
-
-
-def test_a_link_of_an_account_that_does_not_exist_suppresses_nothing(tx: Transaction) -> None:
-    _, unsubscribe = tokens(subscriber(tx), tx)
-    missing = unsubscribe._replace(account_id="9" * 26)
-
-    with pytest.raises(LinkNotFound):
-        STORE.follow(missing, tx, PERSON)
 
 
 def test_every_token_that_does_not_work_takes_two_statements(tx: Transaction) -> None:

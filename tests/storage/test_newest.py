@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from rosterd.server.app import newest_id
@@ -12,15 +10,12 @@ from rosterd.server.features.events.store import record
 from rosterd.server.features.subscribers.store_reading import newest_id_of_any_account
 from rosterd.server.features.tags.store import TagRow
 from rosterd.server.features.webhooks import store as webhooks
-from rosterd.server.features.webhooks.delivery import store_deliveries
 from rosterd.server.features.webhooks.delivery.store_results import run_cycle
 from rosterd.server.features.webhooks.store import NewWebhook
-from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.ids import Ids
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field, new
-from .test_plans import RecordingTransaction, searches
 
 
 def bulk(account: str, first: int, count: int, tx: Transaction) -> list[str]:
@@ -68,14 +63,3 @@ def test_new_ids_follow_events_and_deliveries_of_all_accounts(tx: Transaction, l
     ids = Ids(lambda: 0)
     ids.start_past(delivery)
     assert ids.next() > delivery
-
-
-def test_newest_event_and_delivery_of_an_account_use_an_index(tmp_path: Path) -> None:
-    with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as transaction:
-        create_webhook_and_event(OURS, transaction)
-        recording = RecordingTransaction(transaction)
-        store_deliveries.newest_id_of_any_account(recording)
-
-    _, *of_account = recording.recorded
-    assert len(of_account) == 2
-    assert all(searches(step) == ["account_id=?"] for step in of_account)

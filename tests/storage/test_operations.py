@@ -192,18 +192,6 @@ def test_operation_of_a_process_with_a_fast_clock_is_continued(tx: Transaction) 
     assert STEPS.run(OURS, select(tx, OTHER), OTHER, tx) is StepResult.ENDED
 
 
-def test_a_canceled_operation_is_not_continued(tx: Transaction) -> None:
-    SUBSCRIBERS.create(OURS, new("ada"), tx)
-    operation = start(tx)
-    selection = select(tx)
-
-    store.cancel(OURS, operation.id, tx)
-
-    assert STEPS.run(OURS, selection, ONE, tx) is StepResult.ENDED
-    assert names_with(tx, "vip", "ada") == []
-    assert select_next(OURS, ONE, LIMIT, tx) is None
-
-
 def test_a_filter_that_becomes_invalid_after_the_selection_fails_the_operation(
     tx: Transaction,
 ) -> None:

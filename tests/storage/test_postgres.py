@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from rosterd.server.features.tags import store as tags
 from rosterd.server.rpc import caller
-from rosterd.server.rpc.errors import Internal, StatementTimeout, Unavailable
+from rosterd.server.rpc.errors import Internal, Unavailable
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import bring_up_to_date, reading, unit_of_work
@@ -174,20 +174,6 @@ def test_read_is_retried_after_its_connection_was_lost(url: str) -> None:
     run_scenario(url, scenario)
 
 
-def test_lost_idle_connections_are_replaced(url: str, postgres: Postgres) -> None:
-    name = conninfo_to_dict(url)["dbname"]
-
-    async def scenario(database: PostgresDatabase) -> None:
-        postgres.run(
-            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
-        )
-        for number in range(8):
-            await database.write(create(f"{number}"))
-            assert await database.read(lambda tx: tags.count(OURS, tx)) == number + 1
-
-    run_scenario(url, scenario)
-
-
 def test_connection_lost_during_the_commit_is_not_acknowledged(url: str) -> None:
     with unit_of_work(url) as tx:
         run("CREATE TABLE cut (id TEXT)", tx)
@@ -303,17 +289,6 @@ def test_wait_for_a_lock_is_bounded(url: str) -> None:
     assert names(url) == ["free"]
 
 
-def test_slow_statement_is_cancelled_and_others_complete(url: str) -> None:
-    async def scenario(database: PostgresDatabase) -> None:
-        slow = [database.read(partial(select, "SELECT pg_sleep(10)")) for _ in range(2)]
-        quick = [database.read(lambda tx: tags.count(OURS, tx)) for _ in range(6)]
-        answers = await asyncio.gather(*slow, *quick, return_exceptions=True)
-        assert [type(response) for response in answers[:2]] == [StatementTimeout] * 2
-        assert answers[2:] == [0] * 6
-
-    run_scenario(options(url, "-c statement_timeout=100ms"), scenario, connections=2)
-
-
 def test_request_without_a_free_connection_in_time_is_rejected(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -419,12 +394,6 @@ def test_asynchronous_commit_is_rejected(url: str) -> None:
 
     assert "synchronous_commit = off" in why
     assert "ALTER DATABASE" in why
-
-
-def test_encoding_other_than_utf8_is_rejected(postgres: Postgres) -> None:
-    latin = postgres.new_database("ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
-
-    assert "LATIN1" in opening_error(latin)
 
 
 def test_exclusive_work_and_other_connections_exclude_each_other(url: str) -> None:

@@ -9,10 +9,16 @@ import pytest
 
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.store import Changes
-from rosterd.server.features.subscribers.store_changes import add_tags, change_status, remove_tags
+from rosterd.server.features.subscribers.store_changes import (
+    add_tags,
+    change_status,
+    remove_tags,
+    update_profiles,
+)
+from rosterd.server.features.subscribers.store_reading import find
 from rosterd.server.storage.transaction import Transaction
 
-from .helpers import OURS, SUBSCRIBERS, field, new, profile, select
+from .helpers import OURS, SUBSCRIBERS, email, field, new, profile, select
 
 HOUR = 3_600_000
 
@@ -61,3 +67,22 @@ def test_revision_of_a_deleted_subscriber_is_not_used_again(tx: Transaction) -> 
     tx.now -= HOUR
 
     assert SUBSCRIBERS.create(OURS, new("bob"), tx).revision == newest.revision + 1
+
+
+def test_of_several_updates_of_a_subscriber_in_one_transaction_the_last_wins(
+    tx: Transaction,
+) -> None:
+    ada, eve = (SUBSCRIBERS.create(OURS, new(name), tx) for name in ("ada", "eve"))
+    updates = [
+        (ada.id, {"first_name": "first", "last_name": "kept"}),
+        (eve.id, {"first_name": "Eve"}),
+        (email("ada"), {"first_name": "second"}),
+        (ada.id, {"first_name": "third"}),
+    ]
+
+    outcomes = update_profiles(OURS, updates, tx)
+
+    assert [row.first_name for row in outcomes] == ["first", "Eve", "second", "third"]
+    stored = find(OURS, ada.id, tx)
+    assert (stored.first_name, stored.last_name) == ("third", "kept")
+    assert len(set(revisions(tx))) == 2

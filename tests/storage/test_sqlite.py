@@ -22,7 +22,7 @@ from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.shared_work import SharedWork
 from rosterd.server.storage.sqlite import file
 from rosterd.server.storage.sqlite.database import SqliteDatabase
-from rosterd.server.storage.sqlite.file import connect, file_lock, prepare
+from rosterd.server.storage.sqlite.file import file_lock
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
 
@@ -319,28 +319,3 @@ def test_damaged_page_stops_all_writes_and_is_logged_once_with_a_remedy(
         unit_of_work(f"sqlite:///{path}") as tx,
     ):
         names(tx)
-
-
-def test_read_only_file_is_rejected_with_a_remedy(path: Path) -> None:
-    with closing(apsw.Connection(str(path))) as connection:
-        connection.execute("CREATE TABLE anything (id)")
-    database = connect(path, read_only=True)
-    try:
-        with pytest.raises(StorageError, match="read-only"):
-            prepare(database)
-    finally:
-        database.close()
-
-
-def test_file_locked_by_another_program_is_rejected_with_a_remedy(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file, "BUSY_SECONDS", 0.01)
-
-    async def scenario() -> None:
-        with closing(apsw.Connection(str(path))) as other:
-            other.execute("BEGIN EXCLUSIVE")
-            with pytest.raises(StorageError, match="locked by another program"):
-                await SqliteDatabase(path).open()
-
-    run(scenario())

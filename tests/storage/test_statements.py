@@ -11,19 +11,14 @@ from typing import Any
 import pytest
 from peewee import SQL, SqliteDatabase
 
-from rosterd.server.features.custom_fields import store as custom_fields
-from rosterd.server.features.events.store import has_webhooks
 from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.query.store_plan import PagePosition
 from rosterd.server.features.subscribers.rules import ConsentRecord, Failure
 from rosterd.server.features.subscribers.store import Changes, CreateManyResult
 from rosterd.server.features.subscribers.store_reading import find
-from rosterd.server.features.tags import store as tags
 from rosterd.server.features.tags.models import Tag
 from rosterd.server.features.tags.rules import distinct
-from rosterd.server.features.webhooks.endpoints import store_reading as webhooks
-from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.dialects import SqliteDialect
 from rosterd.server.storage.postgres.transaction import WriteTransaction
 from rosterd.server.storage.statements import Statement, cached_by_account
@@ -32,7 +27,6 @@ from rosterd.server.storage.transaction import Transaction
 from .helpers import (
     OURS,
     SUBSCRIBERS,
-    SUPPRESSIONS,
     email,
     field,
     list_subscribers,
@@ -113,19 +107,6 @@ def test_bulk_cost_is_independent_of_its_rows(tx: Transaction, rows: int) -> Non
     assert statements_of(tx, lambda: bulk(tx, range(1000, 1000 + rows), many)) == 9
 
 
-@pytest.mark.usefixtures("one_subscriber")
-def test_bulk_that_starts_a_counter_bucket_costs_four_more_statements(
-    tx: Transaction, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store_counting, "BUCKET_SIZE", 100)
-    bulk(tx, range(100))
-
-    # The start of the bucket; its move; the last group; the bucket and its group.
-    assert statements_of(tx, lambda: bulk(tx, range(100, 200))) == 7 + 4
-    assert statements_of(tx, lambda: bulk(tx, range(200, 300))) == 7 + 4
-    assert statements_of(tx, lambda: bulk(tx, range(300, 350))) == 7
-
-
 @pytest.mark.parametrize("buckets", [1, 12])
 def test_bulk_of_past_times_costs_three_more_statements_for_any_number_of_counter_buckets(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch, buckets: int
@@ -143,19 +124,6 @@ def test_bulk_of_past_times_costs_three_more_statements_for_any_number_of_counte
     # The start of the open bucket; the buckets and groups; their new counts.
     past = range(5, 5 + 200 * buckets, 200)
     assert statements_of(tx, lambda: bulk_at(past)) == newest + 3
-
-
-def test_first_subscriber_of_an_account_costs_two_more_statements(tx: Transaction) -> None:
-    assert not has_webhooks(OURS, tx)
-    first = statements_of(tx, lambda: SUBSCRIBERS.create(OURS, new("a"), tx))
-
-    assert first == statements_of(tx, lambda: SUBSCRIBERS.create(OURS, new("b"), tx)) + 2
-
-
-@pytest.mark.usefixtures("fields", "one_subscriber")
-@pytest.mark.parametrize("rows", [1, 100])
-def test_bulk_with_values_costs_two_more_statements(tx: Transaction, rows: int) -> None:
-    assert statements_of(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 11
 
 
 @pytest.mark.usefixtures("fields")
@@ -181,18 +149,6 @@ def test_bulk_of_existing_addresses_costs_three_statements(tx: Transaction) -> N
     assert statements_of(tx, lambda: bulk(tx, range(100))) == 3
 
 
-def test_bulk_of_suppressed_addresses_costs_two_statements(tx: Transaction) -> None:
-    for number in range(10):
-        suppress(tx, f"{number}")
-
-    assert statements_of(tx, lambda: bulk(tx, [5])) == 2
-    assert statements_of(tx, lambda: bulk(tx, range(10))) == 2
-
-
-def test_bulk_of_values_without_a_field_costs_one_statement(tx: Transaction) -> None:
-    assert statements_of(tx, lambda: bulk(tx, range(100), values=VALUES)) == 1
-
-
 @pytest.mark.usefixtures("fields", "one_subscriber")
 @pytest.mark.parametrize("operation", ["create", "find", "update", "delete"])
 def test_cost_of_a_subscriber_is_independent_of_its_tags_and_values(
@@ -216,37 +172,6 @@ def test_cost_of_a_subscriber_is_independent_of_its_tags_and_values(
 
     one = costs(["a"], {"field_0": "x"})
     assert one == costs([f"b{number}" for number in range(99)], VALUES)
-
-
-def test_suppression_check_without_suppressions_costs_one_statement(
-    tx: Transaction,
-) -> None:
-    keys = [f"{number}@example.com" for number in range(100)]
-
-    assert statements_of(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, keys, tx)) == 1
-    suppress(tx, "5")
-    assert statements_of(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, keys, tx)) == 2
-    assert statements_of(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, [], tx)) == 0
-
-
-@pytest.mark.parametrize("count", [1, 100])
-def test_finding_tags_costs_one_statement_and_creating_them_three(
-    tx: Transaction, count: int
-) -> None:
-    names = distinct([str(number) for number in range(count)])
-
-    assert not has_webhooks(OURS, tx)
-    assert statements_of(tx, lambda: tags.ensure(OURS, names, tx)) == 3
-    assert statements_of(tx, lambda: tags.ensure(OURS, names, tx)) == 1
-
-
-@pytest.mark.parametrize(
-    "store",
-    [tags, custom_fields, SUPPRESSIONS, webhooks],
-    ids=["tags", "custom_fields", "suppressions", "webhooks"],
-)
-def test_page_of_other_resources_costs_two_statements(tx: Transaction, store: Any) -> None:
-    assert statements_of(tx, lambda: store.page(OURS, Page(1, 100), tx)) == 2
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
-from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.suppressions.rules import NewSuppression, Reason
 from rosterd.server.features.suppressions.store import SuppressionRow, Suppressions
@@ -18,11 +17,9 @@ from .helpers import (
     SUBSCRIBERS,
     SUPPRESSIONS,
     dump_tables,
-    email,
     field,
     new,
     profile,
-    select,
 )
 
 OPTED_OUT = [Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED]
@@ -70,16 +67,6 @@ def test_no_table_contains_the_address_of_a_deleted_subscriber(
     after = dump_tables(tx).lower()
     assert [trace for trace in traces if trace in after] == []
     assert len(suppressed(tx)) == 1
-
-
-def test_only_the_history_contains_the_replaced_address(tx: Transaction) -> None:
-    row = subscriber(tx, Status.BOUNCED)
-
-    SUBSCRIBERS.update(OURS, row.id, Changes(email("eve")), tx)
-
-    assert "ada@" in dump_tables(tx).lower()
-    select("DELETE FROM subscriber_history RETURNING id", tx)
-    assert "ada@" not in dump_tables(tx).lower()
 
 
 def test_suppressions_do_not_match_under_another_encryption_key(tx: Transaction) -> None:

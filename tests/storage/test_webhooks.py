@@ -15,18 +15,15 @@ from rosterd.server.features.webhooks import store
 from rosterd.server.features.webhooks.delivery import store_expansion
 from rosterd.server.features.webhooks.delivery.store_expansion import endpoints_of, expand
 from rosterd.server.features.webhooks.delivery.store_queue import Queue, lock
-from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt, disable
-from rosterd.server.features.webhooks.delivery.store_test_deliveries import begin, conclude
+from rosterd.server.features.webhooks.delivery.store_results import disable
+from rosterd.server.features.webhooks.delivery.store_test_deliveries import begin
 from rosterd.server.features.webhooks.endpoints.store_reading import WebhookRow, find
 from rosterd.server.features.webhooks.rules import (
     LEASE_DURATION,
     MAX_IN_FLIGHT_PER_ENDPOINT,
     OLD_SECRET_VALIDITY,
-    RETRY_DELAYS,
-    DeliveryStatus,
     DisabledReason,
 )
-from rosterd.server.rpc.errors import WebhookNotFound
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
@@ -89,15 +86,6 @@ def test_enabling_a_webhook_resets_its_health(tx: Transaction, change: dict[str,
     assert tx.accounts_to_notify == {OURS}
 
 
-def test_new_url_resets_the_health_and_wakes_the_queue(tx: Transaction) -> None:
-    row = fail(create(tx), tx)
-
-    moved = store.update(OURS, row.id, {"url": "https://example.org/"}, tx)
-
-    assert moved.health == (0, None, 0)
-    assert lock(OURS, tx).due_at == tx.now
-
-
 @pytest.mark.parametrize(
     "change", [{"enabled": False}, {"description": "x"}, {"event_types": ("tag.*",)}], ids=str
 )
@@ -108,30 +96,6 @@ def test_other_changes_keep_the_health(tx: Transaction, change: dict[str, Any]) 
 
     assert changed == row._replace(**change, updated_at=tx.now)
     assert lock(OURS, tx) == Queue(expanded=0, due_at=None, attempts=0, last_sequence=0)
-
-
-def test_change_of_url_and_description_does_not_expand_events(
-    tx: Transaction,
-) -> None:
-    row = create(tx)
-    tags.create(OURS, "vip", "", tx)
-
-    store.update(OURS, row.id, {"description": "x", "url": "https://example.org/"}, tx)
-
-    assert deliveries(tx) == []
-    expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
-    assert deliveries(tx) == [(row.id, EventType.TAG_CREATED)]
-
-
-def test_each_of_several_changes_applies_to_later_events(tx: Transaction) -> None:
-    row = create(tx, event_types=("subscriber.*",))
-    for name, types in (("skipped", ("tag.*",)), ("first", ()), ("second", ("tag.created",))):
-        tags.create(OURS, name, "", tx)
-        store.update(OURS, row.id, {"event_types": types}, tx)
-
-    expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
-
-    assert deliveries(tx) == [(row.id, EventType.TAG_CREATED)] * 2
 
 
 @pytest.mark.parametrize(
@@ -188,29 +152,6 @@ def test_disabling_publishes_one_event_with_previous_values(tx: Transaction) -> 
     assert total == 1
     assert '"disabledReason":"GONE"' in event.envelope
     assert '"previous":{"enabled":true' in event.envelope
-
-
-def test_test_delivery_is_leased_at_the_end_of_the_retry_schedule(tx: Transaction) -> None:
-    row = fail(create(tx, enabled=False), tx)
-
-    leased = begin(OURS, row.id, tx)
-
-    assert (leased.webhook, leased.delivery.attempts) == (row, 0)
-    assert (leased.delivery.step, leased.delivery.fence) == (len(RETRY_DELAYS), 1)
-    finished = FinishedAttempt(leased.delivery, tx.now, 5, 410, "answered 410", "gone", None, 0.5)
-    delivery, attempt = conclude(OURS, finished, tx)
-    assert (delivery.status, delivery.attempts) == (DeliveryStatus.FAILED, 1)
-    assert (attempt.number, attempt.http_status, attempt.answer) == (1, 410, "gone")
-    assert find(OURS, row.id, tx) == row
-
-
-def test_result_of_a_test_is_rejected_if_the_webhook_was_deleted(tx: Transaction) -> None:
-    row = create(tx)
-    leased = begin(OURS, row.id, tx)
-    store.delete(OURS, row.id, tx)
-
-    with pytest.raises(WebhookNotFound):
-        conclude(OURS, FinishedAttempt(leased.delivery, tx.now, 5, 200, "", "", None, 0.5), tx)
 
 
 def test_test_deliveries_whose_leases_ended_do_not_count(tx: Transaction) -> None:

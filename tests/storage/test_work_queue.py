@@ -36,14 +36,6 @@ def test_account_with_many_items_leaves_threads_to_others() -> None:
     assert len(queue) == 3
 
 
-def test_group_of_several_accounts_is_limited_as_a_whole() -> None:
-    node = GroupLimit("node", 2)
-    queue = queue_of(*[(node, GroupLimit(account, 1)) for account in "abc"], OTHER)
-
-    assert [taken(queue)[-1].group for _ in range(3)] == ["a", "b", "other"]
-    assert len(queue) == 1
-
-
 def test_waiting_groups_take_turns() -> None:
     node = GroupLimit("node", 1)
     one, other = (node, *ACCOUNT), (node, *OTHER)
@@ -80,21 +72,3 @@ def test_items_of_a_batch_wait_until_a_thread_takes_it() -> None:
     assert len(queue) == 32
     queue.take()
     assert len(queue) == 16
-
-
-def test_items_that_arrive_together_start_together() -> None:
-    one_writer = (GroupLimit("account", 1),)
-    queue = FairQueue(max_batch=64)
-    queue.put([item(one_writer) for _ in range(32)])
-
-    assert len(queue.take()) == 32
-    assert len(queue) == 0
-
-
-def test_threads_stop_after_the_last_waiting_item() -> None:
-    queue = queue_of(*[(GroupLimit("node", 1),)] * 2)
-    queue.close(1)
-    first = queue.take()
-    queue.done(first)
-
-    assert [len(queue.take()), len(queue.take())] == [1, 0]

@@ -1,4 +1,4 @@
-"""Go: builds the programs with the tools and modules in .tools, without the network."""
+"""Go: builds the program with the tools and modules in .tools, without the network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def go_environment() -> dict[str, str]:
 
 
 def make(folder: Path) -> Programs:
-    """Builds the programs with the module in the checkout."""
+    """Builds the program with the module in the checkout."""
     environment = go_environment()
 
     def example(code: str) -> list[str]:
@@ -39,5 +39,4 @@ def make(folder: Path) -> Programs:
         return [str(target / "example")]
 
     shell(f"go build -o {folder}/ ./...", FOLDER / "go", environment)
-    names = ("walk", "corpus", "large")
-    return Programs(*([str(folder / name)] for name in names), example=example)
+    return Programs([str(folder / "walk")], example=example)

@@ -26,8 +26,6 @@ def programs(site: Path, folder: Path, python: str = sys.executable) -> Programs
 
     return Programs(
         walk=[python, str(SOURCES / "walk.py")],
-        corpus=[python, str(SOURCES / "corpus.py")],
-        large=[python, str(SOURCES / "large.py")],
         example=example,
         environment={"PYTHONPATH": str(site)},
     )

@@ -30,5 +30,4 @@ def make(folder: Path) -> Programs:
     # Later installations must not change the package.
     shell("npm install", folder, environment)
     shell("node_modules/.bin/tsc", folder, environment)
-    names = ("walk.ts", "corpus.ts", "large.ts")
-    return Programs(*([node, str(folder / name)] for name in names), example=example)
+    return Programs([node, str(folder / "walk.ts")], example=example)

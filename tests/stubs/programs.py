@@ -1,16 +1,11 @@
 """Programs in several languages that call a running service through the generated stubs.
 
 Each language has a folder with its programs and a module `in_<language>` that builds them and
-returns their commands. There are four programs:
+returns their commands. There are two programs:
 
     walk      performs STEPS on a service and asserts the results. It reads the address of the
               service from ROSTER_GRPC_ADDRESS and a key from ROSTER_API_KEY, prints {"step": NAME}
               as a line of JSON after each step, and exits with 0.
-    corpus    reads the corpus at the path in its first argument. For each entry, in order, it
-              decodes the message and prints a line of JSON: {"binary": the message encoded
-              again, in base64, "json": the message in ProtoJSON}.
-    large     lists a page of 100 subscribers and exports all, with the default settings of the
-              gRPC client, and prints a line of JSON: {"listed": NUMBER, "exported": NUMBER}.
     example   is the unchanged documented example. It reads the same variables as `walk`, creates
               a subscriber with an address of its own, and prints the ID as text.
 """
@@ -50,8 +45,6 @@ class Programs:
     """
 
     walk: list[str]
-    corpus: list[str]
-    large: list[str]
     example: Callable[[str], list[str]]
     environment: Mapping[str, str] = field(default_factory=dict)
 

@@ -4,6 +4,5 @@ Nothing outside imports it, except test_promises.py. Of the other tests, it impo
 that start and call services (`components`, `conftest`, `fork_server`, `fronts`, `load`, `postgres`,
 `processes`, `reaper`, `relay`, `signed_links`, `citus`, `stubs.lossy_proxy`,
 `features.webhooks.receiver`), read a database (`storage.helpers`, `storage.statistics`), or
-generate requests (`behavior.helpers`, `behavior.requests`, `contract.schemathesis_run`,
-`faults.http2_attacks`).
+generate requests (`behavior.helpers`, `behavior.requests`, `contract.schemathesis_run`).
 """

@@ -193,41 +193,6 @@ def test_form_without_script_stores_a_subscriber(
     assert stored["status"] == "UNCONFIRMED"
 
 
-ERRORS = {
-    "ada@localhost": ("Ada", "Diese E-Mail-Adresse ist ungültig"),
-    "ada@example.com": ("win.ru", "Dieser Name kann nicht verwendet werden"),
-}
-
-
-@pytest.mark.parametrize(("email", "name", "title"), [(k, *v) for k, v in ERRORS.items()])
-def test_form_without_script_shows_errors_in_the_language_of_the_person(
-    without_script: Page, other: Website, account: Account, email: str, name: str, title: str
-) -> None:
-    page = without_script
-    open_plain_form(page, other, account)
-    page.get_by_label("Email address").fill(email)
-    page.get_by_label("First name").fill(name)
-
-    page.get_by_role("button", name="Subscribe").click()
-
-    expect(page.get_by_role("heading")).to_have_text(title)
-    page.go_back()
-    expect(page.get_by_label("Email address")).to_have_value(email)
-    assert subscribers(account) == []
-
-
-def test_form_without_script_must_not_contain_another_key(
-    without_script: Page, other: Website, account: Account
-) -> None:
-    open_plain_form(without_script, other, account, key=account.key)
-
-    send(without_script)
-
-    title = "Die Anmeldung hat nicht funktioniert"
-    expect(without_script.get_by_role("heading")).to_have_text(title)
-    assert subscribers(account) == []
-
-
 @pytest.mark.parametrize("email", ["ada@example.com", "ada@localhost"])
 def test_pages_of_forms_have_no_accessibility_violation(
     page: Page, other: Website, account: Account, email: str

@@ -143,20 +143,6 @@ def test_pages_work_without_scripts_and_load_nothing(
     assert person.messages == []
 
 
-def test_page_shows_the_design_of_the_account(browser: Browser, http_account: Account) -> None:
-    set_design(http_account, COLORS["dark"])
-    with new_page(browser, locale="en") as page:
-        person = Person(http_account, page)
-        person.open(person.unsubscribe_url)
-
-        expect(page.get_by_text("Analytical Letters", exact=True)).to_be_visible()
-        assert page.locator("img").evaluate("image => image.complete && image.naturalWidth") == 1
-        button = page.get_by_role("button")
-        expect(button).to_have_css("background-color", "rgb(51, 23, 77)")
-        expect(button).to_have_css("color", "rgb(255, 255, 255)")
-        assert person.messages == []
-
-
 def test_page_fits_a_small_screen(browser: Browser, http_account: Account) -> None:
     http_account.ok("UpdateAccount", displayName="W" * 100)
     with new_page(browser, locale="de", viewport={"width": 320, "height": 480}) as page:

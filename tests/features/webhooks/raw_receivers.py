@@ -20,8 +20,6 @@ from rosterd.server.features.webhooks.egress.policy import Address, EgressPolicy
 PUBLIC = "127.0.0.1"
 PRIVATE = "127.0.0.2"
 EGRESS_POLICY = EgressPolicy([ip_network(f"{PUBLIC}/32")], http=True)
-# For receivers that never finish a response.
-SHORT_TIMEOUT = 0.3
 # Seconds after which a test fails.
 TIMEOUT = 60
 

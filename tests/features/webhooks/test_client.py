@@ -95,14 +95,6 @@ async def test_requests_to_one_receiver_share_a_connection_and_no_cookies() -> N
         assert b"cookie" not in receiver.requests[1].lower()
 
 
-async def test_name_is_resolved_by_the_system() -> None:
-    policy = EgressPolicy([ip_network("127.0.0.0/8"), ip_network("::1/128")], http=True)
-    async with running_receiver(ok) as receiver, Client(policy) as client:
-        assert (await client.post(f"http://localhost:{receiver.port}/", b"{}", {})).error == ""
-        unknown = await client.post("http://no-such-host.invalid/", b"{}", {})
-        assert unknown.error == "no such host"
-
-
 @pytest.mark.parametrize(
     ("addresses", "error"),
     [(["127.0.0.3", PUBLIC], ""), (["127.0.0.3", "127.0.0.4"], "connection refused")],

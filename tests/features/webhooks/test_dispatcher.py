@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import pytest
-from standardwebhooks import Webhook as Verifier
 
-from rosterd.server.features.events.models import Event
-from rosterd.server.features.tags import store as tags
 from rosterd.server.features.webhooks import store
-from rosterd.server.features.webhooks.delivery.store_expansion import MIN_EXPANDED_EVENTS
-from rosterd.server.features.webhooks.delivery.store_leases import release
 from rosterd.server.features.webhooks.delivery.store_results import disable
 from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt, Webhook
 from rosterd.server.features.webhooks.rules import (
@@ -39,30 +33,11 @@ from .worker import (
     Location,
     body_of,
     headers_of,
-    lease_due,
     running_worker,
 )
 
 PENDING, SENDING, SUCCEEDED, FAILED = DeliveryStatus
 BROKEN = responding("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
-
-
-async def test_delivery_has_the_stored_envelope_and_a_valid_signature(location: Location) -> None:
-    async with running_receiver(ok) as receiver, running_worker(location) as worker:
-        await worker.add_webhook(receiver.url)
-        await worker.create_tags("vip")
-        (delivery,) = await worker.wait_for_deliveries(SUCCEEDED)
-        (event,) = await worker.rows(Event, "sequence")
-        (request,) = receiver.requests
-        headers = headers_of(request)
-
-        assert body_of(request) == event["envelope"].encode()
-        assert headers["webhook-id"] == event["id"] == json.loads(body_of(request))["id"]
-        assert (delivery["attempts"], delivery["finished_at"]) == (1, worker.clock.now)
-        expected = Verifier(worker.secret).sign(
-            event["id"], to_datetime(headers["webhook-timestamp"]), event["envelope"]
-        )
-        assert headers["webhook-signature"] == expected
 
 
 async def test_failing_delivery_follows_the_retry_schedule_and_then_fails(
@@ -90,10 +65,6 @@ async def test_failing_delivery_follows_the_retry_schedule_and_then_fails(
         assert [row["http_status"] for row in attempts] == [503] * 10
 
 
-def to_datetime(seconds: str) -> datetime:
-    return datetime.fromtimestamp(int(seconds), UTC)
-
-
 async def test_endpoint_has_four_deliveries_in_flight_and_an_account_32(location: Location) -> None:
     async with running_receiver(hang) as hanging, running_worker(location) as worker:
         await worker.add_webhook(hanging.url)
@@ -108,20 +79,6 @@ async def test_endpoint_has_four_deliveries_in_flight_and_an_account_32(location
         assert hanging.connections == 32
         found = await worker.rows(Delivery)
         assert [row["status"] for row in found].count(SENDING) == 32
-
-
-async def test_hanging_endpoint_does_not_delay_another(location: Location) -> None:
-    async with (
-        running_receiver(hang) as hanging,
-        running_receiver(ok) as healthy,
-        running_worker(location) as worker,
-    ):
-        await worker.add_webhook(hanging.url)
-        await worker.add_webhook(healthy.url)
-        await worker.create_tags(*map(str, range(20)))
-        await worker.wait_until(lambda: len(healthy.requests) == 20)
-
-        assert hanging.connections == 4
 
 
 async def test_failing_endpoint_is_paused_and_then_gets_one_delivery_at_a_time(
@@ -233,25 +190,6 @@ async def test_endpoint_that_fails_for_five_days_is_disabled(location: Location)
         (row,) = await worker.wait_for_rows(Webhook, lambda found: not found[0]["enabled"])
 
         assert row["disabled_reason"] == DisabledReason.FAILING
-
-
-async def test_pending_deliveries_of_a_disabled_endpoint_are_sent_when_it_is_enabled(
-    location: Location,
-) -> None:
-    async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
-        webhook = await worker.add_webhook(receiver.url)
-        await worker.create_tags("pending")
-        await worker.wait_for_attempt()
-        await worker.update(webhook.id, enabled=False)
-        await worker.create_tags("skipped")
-        worker.clock.advance(RETRY_DELAYS[0] * 1000)
-        worker.dispatcher.notify([ACCOUNT_ID])
-        await asyncio.sleep(0.1)
-        assert len(receiver.requests) == 1
-        await worker.update(webhook.id, enabled=True)
-        await worker.wait_until(lambda: len(receiver.requests) == 2)
-
-        assert [name_of(request) for request in receiver.requests] == ["pending"] * 2
 
 
 async def test_deleted_endpoint_receives_no_retries(location: Location) -> None:
@@ -369,18 +307,6 @@ async def test_deliveries_to_deleted_webhooks_count_toward_the_account_limit(
         assert len(await worker.lease()) == 1
 
 
-async def test_release_of_an_expired_lease_does_not_end_the_current_one(location: Location) -> None:
-    async with running_worker(location, dispatches=False) as worker:
-        await worker.add_webhook("http://127.0.0.1:9/")
-        await worker.create_tags("a")
-        expired = (await worker.lease())[0].delivery
-        worker.clock.advance(LEASE_DURATION)
-        current = (await worker.lease())[0].delivery
-        await worker.database.write(lambda tx: release(ACCOUNT_ID, [expired], tx))
-
-        assert (await worker.record(current)).accepted == 1
-
-
 async def test_search_for_work_continues_after_an_unexpected_error(location: Location) -> None:
     failures = [ZeroDivisionError()]
 
@@ -403,23 +329,3 @@ async def test_search_for_work_continues_after_an_unexpected_error(location: Loc
             worker.clock.now = row["due_at"]
             await worker.wait_until(lambda: len(receiver.requests) == 2)
         assert failures == []
-
-
-async def test_lease_batch_reports_whether_more_events_may_be_left(location: Location) -> None:
-    async with running_worker(location, dispatches=False) as worker:
-        await worker.add_webhook("http://127.0.0.1:9/")
-        await worker.create_tags("one")
-        few = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
-        many_names = [str(number) for number in range(MIN_EXPANDED_EVENTS)]
-        await worker.database.write(
-            lambda tx: [tags.create(ACCOUNT_ID, name, "", tx) for name in many_names]
-        )
-        many = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
-        none = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
-
-        assert [few.more, many.more, none.more] == [False, True, False]
-
-
-def name_of(request: bytes) -> str:
-    """Returns the name of the tag in an event."""
-    return str(json.loads(body_of(request))["data"]["tag"]["name"])

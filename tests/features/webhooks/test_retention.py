@@ -23,10 +23,9 @@ from rosterd.server.maintenance import purge as maintenance
 from rosterd.server.storage.database import Database
 from rosterd.server.storage.transaction import Transaction
 
-from .raw_receivers import Handler, Receiver, ok, responding, running_receiver
+from .raw_receivers import Handler, Receiver, ok, running_receiver
 from .worker import ACCOUNT_ID, Location, Worker, running_worker
 
-BROKEN = responding("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
 ALL_EVENTS = store_replays.ReplayFilter("0" * 26, None, [], only_failed=False)
 
 
@@ -113,19 +112,6 @@ async def test_many_rows_are_deleted_in_small_batches(location: Location) -> Non
         # Two events with four deliveries, three attempts, and three other deliveries.
         assert max(batches) <= 2 + 4 + 3 + 3
         assert batches[-1] == 0
-
-
-async def test_pending_delivery_is_deleted_with_its_event(location: Location) -> None:
-    async with delivering(location, BROKEN) as (worker, receiver):
-        webhook = await worker.add_webhook(receiver.url)
-        await worker.create_tags("a")
-        await worker.wait_for_attempt()
-        await worker.update(webhook.id, enabled=False)
-        worker.clock.advance(EVENT_RETENTION + 1)
-
-        await purge_old_rows(worker.database)
-
-        assert await remaining(worker) == ([], [], [])
 
 
 async def test_delivery_of_a_late_replay_is_deleted_with_its_event(location: Location) -> None:

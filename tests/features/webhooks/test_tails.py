@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
+
 from rosterd.server.features.webhooks.delivery.store_deliveries import TailRecord
 from rosterd.server.features.webhooks.delivery.tail import Tails
 from rosterd.server.features.webhooks.models import DeliveryAttempt
 from rosterd.server.rpc.caller import Caller
-from rosterd.server.rpc.errors import Unavailable
+from rosterd.server.rpc.errors import Unauthorized, Unavailable
 from rosterd.server.storage.database import Database
 
 from ...citus.cluster import Cluster
@@ -28,11 +30,11 @@ from .worker import (
 CALLER = Caller(ACCOUNT_ID, "1" * 26, "read", email_verified=True)
 
 
-async def store_key(worker: Worker) -> None:
+async def store_key(worker: Worker, expires_at: str = "NULL") -> None:
     """Stores the API key of the caller."""
     await worker.execute(
-        "INSERT INTO api_key (account_id, id, name, scope, secret_hash, created_at)"
-        f" VALUES ('{ACCOUNT_ID}', '{CALLER.key_id}', 'test', 'read', 'hash', 1)"
+        "INSERT INTO api_key (account_id, id, name, scope, secret_hash, created_at, expires_at)"
+        f" VALUES ('{ACCOUNT_ID}', '{CALLER.key_id}', 'test', 'read', 'hash', 1, {expires_at})"
     )
 
 
@@ -111,3 +113,19 @@ async def test_tail_continues_after_the_database_was_unavailable(tmp_path: Path)
 
         assert len(await reading) == 1
         assert failures == [0]
+
+
+async def test_tail_ends_when_its_key_expires(location: Location) -> None:
+    async with running_receiver(slow) as receiver, running_worker(location) as worker:
+        await store_key(worker, str(worker.clock.now + 1_000))
+        await worker.add_webhook(receiver.url)
+        tail = follow(tails_of(worker.database), CALLER)
+        reading = asyncio.create_task(anext(tail))
+        await asyncio.sleep(0.1)
+        await worker.create_tags("a")
+        await reading
+
+        worker.clock.advance(1_000)
+
+        with pytest.raises(Unauthorized):
+            await asyncio.wait_for(anext(tail), 5)

@@ -94,13 +94,6 @@ async def test_process_is_not_ready_while_its_disk_is_nearly_full_or_cannot_be_r
     assert process.published == [True, False, True]
 
 
-async def test_process_without_a_first_heartbeat_is_not_ready() -> None:
-    process = Process(heartbeat_timeout=0.01)
-    await process.readiness.first_check()
-
-    assert process.published == [False]
-
-
 async def test_database_with_a_failed_commit_makes_the_process_unready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

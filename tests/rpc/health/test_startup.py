@@ -115,15 +115,6 @@ def test_connections_opened_during_the_migration_are_served_after_it(
         assert "Traceback" not in service.component.log.read_text()
 
 
-def test_long_migration_is_logged(postgres: Postgres, tmp_path: Path) -> None:
-    message = "not ready: the database is still being opened or migrated"
-    with (
-        locked_schema(postgres) as database,
-        starting("serve", tmp_path, database, ROSTER_LOG_LEVEL="warning") as service,
-    ):
-        wait_until(lambda: message in service.component.log.read_text(), "nothing was logged")
-
-
 def test_gateway_is_not_ready_until_its_server_has_migrated(
     postgres: Postgres, tmp_path: Path
 ) -> None:
@@ -172,18 +163,6 @@ def test_sigterm_during_the_start_exits_with_0_and_migrates_nothing(
     assert_not_migrated(database)
 
 
-@pytest.mark.parametrize("command", ["server", "worker"])
-def test_sigterm_during_the_start_ends_the_waiting_session(
-    postgres: Postgres, tmp_path: Path, command: str
-) -> None:
-    with locked_schema(postgres) as database:
-        url = database.settings["ROSTER_DATABASE_URL"]
-        with starting(command, tmp_path, database) as service:
-            wait_until(lambda: waits_for_lock(url), "no session waits")
-            assert service.component.stop() == 0
-        assert not waits_for_lock(url)
-
-
 def test_start_on_a_locked_file_fails_with_the_reason(tmp_path: Path) -> None:
     with locked_file(tmp_path) as database:
         done = roster("serve", **{**FREE, **database.settings, "ROSTER_LOG_LEVEL": "error"})
@@ -207,18 +186,6 @@ def test_other_workers_start_after_the_first_has_migrated(
         assert "in 2 processes" in "".join(wait_until_ready(service.component).printed)
         assert service.send("GET", "/readyz")[0] == 200
         assert service.component.stop() == 0
-
-
-@pytest.mark.verify
-def test_workers_stopped_during_the_migration_exit_with_0(
-    postgres: Postgres, tmp_path: Path
-) -> None:
-    with (
-        locked_schema(postgres) as database,
-        starting("serve", tmp_path, database, ROSTER_WORKERS="2") as service,
-    ):
-        assert service.component.stop() == 0
-        assert service.component.log.read_text() == ""
 
 
 @pytest.mark.verify

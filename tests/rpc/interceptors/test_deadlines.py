@@ -45,11 +45,6 @@ async def test_call_past_its_deadline_is_cancelled() -> None:
     assert cancelling() == 0
 
 
-async def test_call_that_ends_in_time_is_not_cancelled() -> None:
-    call_near_its_deadline().finish()
-    await asyncio.sleep(2 * SWEEP_SECONDS)
-
-
 async def test_call_that_ignores_its_cancellation_leaves_none_to_the_next_call_of_the_task() -> (
     None
 ):

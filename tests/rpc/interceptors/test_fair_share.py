@@ -91,10 +91,6 @@ def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[Process]:
     current.reset(token)
 
 
-def test_account_that_calls_alone_does_not_wait(process: Process) -> None:
-    assert process.starts("a", 1_000) == 1_000
-
-
 def test_account_waits_after_its_share_while_another_calls(process: Process) -> None:
     process.run("b")
 
@@ -126,19 +122,6 @@ def test_time_on_the_event_loop_apart_from_steps_counts(process: Process) -> Non
         process.run("a")
 
     assert process.now - process.began == pytest.approx(1_000 * MAX_REST / SHARE, rel=0.1)
-
-
-def test_costs_of_concurrent_calls_count(process: Process) -> None:
-    process.run("b")
-    calls = [call for _ in range(100) if (call := process.start("a")) is not None]
-    process.now += ACTIVE_SECONDS + 0.1
-    process.run("b")
-    for call in calls:
-        process.end(call, 1.0)
-    process.run("b")
-
-    with pytest.raises(CpuShareUsed):
-        process.start("a")
 
 
 def test_account_does_not_wait_after_others_have_stopped(process: Process) -> None:
@@ -188,14 +171,6 @@ def test_interrupted_call_costs_its_time(process: Process) -> None:
     assert process.start("a") is None
 
 
-def test_accounts_that_do_not_call_are_forgotten(process: Process) -> None:
-    for number in range(1_000):
-        process.now += 0.1
-        process.run(f"account {number}")
-
-    assert len(process.share) < 20
-
-
 def test_steps_of_a_coroutine_are_measured_without_its_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -228,24 +203,6 @@ def test_steps_of_a_coroutine_are_measured_without_its_waits(
 
     assert run(steps.of(work())) == "done"
     assert steps.seconds == 7
-
-
-def test_measured_coroutine_can_be_canceled() -> None:
-    ended = []
-
-    async def work() -> None:
-        try:
-            await asyncio.sleep(60)
-        finally:
-            ended.append(True)
-
-    async def main() -> None:
-        async with asyncio.timeout(0.01):
-            await Steps().of(work())
-
-    with pytest.raises(TimeoutError):
-        run(main())
-    assert ended == [True]
 
 
 class Limit(Interceptor):

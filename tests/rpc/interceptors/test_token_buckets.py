@@ -44,17 +44,6 @@ def test_buckets_agree_with_exact_arithmetic(rate: Rate) -> None:
 
 
 @at_every_rate
-def test_client_that_waits_when_no_call_remains_is_never_rejected(rate: Rate) -> None:
-    buckets, clock = buckets_of(rate)
-
-    for _ in range(max(1_000, 3 * rate.calls)):
-        decision = buckets.take("ada")
-        assert decision.allowed
-        if decision.remaining == 0:
-            clock.sleep(decision.seconds)
-
-
-@at_every_rate
 def test_wait_after_a_rejection_suffices_and_is_rounded_up_by_less_than_a_second(
     rate: Rate,
 ) -> None:
