@@ -119,6 +119,41 @@ def test_last_page_has_no_token(account: Account, filters: dict[str, Any]) -> No
     assert page(account, **filters).next == ""
 
 
+# Tokens that a release issued must be valid for the same list in every later one.
+ISSUED_DIGESTS: list[tuple[str, dict[str, Any]]] = [
+    ("591b4ea20687", {}),
+    ("12d9ba3b45fd", {"status": "UNSUBSCRIBED"}),
+    ("1ae585538532", {"email": "Ada@example.com"}),
+    ("ce0d558bdc78", {"q": "0", "status": "UNCONFIRMED"}),
+    (
+        "6cf9af92909c",
+        {
+            "tag": "vip",
+            "q": "0",
+            "createdAfter": "2020-01-01T00:00:00Z",
+            "createdBefore": "2100-01-01T00:00:00Z",
+            "updatedAfter": "2020-01-01T00:00:00Z",
+            "updatedBefore": "2100-01-01T00:00:00Z",
+            "order": "desc",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("digest", "filters"), ISSUED_DIGESTS)
+def test_page_token_issued_by_an_earlier_release_continues_its_list(
+    account: Account, digest: str, filters: dict[str, Any]
+) -> None:
+    fill(account, 10)
+    expected = page(account, **filters, limit=4)
+    ids = [subscriber["id"] for subscriber in expected.body["subscribers"]]
+
+    token = encoded(f"{digest}.{ids[1] if ids else '0' * 26}.2")
+    continued = page(account, **filters, limit=2, pageToken=token)
+
+    assert [subscriber["id"] for subscriber in continued.body["subscribers"]] == ids[2:]
+
+
 @pytest.mark.parametrize(
     "other",
     [

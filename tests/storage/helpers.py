@@ -15,7 +15,7 @@ from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.fields import NO_PROFILE, Status
 from rosterd.server.features.subscribers.query.conditions import conditions_of
-from rosterd.server.features.subscribers.query.request import search
+from rosterd.server.features.subscribers.query.request import Filter
 from rosterd.server.features.subscribers.query.store_pages import (
     SubscriberPage,
     count_part,
@@ -23,7 +23,7 @@ from rosterd.server.features.subscribers.query.store_pages import (
 )
 from rosterd.server.features.subscribers.query.store_plan import PagePosition, plan_of
 from rosterd.server.features.subscribers.query.syntax import parse
-from rosterd.server.features.subscribers.query.tree import EVERYONE, Condition, Kind, all_of
+from rosterd.server.features.subscribers.query.tree import EVERYONE
 from rosterd.server.features.subscribers.rules import NewSubscriber, search_text
 from rosterd.server.features.subscribers.store import SubscriberStore
 from rosterd.server.features.suppressions.store import Suppressions
@@ -37,23 +37,22 @@ OURS, THEIRS = "0" * 26, "1" * 26
 ENCRYPTION = Encryption(bytes(range(32)))
 SUPPRESSIONS = Suppressions(ENCRYPTION)
 SUBSCRIBERS = SubscriberStore(SUPPRESSIONS)
-# The conditions of request parameters, by a name for tests.
-_PARAMETERS: dict[str, Callable[[Any], Condition]] = {
-    "status": lambda status: Condition(Kind.COLUMN, "=", (int(status),), "status"),
-    "tag": lambda key: Condition(Kind.TAG, "=", (key,)),
-    "email": lambda key: Condition(Kind.EMAIL, "=", (key,)),
-    "q": lambda text: search(key_prefix(text), search_text(text)),
-    "first_id": lambda bound: Condition(Kind.COLUMN, ">=", (bound,), "id"),
-    "end_id": lambda bound: Condition(Kind.COLUMN, "<", (bound,), "id"),
-    "updated_after": lambda revision: Condition(Kind.COLUMN, ">=", (revision + 1,), "revision"),
-    "updated_before": lambda revision: Condition(Kind.COLUMN, "<", (revision,), "revision"),
-}
 
 
-def tree_of(text: str = "", types: Mapping[str, int] | None = None, **parameters: Any) -> Any:
+def tree_of(
+    text: str = "",
+    types: Mapping[str, int] | None = None,
+    *,
+    tag: str | None = None,
+    email: str | None = None,
+    q: str | None = None,
+    **parameters: Any,
+) -> Any:
     """Returns the conditions of a filter expression and of parameters."""
-    filters = conditions_of(parse(text), types or {}) if text else EVERYONE
-    return all_of(*(_PARAMETERS[name](value) for name, value in parameters.items()), filters)
+    if q is not None:
+        parameters |= {"prefix": key_prefix(q), "folded_prefix": search_text(q)}
+    expression = conditions_of(parse(text), types or {}) if text else None
+    return Filter(tag_key=tag, email_key=email, expression=expression, **parameters).tree()
 
 
 def email(name: str) -> Email:

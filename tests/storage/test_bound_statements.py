@@ -22,7 +22,7 @@ from playhouse.postgres_ext import Psycopg3Database
 from rosterd import server
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.query.store_pages import ids_after, page_without_total
-from rosterd.server.features.subscribers.query.store_plan import Order, PagePosition, plan_of
+from rosterd.server.features.subscribers.query.store_plan import Order, PagePosition
 from rosterd.server.features.webhooks.delivery import store_pages as deliveries
 from rosterd.server.features.webhooks.rules import DeliveryStatus
 from rosterd.server.storage.citus.distribution import REFERENCE_TABLES
@@ -152,7 +152,7 @@ def subscriber_page_statements() -> dict[str, Statement]:
             filters = tree_of(**cast(dict[str, Any], {name: every[name] for name in chosen}))
             position = PagePosition(2, descending=descending, order_by=order_by)
             page(OURS, filters, position, tx)
-            page_without_total(OURS, plan_of(filters), position._replace(after=OURS), tx)
+            page_without_total(OURS, filters, position._replace(after=OURS), tx)
             order = f"{order_by.value} {'descending' if descending else 'ascending'}"
             for number, statement in enumerate(recorder.statements):
                 found[f"{'+'.join(chosen) or 'everyone'}, {order}, {number}"] = statement
@@ -167,7 +167,7 @@ def expression_statements() -> dict[str, Statement]:
         tx = cast(Transaction, recorder)
         for conditions in (tree_of(text, FIELDS), tree_of(text, FIELDS, end_id=OURS)):
             page(OURS, conditions, PagePosition(2), tx)
-            ids_after(OURS, plan_of(conditions), OURS, 2, tx)
+            ids_after(OURS, conditions, OURS, 2, tx)
         for number, statement in enumerate(recorder.statements):
             found[f"{text}, {number}"] = statement
     return found

@@ -11,7 +11,7 @@ from rosterd.server.features.custom_fields.store import types
 from rosterd.server.features.subscribers.query import evaluation, store_pages, store_plan
 from rosterd.server.features.subscribers.query.conditions import conditions_of
 from rosterd.server.features.subscribers.query.store_pages import find_matches, ids_after
-from rosterd.server.features.subscribers.query.store_plan import Order, PagePosition, plan_of
+from rosterd.server.features.subscribers.query.store_plan import Order, PagePosition
 from rosterd.server.features.subscribers.query.syntax import parse
 from rosterd.server.storage.transaction import Transaction
 
@@ -55,7 +55,7 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(
         assert [row.email for row in matching] == [
             row.email for row in people[: PEOPLE // 2] if row.email in expected
         ], (seed, text)
-        following = ids_after(OURS, plan_of(conditions), ids[9], PEOPLE, tx)
+        following = ids_after(OURS, conditions, ids[9], PEOPLE, tx)
         assert following == [row.id for row in people[10:] if row.email in expected]
 
 

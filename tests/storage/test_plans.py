@@ -324,7 +324,7 @@ def test_rows_in_index_order_are_not_sorted(
 def test_short_page_reads_no_other_rows(
     filters: Any, position: PagePosition, expected: bool
 ) -> None:
-    assert plan_of(filters).is_short(position) is expected
+    assert plan_of(filters).plan.is_short(position) is expected
 
 
 @each_ordered_filter

@@ -24,7 +24,7 @@ from ..subscribers.linked import SubscriberUrls
 from ..subscribers.messages import fill_all, fill_urls
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.store_pages import page_without_total
-from ..subscribers.query.store_plan import PagePosition, plan_of
+from ..subscribers.query.store_plan import PagePosition
 
 # The maximum number of subscribers in one read. Bounds the memory of an export.
 BATCH = 500
@@ -41,7 +41,7 @@ class ExportMethods:
     async def ExportSubscribers(
         self, request: pb.ExportSubscribersRequest, context: Context
     ) -> AsyncIterator[pb.ExportSubscribersResponse]:
-        account, plan = account_id(), plan_of(await self._filters.tree_of(request))
+        account, tree = account_id(), await self._filters.tree_of(request)
         is_csv = request.format == pb.ExportSubscribersRequest.CSV
         check_bom(has_bom=request.bom, is_csv=is_csv)
         after = request.after_id or None
@@ -65,7 +65,7 @@ class ExportMethods:
         limit = BATCH
         while True:
             position, now = PagePosition(limit, after=after), self._clock()
-            rows = await self._database.read(partial(page_without_total, account, plan, position))
+            rows = await self._database.read(partial(page_without_total, account, tree, position))
             if not rows:
                 return
             urls = self._urls(account, rows, now) if with_links else None

@@ -23,7 +23,6 @@ from ...storage.transaction import Transaction
 from ...values.ids import checked_id
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.store_pages import count_matches
-from ..subscribers.query.store_plan import plan_of
 from . import store
 from .rules import BatchRequest, State
 from .store_actions import ACTIONS
@@ -71,8 +70,8 @@ class OperationService(OperationServiceServicer):
             ids = sorted(set(request.ids))
             total = len(ids)
         else:
-            plan = plan_of(await self._filters.conditions(texts, request.segment))
-            total = await self._database.read(partial(count_matches, account, plan))
+            tree = await self._filters.conditions(texts, request.segment)
+            total = await self._database.read(partial(count_matches, account, tree))
         rest = pb.BatchChangeSubscribersRequest()
         rest.CopyFrom(request)
         for field in ("action", "ids"):

@@ -24,9 +24,8 @@ from ..subscribers.history import Actor, Source
 from ..subscribers.models import Subscriber
 from ..subscribers.query.conditions import conditions_of
 from ..subscribers.query.store_pages import find_matches, ids_after
-from ..subscribers.query.store_plan import plan_of
 from ..subscribers.query.syntax import parse
-from ..subscribers.query.tree import And, Condition, Kind, all_of, joined
+from ..subscribers.query.tree import And, Condition, Kind, joined
 from ..subscribers.store_reading import IN_ACCOUNT, find_each
 from ..suppressions.store import Suppressions
 from . import store
@@ -95,12 +94,11 @@ def select_next(
     # Some of these were inserted later, with a time of creation in the past. The step skips them.
     end_id, up_to, after = _end_id(row), "", row.after_id or None
     if span is not None:
-        among = ids_after(account_id, plan_of(_before(end_id)), after, span, tx)
+        among = ids_after(account_id, _before(end_id), after, span, tx)
         if len(among) == span:
             up_to = among[-1]
             end_id = f"{up_to}0"
-    plan = plan_of(all_of(_before(end_id), tree))
-    found = ids_after(account_id, plan, after, limit, tx)
+    found = ids_after(account_id, joined(And, [_before(end_id), tree]), after, limit, tx)
     if len(found) == limit:
         return Selection(row.id, found, is_last=False)
     return Selection(row.id, found, is_last=not up_to, up_to=up_to)

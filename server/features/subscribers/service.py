@@ -41,6 +41,7 @@ from .messages import (
 )
 from .profile import profile_of, row_of
 from .query.request import FilterExpressions
+from .query.store_pages import read_page
 from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalData
 from .store import Changes, SubscriberStore
@@ -157,7 +158,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     ) -> SubscribersResponse:
         selected = selected_fields(request)
         query = await self._filters.list_query(request)
-        result = await query.read(self._database, account_id())
+        result = await read_page(self._database, account_id(), query.tree, query.position)
         return SubscribersResponse(
             result.rows,
             selected,

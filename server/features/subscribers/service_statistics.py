@@ -22,7 +22,6 @@ from ..tags.store import names_of
 from .fields import Status
 from .query.request import FilterExpressions
 from .query.store_pages import count_matches
-from .query.store_plan import plan_of
 
 _EPOCH = date(1970, 1, 1)
 _FIRST_DAY = (date.min - _EPOCH).days
@@ -52,8 +51,8 @@ class StatisticService(StatisticServiceServicer):
     ) -> pb.GetStatisticsResponse:
         account, segments = account_id(), []
         for segment in request.segments:
-            plan = plan_of(await self._filters.read("", segment))
-            total = await self._database.read(partial(count_matches, account, plan))
+            tree = await self._filters.read("", segment)
+            total = await self._database.read(partial(count_matches, account, tree))
             segments.append(pb.SegmentTotal(id=segment, total=total))
         totals = await self._database.read(partial(_read, account, with_tags=request.tags))
         by_status = {

@@ -16,7 +16,7 @@ from .. import fields
 from ..fields import PROFILE, Status, profile_fields
 from ..value_keys import TEXT_KEY_LENGTH
 from .syntax import Comparison, fault
-from .tree import And, Condition, Kind, Not, all_of, comparisons, mapped, range_of
+from .tree import And, Condition, Kind, Not, comparisons, mapped, range_of
 
 _CUSTOM_FIELDS = "customFields."
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -58,7 +58,7 @@ def conditions_of(tree: Any, types: Mapping[str, int]) -> Any:
 
     `types` are the data types of the custom fields by key. Raises ValidationError for `filter`.
     """
-    return all_of(mapped(tree, lambda comparison: _condition(comparison, types)))
+    return mapped(tree, lambda comparison: _condition(comparison, types))
 
 
 def _condition(comparison: Comparison, types: Mapping[str, int]) -> Any:

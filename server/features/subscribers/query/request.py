@@ -12,8 +12,7 @@ from ....rpc.caller import account_id
 from ....rpc.errors import Detail, SegmentNotFound, ValidationError
 from ....rpc.messages import created_range, microseconds
 from ....rpc.paging import PageToken, page_of, parse_page_token
-from ....storage.database import Database, Work
-from ....storage.shared_work import OneStatement
+from ....storage.database import Database
 from ....storage.transaction import Transaction
 from ....values.emails import key_prefix
 from ....values.ids import checked_id
@@ -22,12 +21,10 @@ from ...custom_fields.store import types as custom_field_types
 from ..fields import SubscriberRow
 from ..rules import check_email, search_text
 from .conditions import conditions_of, uses_custom_fields
-from .store_pages import SubscriberPage, count_part, page_and_parts
-from .store_plan import Order, PagePosition, Plan, needs_statistics, plan_of
+from .store_plan import Order, PagePosition
 from .syntax import parse
-from .tree import EVERYONE, And, Condition, Kind, all_of, joined, range_of
+from .tree import EVERYONE, And, Condition, Kind, joined, range_of
 
-Found = tuple[SubscriberPage, list[Plan]]
 ListRequest = pb.ListSubscribersRequest | pb.ExportSubscribersRequest
 
 
@@ -40,23 +37,10 @@ class SegmentFilters(Protocol):
 class ListQuery(NamedTuple):
     """The query of a list request; `list_key` identifies the list, on any of its pages."""
 
-    plan: Plan
+    tree: Any
     position: PagePosition
     page: int
     list_key: str
-
-    async def read(self, database: Database, account_id: str) -> SubscriberPage:
-        """Returns the page. Its total can include changes later than its rows."""
-        plan, position = self.plan, self.position
-        work: Work[Found] = partial(page_and_parts, account_id, plan, position)
-        # The statistics take statements of their own.
-        if not needs_statistics(plan) and plan.has_one_statement(position):
-            work = OneStatement(work, plan.is_short(position))
-        found, parts = await database.read(work)
-        if not parts:
-            return found
-        counts = [partial(count_part, account_id, part) for part in parts]
-        return found._replace(total=sum(await database.read_parts(counts)))
 
     def next_page_token(self, last: SubscriberRow) -> str:
         """Returns the token of the page after this subscriber."""
@@ -64,36 +48,73 @@ class ListQuery(NamedTuple):
         return PageToken(last.id, self.page + 1, revision).text(self.list_key)
 
 
-def parameters(request: ListRequest) -> Iterator[Condition]:
-    """Yields the conditions of the parameters of a request, except its filter and segment.
+class Filter(NamedTuple):
+    """The parameters of a request that select subscribers; None is no condition.
 
-    Raises ValidationError for an invalid address.
+    `updated_after`, `updated_before` and `end_id` are exclusive. Page tokens contain a digest of
+    the representation of a filter. Another name of the class or a field would invalidate them.
     """
-    if request.status:
-        yield Condition(Kind.COLUMN, "=", (request.status,), "status")
-    if request.tag:
-        yield Condition(Kind.TAG, "=", (caseless_key(request.tag),))
-    first_id, end_id = created_range(request)
-    if first_id is not None:
-        yield Condition(Kind.COLUMN, ">=", (first_id,), "id")
-    if end_id is not None:
-        yield Condition(Kind.COLUMN, "<", (end_id,), "id")
-    if request.HasField("updated_after"):
-        revision = microseconds(request.updated_after) + 1
-        yield Condition(Kind.COLUMN, ">=", (revision,), "revision")
-    if request.HasField("updated_before"):
-        revision = microseconds(request.updated_before, up=True)
-        yield Condition(Kind.COLUMN, "<", (revision,), "revision")
-    if isinstance(request, pb.ListSubscribersRequest):
-        if request.email:
-            yield Condition(Kind.EMAIL, "=", (check_email(request.email).key,))
-        if request.q:
-            yield search(key_prefix(request.q), search_text(request.q))
 
+    status: int | None = None
+    tag_key: str | None = None
+    email_key: str | None = None
+    prefix: str | None = None
+    folded_prefix: str | None = None
+    first_id: str | None = None
+    end_id: str | None = None
+    updated_after: int | None = None
+    updated_before: int | None = None
+    expression: Any = None
 
-def search(prefix: str, folded_prefix: str) -> Condition:
-    """Returns the condition that an address or a name starts with the text of a search."""
-    return Condition(Kind.SEARCH, "prefix", (*range_of(prefix), *range_of(folded_prefix)))
+    @classmethod
+    def of(cls, request: ListRequest, expression: Any = None) -> Filter:
+        """Returns the parameters of a request. Raises ValidationError for an invalid address."""
+        after = before = email_key = prefix = folded_prefix = None
+        if request.HasField("updated_after"):
+            after = microseconds(request.updated_after)
+        if request.HasField("updated_before"):
+            before = microseconds(request.updated_before, up=True)
+        if isinstance(request, pb.ListSubscribersRequest):
+            if request.email:
+                email_key = check_email(request.email).key
+            if request.q:
+                prefix, folded_prefix = key_prefix(request.q), search_text(request.q)
+        return cls(
+            request.status or None,
+            caseless_key(request.tag) if request.tag else None,
+            email_key,
+            prefix,
+            folded_prefix,
+            *created_range(request),
+            after,
+            before,
+            expression,
+        )
+
+    def conditions(self) -> Iterator[Any]:
+        """Yields the conditions of the parameters that are set."""
+        if self.status is not None:
+            yield Condition(Kind.COLUMN, "=", (self.status,), "status")
+        if self.tag_key is not None:
+            yield Condition(Kind.TAG, "=", (self.tag_key,))
+        if self.first_id is not None:
+            yield Condition(Kind.COLUMN, ">=", (self.first_id,), "id")
+        if self.end_id is not None:
+            yield Condition(Kind.COLUMN, "<", (self.end_id,), "id")
+        if self.updated_after is not None:
+            yield Condition(Kind.COLUMN, ">=", (self.updated_after + 1,), "revision")
+        if self.updated_before is not None:
+            yield Condition(Kind.COLUMN, "<", (self.updated_before,), "revision")
+        if self.email_key is not None:
+            yield Condition(Kind.EMAIL, "=", (self.email_key,))
+        if self.prefix is not None and self.folded_prefix is not None:
+            ranges = (*range_of(self.prefix), *range_of(self.folded_prefix))
+            yield Condition(Kind.SEARCH, "prefix", ranges)
+        if self.expression is not None:
+            yield self.expression
+
+    def tree(self) -> Any:
+        return joined(And, self.conditions())
 
 
 class FilterExpressions:
@@ -108,25 +129,29 @@ class FilterExpressions:
 
         Raises the errors of `tree_of`, and ValidationError for a token of another list.
         """
-        tree = await self.tree_of(request)
+        filters = await self._filter_of(request)
         page, descending = page_of(request), request.order == "desc"
         order_by = Order.UPDATED if request.order_by == "updatedAt" else Order.CREATED
-        list_key = repr((tree, order_by, descending))
+        list_key = repr((filters, order_by, descending))
         position = PagePosition(page.limit, page.offset, descending=descending, order_by=order_by)
-        plan = plan_of(tree)
-        if not request.page_token:
-            return ListQuery(plan, position, page.number, list_key)
-        token = parse_page_token(request.page_token, list_key)
-        position = position._replace(offset=0, after=token.after, after_revision=token.revision)
-        return ListQuery(plan, position, token.page, list_key)
+        number = page.number
+        if request.page_token:
+            token = parse_page_token(request.page_token, list_key)
+            position = position._replace(offset=0, after=token.after, after_revision=token.revision)
+            number = token.page
+        return ListQuery(filters.tree(), position, number, list_key)
 
     async def tree_of(self, request: ListRequest) -> Any:
         """Returns the conditions of a list or export.
 
         Raises ValidationError for an invalid address, and the errors of `read`.
         """
-        filters = await self.read(request.filter, request.segment)
-        return all_of(*parameters(request), filters)
+        return (await self._filter_of(request)).tree()
+
+    async def _filter_of(self, request: ListRequest) -> Filter:
+        if not request.filter and not request.segment:
+            return Filter.of(request)
+        return Filter.of(request, await self.read(request.filter, request.segment))
 
     async def read(self, text: str, segment: str) -> Any:
         """Returns the conditions of a filter and of a segment.

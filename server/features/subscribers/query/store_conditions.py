@@ -17,17 +17,10 @@ from .tree import And, Condition, Kind, Not, Or, is_status, required
 
 
 class IdRange(NamedTuple):
-    """The bounds of IDs, or the names of their parameters. `end_id` is exclusive."""
+    """The names of the parameters that are bounds of IDs. `end_id` is exclusive."""
 
     first_id: str | None = None
     end_id: str | None = None
-
-    def within(self, first_id: str | None = None, end_id: str | None = None) -> IdRange:
-        """Returns the range between the closest bounds of both."""
-        return IdRange(
-            max(filter(None, (first_id, self.first_id)), default=None),
-            min(filter(None, (end_id, self.end_id)), default=None),
-        )
 
     def add_to(self, query: Any, id_: Any) -> Any:
         """Adds the bounds to a query, given the column of IDs."""

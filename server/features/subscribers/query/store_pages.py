@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from operator import attrgetter, itemgetter
 from sys import maxsize
 from typing import Any, NamedTuple
 
 from peewee import SQL, Field, ModelSelect, Node, fn
 
+from ....storage.database import Database, Work
+from ....storage.shared_work import OneStatement
 from ....storage.statements import Dialect, Statement, cached_by_account, param
 from ....storage.transaction import Transaction
 from ...tags.models import SubscriberTag
@@ -25,17 +28,26 @@ from .store_conditions import (
     finds_few,
     select_tagged,
 )
-from .store_plan import Order, PagePosition, Plan, Strategy, with_statistics
+from .store_plan import (
+    Order,
+    PagePosition,
+    Plan,
+    Planned,
+    Strategy,
+    after,
+    plan_of,
+    with_statistics,
+    within,
+)
 from .store_search import count_search, search_rows
 from .store_sets import count_matching, select_matching
-from .tree import And, is_bound, is_search, is_tag, joined, required
+from .tree import And, is_bound, is_search, is_tag, joined
 
 # The size of a half of an account from which the halves are counted at the same time. Smaller ones
 # take a few milliseconds.
 MIN_HALF = 50_000
 # A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
 CACHED_STATEMENTS = 200
-_EVERYONE = Plan(Strategy.ALL)
 _TAGGED = SubscriberTag.alias("tagged")
 _WITHOUT_ALIAS = SubscriberColumns("", Subscriber, Subscriber.id)
 
@@ -48,21 +60,41 @@ class SubscriberPage(NamedTuple):
     more: bool
 
 
+Found = tuple[SubscriberPage, list[Any]]
+
+
+async def read_page(
+    database: Database, account_id: str, tree: Any, position: PagePosition
+) -> SubscriberPage:
+    """Returns a page of a list. Its total can include changes later than its rows."""
+    planned = plan_of(tree)
+    work: Work[Found] = partial(page_and_parts, account_id, planned, position)
+    # The statistics take statements of their own.
+    if planned.plan.has_one_statement(position) and not planned.plan.needs_statistics:
+        work = OneStatement(work, planned.plan.is_short(position))
+    found, parts = await database.read(work)
+    if not parts:
+        return found
+    counts = [partial(count_part, account_id, part) for part in parts]
+    return found._replace(total=sum(await database.read_parts(counts)))
+
+
 def page_and_parts(
-    account_id: str, plan: Plan, position: PagePosition, tx: Transaction
-) -> tuple[SubscriberPage, list[Plan]]:
-    """Returns a page, and plans for parts of the list if counting its total takes long.
+    account_id: str, planned: Planned, position: PagePosition, tx: Transaction
+) -> Found:
+    """Returns a page, and trees for parts of the list if counting its total takes long.
 
     The total is then the sum of `count_part` for these parts. At most three statements, and ten
     with a filter expression. A position after an ID costs the same on every page. So does an offset
     without conditions, which is located by the counters.
     """
-    plan = with_statistics(account_id, plan, tx)
-    rows, count = _rows_and_total(account_id, plan, position._replace(limit=position.limit + 1), tx)
-    parts: list[Plan] = []
+    planned = with_statistics(account_id, planned, tx)
+    one_more = position._replace(limit=position.limit + 1)
+    rows, count = _rows_and_total(account_id, planned, one_more, tx)
+    parts: list[Any] = []
     if count is None:
-        parts = _halves(account_id, plan, tx)
-        count = 0 if parts else count_part(account_id, plan, tx)
+        parts = _halves(account_id, planned, tx)
+        count = 0 if parts else _count_all(account_id, planned, tx)
     found = SubscriberPage(
         rows=[complete(row) for row in rows[: position.limit]],
         total=count,
@@ -72,30 +104,32 @@ def page_and_parts(
 
 
 def _rows_and_total(
-    account_id: str, plan: Plan, position: PagePosition, tx: Transaction
+    account_id: str, planned: Planned, position: PagePosition, tx: Transaction
 ) -> tuple[Sequence[SelectedRow], int | None]:
     """Returns rows of `select_rows`, and the total if it does not have to be counted."""
+    plan = planned.plan
     is_in_order = position.order_by is Order.CREATED
     if plan.is_by_offset(position):
         return page_by_offset(
             account_id, position.offset, position.limit, tx, descending=position.descending
         )
     if plan.has_one_statement(position):
-        rows = _rows(account_id, plan, position, tx, with_total=True)
+        rows = _rows(account_id, planned, position, tx, counted=plan)
         if rows:
             return [row[:-1] for row in rows], int(rows[0][-1])
-        return [], _count(account_id, plan, tx)
+        return [], _count(account_id, planned, tx)
     if plan.strategy is Strategy.SEARCH and is_in_order:
-        counts = count_search(account_id, plan, tx)
+        counts = count_search(account_id, planned, tx)
         if counts.matches <= position.offset:
             return [], counts.matches
-        return search_rows(account_id, plan.after(position), counts, position, tx), counts.matches
+        following = plan_of(after(planned.tree, position))
+        return search_rows(account_id, following, counts, position, tx), counts.matches
     if position.after is None and is_in_order and finds_few(plan.tree):
-        return _rows_of_few(account_id, plan, position, tx)
-    stored = _stored_count(account_id, plan, tx)
+        return _rows_of_few(account_id, planned, position, tx)
+    stored = _stored_count(account_id, planned, tx)
     if stored is not None and stored <= position.offset:
         return [], stored
-    rows = _rows(account_id, plan, position, tx)
+    rows = _rows(account_id, planned, position, tx)
     is_past_end = not rows and position.offset > 0
     if stored is None and position.after is None and len(rows) < position.limit and not is_past_end:
         # These are the last matches. Counting few of them would take as long again.
@@ -104,13 +138,13 @@ def _rows_and_total(
 
 
 def _rows_of_few(
-    account_id: str, plan: Plan, position: PagePosition, tx: Transaction
+    account_id: str, planned: Planned, position: PagePosition, tx: Transaction
 ) -> tuple[list[SelectedRow], int]:
     """Reads the IDs of all matches instead of finding them for the page and for the total.
 
     That takes half of the time (`firstName=Ada17 AND lastName=Lovelace3` in `make bench-scale`).
     """
-    matches = _ids(account_id, plan, maxsize, tx)
+    matches = _ids(account_id, planned, maxsize, tx)
     ids = matches[::-1] if position.descending else matches
     ids = ids[position.offset : position.offset + position.limit]
     rows = tx.all(FIND_ALL, account_id=account_id, ids=ids)
@@ -118,104 +152,104 @@ def _rows_of_few(
 
 
 def page_without_total(
-    account_id: str, plan: Plan, position: PagePosition, tx: Transaction
+    account_id: str, tree: Any, position: PagePosition, tx: Transaction
 ) -> list[SubscriberRow]:
     """Returns the subscribers of a page without counting the matches. One statement."""
-    return [complete(row) for row in _rows(account_id, plan, position, tx)]
+    return [complete(row) for row in _rows(account_id, plan_of(tree), position, tx)]
 
 
 def ids_after(
-    account_id: str, plan: Plan, after: str | None, limit: int, tx: Transaction
+    account_id: str, tree: Any, last: str | None, limit: int, tx: Transaction
 ) -> list[str]:
     """Returns the IDs of the next matches in order. One statement."""
-    return _ids(account_id, plan.after(PagePosition(limit, after=after)), limit, tx)
+    following = after(tree, PagePosition(limit, after=last))
+    return _ids(account_id, plan_of(following), limit, tx)
 
 
 def find_matches(
     account_id: str, ids: Sequence[str], tree: Any, tx: Transaction
 ) -> list[SubscriberRow]:
     """Returns the subscribers with these IDs that match, in order of ID. One statement."""
-    shape, values = Plan(Strategy.CHECK, tree).parametrized()
-    rows = tx.all(_select_among(account_id, shape), account_id=account_id, ids=ids, **values)
+    _, plan, values = plan_of(tree)
+    rows = tx.all(_select_among(account_id, plan), account_id=account_id, ids=ids, **values)
     return sorted(map(complete, rows), key=attrgetter("id"))
 
 
-def count_matches(account_id: str, plan: Plan, tx: Transaction) -> int:
+def count_matches(account_id: str, tree: Any, tx: Transaction) -> int:
     """Returns the number of subscribers that match.
 
     At most four statements, and three more for names, addresses and domains in a filter expression.
     """
-    return _count(account_id, with_statistics(account_id, plan, tx), tx)
+    return _count(account_id, with_statistics(account_id, plan_of(tree), tx), tx)
 
 
-def count_part(account_id: str, part: Plan, tx: Transaction) -> int:
+def count_part(account_id: str, part: Any, tx: Transaction) -> int:
     """Returns the number of subscribers that match a part of a list. One statement."""
-    shape, values = part.parametrized()
-    return int(tx.scalar(_select_count(account_id, shape), account_id=account_id, **values) or 0)
+    return _count_all(account_id, plan_of(part), tx)
 
 
-def _halves(account_id: str, plan: Plan, tx: Transaction) -> list[Plan]:
-    """Splits a plan that scans an index by ID, if the account is large. Returns two, or none.
+def _halves(account_id: str, planned: Planned, tx: Transaction) -> list[Any]:
+    """Splits a tree whose plan scans an index by ID, if the account is large. Returns two, or none.
 
     With two cores, the total of `customFields.plan=pro AND customFields.optin=true AND tags:half1`
     takes 40 % less time (`make bench-scale`).
     """
+    tree, plan, _ = planned
     # With bounds, the databases would scan an index by ID instead of reading few matches.
-    is_stored_or_bounded = plan.has_stored_total or any(plan.ids)
-    if plan.strategy is not Strategy.SETS or is_stored_or_bounded or finds_few(plan.tree):
+    if plan.strategy is not Strategy.SETS or any(plan.ids) or finds_few(plan.tree):
         return []
     half = total(account_id, tx) // 2
     if half < MIN_HALF:
         return []
     ((middle, *_),), _ = page_by_offset(account_id, half, 1, tx, descending=False)
-    return [
-        plan._replace(ids=plan.ids.within(end_id=middle)),
-        plan._replace(ids=plan.ids.within(middle)),
-    ]
+    return [within(tree, "<", middle), within(tree, ">=", middle)]
 
 
-def _count(account_id: str, plan: Plan, tx: Transaction) -> int:
-    stored = _stored_count(account_id, plan, tx)
-    return count_part(account_id, plan, tx) if stored is None else stored
+def _count(account_id: str, planned: Planned, tx: Transaction) -> int:
+    stored = _stored_count(account_id, planned, tx)
+    return _count_all(account_id, planned, tx) if stored is None else stored
 
 
-def _stored_count(account_id: str, plan: Plan, tx: Transaction) -> int | None:
+def _count_all(account_id: str, planned: Planned, tx: Transaction) -> int:
+    _, plan, values = planned
+    return int(tx.scalar(_select_count(account_id, plan), account_id=account_id, **values) or 0)
+
+
+def _stored_count(account_id: str, planned: Planned, tx: Transaction) -> int | None:
     """Returns the number of matches if it takes no time in proportion to it, or a search."""
+    tree, plan, _ = planned
     if plan.is_everyone:
         return total(account_id, tx)
     if plan.strategy is Strategy.SEARCH:
-        return count_search(account_id, plan, tx).matches
-    if plan.strategy is Strategy.SETS and not any(plan.ids) and not plan.has_stored_total:
-        return count_by_statistics(account_id, plan.tree, tx)
+        return count_search(account_id, planned, tx).matches
+    if plan.strategy is Strategy.SETS and not any(plan.ids):
+        return count_by_statistics(account_id, tree, tx)
     return None
 
 
 def _rows(
     account_id: str,
-    plan: Plan,
+    planned: Planned,
     position: PagePosition,
     tx: Transaction,
     *,
-    with_total: bool = False,
+    counted: Plan | None = None,
 ) -> list[SelectedRow]:
-    """Returns rows of `select_rows`; `with_total` adds the number of matches to each."""
-    shape, values = plan.after(position).parametrized()
-    counted = shape if position.after is None else _EVERYONE
+    """Returns rows of `select_rows`, each with the number of matches of the plan `counted`."""
+    tree, plan, values = planned
+    if position.after is not None:
+        _, plan, values = plan_of(after(tree, position), is_looked_up=plan.is_looked_up)
     statement = _select_page(
-        account_id,
-        shape,
-        counted if with_total else None,
-        descending=position.descending,
-        order_by=position.order_by,
+        account_id, plan, counted, descending=position.descending, order_by=position.order_by
     )
     return tx.all(
         statement, account_id=account_id, limit=position.limit, offset=position.offset, **values
     )
 
 
-def _ids(account_id: str, plan: Plan, limit: int, tx: Transaction) -> list[str]:
-    shape, values = plan.parametrized()
-    rows = tx.all(_select_ids(account_id, shape), account_id=account_id, limit=limit, **values)
+def _ids(account_id: str, planned: Planned, limit: int, tx: Transaction) -> list[str]:
+    _, plan, values = planned
+    rows = tx.all(_select_ids(account_id, plan), account_id=account_id, limit=limit, **values)
     return [subscriber_id for (subscriber_id,) in rows]
 
 
@@ -236,7 +270,7 @@ def _select_page(
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
         query = select_rows(dialect, *([_select_total(counted, dialect)] if counted else []))
         if plan.is_in_order(order_by):
-            for part in required(plan.tree):
+            for part in plan.parts:
                 query = query.where(condition_of(part, _WITHOUT_ALIAS, dialect))
             query = ordered(plan.ids.add_to(query, Subscriber.id), Subscriber, Subscriber.id)
             return query.limit(param("limit")).offset(param("offset"))
@@ -271,7 +305,7 @@ def _select_ids(plan: Plan) -> Statement:
 def _select_among(plan: Plan) -> Statement:
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
         query = select_rows(dialect).where(dialect.any_of(Subscriber.id, "ids"))
-        return query.where(condition_of(plan.tree, _WITHOUT_ALIAS, dialect, is_required=False))
+        return query.where(condition_of(plan.shape, _WITHOUT_ALIAS, dialect, is_required=False))
 
     return Statement(build)
 
@@ -298,7 +332,7 @@ def _checked(
     sorted: the index of IDs would be scanned up to the first match, which can be the newest
     subscriber.
     """
-    one, parts, rows = SUBSCRIBERS.table, [*required(plan.tree)], SUBSCRIBERS
+    one, parts, rows = SUBSCRIBERS.table, [*plan.parts], SUBSCRIBERS
     first = next(filter(is_tag, parts[:1] if plan.is_looked_up else parts), None)
     if first is not None:
         parts.remove(first)

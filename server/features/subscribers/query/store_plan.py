@@ -1,4 +1,4 @@
-"""Plans how the matches of a tree of conditions are read, once for all uses of the tree.
+"""Plans how the matches of a tree of conditions are read.
 
 `plan_of` chooses a strategy from the conditions alone. That suits reading all matches one after the
 other, as exports and operations do. `with_statistics` improves the plan of a page or a total with
@@ -12,8 +12,10 @@ the prefix of an address, a scan of all subscribers takes less time than lookups
 
 from __future__ import annotations
 
-from enum import Enum
-from functools import lru_cache
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from peewee import SQL, Select, fn
@@ -48,12 +50,16 @@ MAX_LOOKED_UP = 20_000
 MAX_CANDIDATES = 20_000
 # The maximum number of conditions of a filter that are counted, with one statement each.
 MAX_COUNTED = 3
+# The plans of trees that differ only in their values.
+CACHED_PLANS = 500
 _INDEXED = {(Kind.TAG, "="), (Kind.EMAIL, "="), (Kind.SEARCH, "prefix")}
 # The columns with an index of search keys.
 _NAMES = ("first_name", "last_name")
+# Which of two bounds of a column is the closer one, by operator.
+_CLOSER: dict[str, Callable[..., Any]] = {">=": max, "<": min}
 
 
-class Order(Enum):
+class Order(StrEnum):
     """The order of a list: by ID, or by revision and ID."""
 
     CREATED = "created"
@@ -86,8 +92,8 @@ class Strategy(Enum):
     SETS merges sets of IDs, each in the order of an index, see `store_sets`
     (`tags:half1 AND tags:tenth3`).
 
-    CHECK selects subscribers by an index, and checks the other conditions for each of them
-    (`customFields.plan=pro AND tags:k7`).
+    CHECK selects subscribers by an index, and checks the other conditions, if any, for each of
+    them (`tag (90 %)`, `customFields.plan=pro AND tags:k7`).
     """
 
     ALL = "all"
@@ -96,143 +102,186 @@ class Strategy(Enum):
     CHECK = "check"
 
 
-class Plan(NamedTuple):
-    """A strategy for a tree of conditions, from which `ids` contains the bounds of IDs.
+@dataclass(frozen=True)
+class Plan:
+    """The plan of all trees of a shape: a tree with names of parameters in place of the values.
 
     If `is_looked_up`, few subscribers fulfill the first condition, for which the others are looked
-    up. A plan with names in place of the values is the key of its statements.
+    up. A plan is the key of its statements.
     """
 
-    strategy: Strategy
-    tree: Any = EVERYONE
-    ids: IdRange = IdRange()
+    shape: Any = EVERYONE
     is_looked_up: bool = False
 
-    @property
+    @cached_property
+    def parts(self) -> tuple[Any, ...]:
+        """The conditions that every match fulfills, except bounds of IDs."""
+        return tuple(part for part in required(self.shape) if not _is_bound_of_ids(part))
+
+    @cached_property
+    def tree(self) -> Any:
+        """The shape without bounds of IDs."""
+        return joined(And, self.parts)
+
+    @cached_property
+    def ids(self) -> IdRange:
+        """The names of the bounds of IDs."""
+        bounds = {part.operator: part.values[0] for part in filter(_is_bound_of_ids, self._all)}
+        return IdRange(bounds.get(">="), bounds.get("<"))
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        if not self.parts:
+            return Strategy.ALL
+        is_alone = len(self.parts) == 1
+        if is_alone and is_search(self.parts[0]):
+            return Strategy.SEARCH
+        is_read_by_index = self.is_looked_up or (is_alone and _has_index(self.parts[0]))
+        if is_read_by_index or any(is_search(part) or is_bound(part) for part in self.parts):
+            return Strategy.CHECK
+        return Strategy.SETS
+
+    @cached_property
+    def needs_statistics(self) -> bool:
+        """Whether there are other conditions than one of each kind that has an index of its own."""
+        return sum(map(is_tag, self.parts)) > 1 or not all(map(_has_index, self.parts))
+
+    @cached_property
     def is_everyone(self) -> bool:
-        return bool(self.tree == EVERYONE) and self.ids == IdRange()
+        return not self._all
+
+    @cached_property
+    def has_stored_total(self) -> bool:
+        """Whether the statistics contain the total (`status (75 %)`)."""
+        return len(self._all) == 1 and (is_status(self.shape) or is_tag(self.shape))
+
+    @cached_property
+    def is_of_revisions(self) -> bool:
+        """Whether all conditions are bounds in the order of revisions."""
+        return all(
+            part.column == "revision" if is_bound(part) else _is_position(part)
+            for part in self._all
+        )
 
     @property
-    def has_stored_total(self) -> bool:
-        """Whether the statement of a page can contain the total (`status (75 %)`)."""
-        return self.ids == IdRange() and (is_status(self.tree) or is_tag(self.tree))
+    def _all(self) -> tuple[Any, ...]:
+        return required(self.shape)
 
     def is_in_order(self, order_by: Order) -> bool:
         """Whether all conditions are bounds in an order, so that rows are read in that order."""
-        if order_by is Order.CREATED:
-            return bool(self.tree == EVERYONE)
-        return self.ids == IdRange() and all(map(_is_of_revisions, required(self.tree)))
-
-    def has_one_statement(self, position: PagePosition) -> bool:
-        """Whether a page that is not empty takes one statement, which also counts the matches."""
-        if self.is_everyone:
-            return not self.is_by_offset(position)
-        # After an ID, the conditions of the page and those of the total are different.
-        return position.after is None and (
-            self.strategy in (Strategy.ALL, Strategy.CHECK) or self.has_stored_total
-        )
+        return not self.parts if order_by is Order.CREATED else self.is_of_revisions
 
     def is_by_offset(self, position: PagePosition) -> bool:
         """Whether the counters locate a page."""
         is_in_order = position.order_by is Order.CREATED and position.after is None
         return is_in_order and position.offset > 0 and self.is_everyone
 
+    def has_one_statement(self, position: PagePosition) -> bool:
+        """Whether a page that is not empty takes one statement, which also counts the matches."""
+        if self.is_everyone:
+            return not self.is_by_offset(position)
+        # After an ID, the conditions of the page and those of the total are different.
+        return position.after is None and self.strategy in (Strategy.ALL, Strategy.CHECK)
+
     def is_short(self, position: PagePosition) -> bool:
         """Whether a page reads no rows before the page and none for the total."""
         return position.offset == 0 and self.is_everyone
 
-    def after(self, position: PagePosition) -> Plan:
-        """Returns the plan with the position as a bound."""
-        after, descending = position.after, position.descending
-        if after is None:
-            return self
-        if position.order_by is Order.CREATED:
-            # IDs have a fixed length, so no ID is between this text and the next ID.
-            return self._replace(
-                ids=self.ids.within(None, after) if descending else self.ids.within(f"{after}0")
-            )
-        passed, operator = ("<", "<") if descending else (">=", ">")
-        rest = [
-            part for part in required(self.tree) if not (is_bound(part) and part.operator == passed)
-        ]
-        last = Condition(Kind.POSITION, operator, (position.after_revision, after))
-        return self._replace(tree=joined(And, [*rest, last]))
 
-    def parametrized(self) -> tuple[Plan, dict[str, Any]]:
-        """Returns the plan with names of parameters instead of values, and the values by name."""
-        bounds = zip(IdRange._fields, self.ids, strict=True)
-        values = {name: value for name, value in bounds if value is not None}
-        ids = IdRange(*[name if name in values else None for name in IdRange._fields])
+class Planned(NamedTuple):
+    """A tree, the plan of its shape, and the values of the parameters by name."""
 
-        def named(condition: Condition) -> Condition:
-            first = len(values)
-            names = tuple(f"value{first + number}" for number in range(len(condition.values)))
-            values.update(zip(names, condition.values, strict=True))
-            return condition._replace(values=names)
-
-        tree = mapped(self.tree, named)
-        return Plan(self.strategy, tree, ids, self.is_looked_up), values
+    tree: Any
+    plan: Plan
+    values: dict[str, Any]
 
 
-def plan_of(tree: Any) -> Plan:
+_plan = lru_cache(CACHED_PLANS)(Plan)
+
+
+def plan_of(tree: Any, *, is_looked_up: bool = False) -> Planned:
     """Returns the plan of a tree that does not depend on numbers of subscribers."""
-    ids, parts = IdRange(), []
+    tree = _with_closest_bounds(tree)
+    values: dict[str, Any] = {}
+
+    def named(condition: Condition) -> Condition:
+        names = []
+        for value in condition.values:
+            names.append(f"value{len(values)}")
+            values[names[-1]] = value
+        return condition._replace(values=tuple(names))
+
+    return Planned(tree, _plan(mapped(tree, named), is_looked_up), values)
+
+
+def after(tree: Any, position: PagePosition) -> Any:
+    """Returns a tree with the position as a bound."""
+    last, descending = position.after, position.descending
+    if last is None:
+        return tree
+    if position.order_by is Order.CREATED:
+        # IDs have a fixed length, so no ID is between this text and the next ID.
+        return within(tree, "<", last) if descending else within(tree, ">=", f"{last}0")
+    passed = Condition(Kind.COLUMN, "<" if descending else ">=", column="revision")
+    rest = [part for part in required(tree) if _key(part) != passed]
+    values = (position.after_revision, last)
+    return And((*rest, Condition(Kind.POSITION, "<" if descending else ">", values)))
+
+
+def within(tree: Any, operator: str, bound: str) -> Any:
+    """Returns a tree with a bound of IDs."""
+    return joined(And, [tree, Condition(Kind.COLUMN, operator, (bound,), "id")])
+
+
+def _with_closest_bounds(tree: Any) -> Any:
+    """Returns a tree with the closest bounds of IDs and revisions only.
+
+    With several, an index would be entered at one and scanned up to another.
+    """
+    parts: dict[Any, Any] = {}
     for part in required(tree):
-        if not is_bound(part) or part.column != "id":
-            parts.append(part)
-        elif part.operator == "<":
-            ids = ids.within(end_id=part.values[0])
-        else:
-            ids = ids.within(first_id=part.values[0])
-    return Plan(_strategy(parts), joined(And, parts), ids)
+        key = _key(part)
+        if key in parts and is_bound(part):
+            (value,), (other,) = part.values, parts[key].values
+            part = part._replace(values=(_CLOSER[part.operator](value, other),))
+        parts[key] = part
+    return joined(And, parts.values())
 
 
-def _strategy(parts: list[Any]) -> Strategy:
-    if not parts:
-        return Strategy.ALL
-    if any(map(is_search, parts)):
-        return Strategy.SEARCH if len(parts) == 1 else Strategy.CHECK
-    if any(map(is_bound, parts)) or (len(parts) == 1 and _is_address(parts[0])):
-        return Strategy.CHECK
-    return Strategy.SETS
+def _key(part: Any) -> Any:
+    """Returns what only one condition of a tree can have."""
+    return part._replace(values=()) if is_bound(part) else part
 
 
-def with_statistics(account_id: str, plan: Plan, tx: Transaction) -> Plan:
+def with_statistics(account_id: str, planned: Planned, tx: Transaction) -> Planned:
     """Returns a plan that depends on numbers of subscribers.
 
     At most two statements for a tag and a status, and `MAX_COUNTED` for other conditions.
     """
-    if not needs_statistics(plan):
-        return plan
-    parts = required(plan.tree)
+    if not planned.plan.needs_statistics:
+        return planned
+    parts = required(planned.tree)
     for has_kind in (is_tag, is_status):
         first = next(filter(has_kind, parts), None)
         if first is not None and count_with(account_id, first, tx) <= MAX_LOOKED_UP:
             others = [part for part in parts if part is not first]
-            tree = And((first, *others))
-            return plan._replace(strategy=Strategy.CHECK, tree=tree, is_looked_up=True)
-    return plan._replace(tree=_with_candidates(account_id, plan.tree, tx))
-
-
-def needs_statistics(plan: Plan) -> bool:
-    """Whether there are other conditions than one of each kind that has an index of its own."""
-    parts = required(plan.tree)
-    return sum(map(is_tag, parts)) > 1 or not all(map(_has_index, parts))
+            return plan_of(And((first, *others)), is_looked_up=True)
+    return plan_of(_with_candidates(account_id, planned.tree, tx))
 
 
 def _has_index(tree: Any) -> bool:
+    """Whether a condition has an index that is in order, or that selects few subscribers."""
     return isinstance(tree, Condition) and (
         (tree.kind, tree.operator) in _INDEXED or tree.column in ("status", "revision")
     )
 
 
-def _is_of_revisions(tree: Any) -> bool:
-    is_position = isinstance(tree, Condition) and tree.kind is Kind.POSITION
-    return is_position or (is_bound(tree) and tree.column == "revision")
+def _is_bound_of_ids(tree: Any) -> bool:
+    return is_bound(tree) and tree.column == "id"
 
 
-def _is_address(tree: Any) -> bool:
-    return isinstance(tree, Condition) and (tree.kind, tree.operator) == (Kind.EMAIL, "=")
+def _is_position(tree: Any) -> bool:
+    return isinstance(tree, Condition) and tree.kind is Kind.POSITION
 
 
 def _with_candidates(account_id: str, tree: Any, tx: Transaction) -> Any:
@@ -246,9 +295,9 @@ def _with_candidates(account_id: str, tree: Any, tx: Transaction) -> Any:
     marked = {each: few for each in conditions if (few := _marked(each)) is not None}
     replaced: dict[Condition, Condition | Or] = {}
     for condition, few in [*marked.items()][:MAX_COUNTED]:
-        shape, values = Plan(Strategy.CHECK, few).parametrized()
+        _, plan, values = plan_of(few)
         limit = MAX_CANDIDATES + 1
-        if tx.scalar(_counting(shape.tree), account_id=account_id, limit=limit, **values) < limit:
+        if tx.scalar(_counting(plan.shape), account_id=account_id, limit=limit, **values) < limit:
             replaced[condition] = few
         elif condition.kind is Kind.EMAIL:
             forms = ("email_key", "email_unicode_key")

@@ -23,7 +23,7 @@ from ..counters.store_pages import select_total
 from ..models import Subscriber
 from ..store_reading import SelectedRow, select_rows
 from .store_conditions import IdRange, search_ranges
-from .store_plan import PagePosition, Plan
+from .store_plan import PagePosition, Plan, Planned
 
 # The scanned subscribers in relation to the expected number, and the relation of the costs of
 # sorting a match and scanning a subscriber (`q (16 matches)`, `q (6 %)` and `q (100 %)` in
@@ -39,24 +39,23 @@ class Counts(NamedTuple):
     subscribers: int
 
 
-def count_search(account_id: str, plan: Plan, tx: Transaction) -> Counts:
+def count_search(account_id: str, planned: Planned, tx: Transaction) -> Counts:
     """Counts the matches. One statement."""
-    shape, values = plan.parametrized()
-    row = tx.one(_counting(shape, _has_domain(plan)), account_id=account_id, **values)
+    statement = _counting(planned.plan, _has_domain(planned))
+    row = tx.one(statement, account_id=account_id, **planned.values)
     return Counts(0, 0) if row is None else Counts(row[0], row[1] or 0)
 
 
 def search_rows(
-    account_id: str, plan: Plan, counts: Counts, position: PagePosition, tx: Transaction
+    account_id: str, planned: Planned, counts: Counts, position: PagePosition, tx: Transaction
 ) -> list[SelectedRow]:
     """Returns rows of `select_rows`. At most two statements.
 
-    The bounds of `plan` can contain the position, which the counts do not depend on.
+    The bounds of the plan can contain the position, which the counts do not depend on.
     """
-    shape, values = plan.parametrized()
-    variant = (shape, _has_domain(plan), position.descending)
+    variant = (planned.plan, _has_domain(planned), position.descending)
     limit, offset = position.limit, position.offset
-    parameters = {"account_id": account_id, "limit": limit, "offset": offset, **values}
+    parameters = {"account_id": account_id, "limit": limit, "offset": offset, **planned.values}
     end = offset + limit
     scanned = SCAN_FACTOR * end * counts.subscribers // counts.matches + end
     if scanned * SCAN_COST < counts.matches:
@@ -66,8 +65,8 @@ def search_rows(
     return tx.all(_sorting(*variant), end=end, **parameters)
 
 
-def _has_domain(plan: Plan) -> bool:
-    return "@" in plan.tree.values[0]
+def _has_domain(planned: Planned) -> bool:
+    return "@" in planned.values[planned.plan.tree.values[0]]
 
 
 def _select(one: Any, ids: IdRange) -> Any:

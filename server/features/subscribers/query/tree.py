@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 
-class Kind(Enum):
+class Kind(StrEnum):
     """The column or table that a condition reads, and how it is compared."""
 
     EMAIL = "email"
@@ -76,8 +76,6 @@ class Or:
 LAST_CHARACTER = "\U0010ffff"
 # Matches all subscribers.
 EVERYONE = And(())
-# Which of several bounds of a column is the closest one, by operator.
-_CLOSEST: dict[str, Callable[..., Any]] = {">=": max, "<": min}
 
 
 def joined(kind: type[And | Or], conditions: Iterable[Any]) -> Any:
@@ -86,22 +84,6 @@ def joined(kind: type[And | Or], conditions: Iterable[Any]) -> Any:
     for condition in conditions:
         flat.extend(condition.conditions if isinstance(condition, kind) else [condition])
     return flat[0] if len(flat) == 1 else kind(tuple(flat))
-
-
-def all_of(*trees: Any) -> Any:
-    """Returns a tree that matches if all of these do.
-
-    Of several bounds of IDs or revisions, only the closest one is kept. With both, an index would
-    be entered at one and scanned up to the other.
-    """
-    parts: dict[Any, Any] = {}
-    for part in required(joined(And, trees)):
-        key = (part.column, part.operator) if is_bound(part) else part
-        if key in parts and key is not part:
-            (value,), (other,) = part.values, parts[key].values
-            part = part._replace(values=(_CLOSEST[part.operator](value, other),))
-        parts[key] = part
-    return joined(And, parts.values())
 
 
 def required(tree: Any) -> tuple[Any, ...]:
