@@ -126,4 +126,4 @@ def _line(record: dict[str, Any], url: str) -> Text:
 def _next(delivery: dict[str, Any]) -> str:
     """Returns the time of the next attempt, or the final status of the delivery."""
     at = delivery.get("nextAttemptAt")
-    return f"again at {at}" if at else str(delivery["status"]).lower()
+    return f"next attempt at {at}" if at else str(delivery["status"]).lower()

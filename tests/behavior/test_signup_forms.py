@@ -18,7 +18,7 @@ ADA = "ada@example.com"
 FORM = "application/x-www-form-urlencoded"
 HTML = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 TITLES = {
-    "en": "Look into your mailbox",
+    "en": "Check your mailbox",
     "de": "Sehen Sie in Ihr Postfach",
     "fr": "Consultez votre boîte de réception",
     "es": "Revise su buzón",

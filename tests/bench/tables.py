@@ -84,7 +84,7 @@ def _brief(value: float) -> str:
     return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
 
 
-AIOHTTP = "aiohttp alone, the same bytes"
+AIOHTTP = "bare aiohttp that returns the same bytes"
 ON_POSTGRESQL = "the same on PostgreSQL"
 ROWS = (
     Row("read by id", "get_by_id", baseline=AIOHTTP, target=0.43, in_readme=True),
@@ -99,7 +99,7 @@ ROWS = (
         "bulk of 100",
         "bulk_of_100",
         "rows/s",
-        "apsw alone, the same rows, 100 per transaction",
+        "bare apsw that writes the same rows, 100 per transaction",
         target=0.40,
         in_readme=True,
     ),
@@ -108,7 +108,7 @@ ROWS = (
         "import of NDJSON",
         "import",
         "rows/s",
-        "apsw alone, the same rows, 2,000 per transaction",
+        "bare apsw that writes the same rows, 2,000 per transaction",
         target=0.50,
         in_readme=True,
     ),
@@ -117,7 +117,7 @@ ROWS = (
         "import of CSV with statuses and times",
         "import_csv",
         "rows/s",
-        "apsw alone, as above",
+        "bare apsw, as above",
         0.50,
     ),
     Row("export with links", "export_links", "rows/s", "without links", 0.50),
@@ -134,7 +134,7 @@ ROWS = (
         target=0.90,
     ),
     Row(
-        "from a change to its event, 200 per second",
+        "commit to webhook request, at 200 changes/s",
         "webhook",
         delays=(100, 1_000),
         in_readme=True,

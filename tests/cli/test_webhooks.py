@@ -81,7 +81,7 @@ def test_tail_prints_a_line_for_each_attempt(
     assert (status, event_type, url, unit) == ("200", "tag.created", receiver.url, "ms")
     assert duration.isdigit()
     again = deliveries(http_account, webhook)[0]["nextAttemptAt"]
-    assert failure.split(" ms  ")[1] == f"answered 503  again at {again}\n"
+    assert failure.split(" ms  ")[1] == f"answered 503  next attempt at {again}\n"
 
 
 def test_tail_prints_records_for_scripts(

@@ -105,8 +105,8 @@ def test_pauses_are_longer_beside_calls(
     monkeypatch.setattr(runner, "FIRST_STEP", 10)
     monkeypatch.setattr(runner, "MAX_STEP", 10)
     monkeypatch.setattr(runner, "MIN_STEP", 10)
-    monkeypatch.setattr(runner, "CALLS_SECONDS", 60.0)
-    monkeypatch.setattr(runner, "PAUSE", 0.0)
+    monkeypatch.setattr(runner, "BUSY_SECONDS", 60.0)
+    monkeypatch.setattr(runner, "PAUSE_FACTOR", 0.0)
     pauses: list[bool] = []
     sleep = asyncio.sleep
 
@@ -150,7 +150,9 @@ def test_a_new_runner_continues_at_once_after_a_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The lock on the file excludes other processes, so that a lease means nothing.
-    monkeypatch.setattr("rosterd.server.features.operations.store_steps.LEASE", 3_600_000)
+    monkeypatch.setattr(
+        "rosterd.server.features.operations.store_steps.LEASE_MILLISECONDS", 3_600_000
+    )
     monkeypatch.setattr(runner, "FIRST_STEP", 5)
     monkeypatch.setattr(runner, "MAX_STEP", 5)
     monkeypatch.setattr(runner, "MIN_STEP", 5)
@@ -186,7 +188,7 @@ def test_more_subscribers_are_selected_after_a_slow_selection(
 
     monkeypatch.setattr(runner, "select_next", recorded)
     monkeypatch.setattr(runner, "FIRST_SELECTED", 10)
-    monkeypatch.setattr(runner, "SELECT_SECONDS", seconds)
+    monkeypatch.setattr(runner, "SLOW_SELECT_SECONDS", seconds)
     monkeypatch.setattr(runner, "MAX_SELECTED", 160)
     monkeypatch.setattr(runner, "MAX_STEP", 10)
 

@@ -12,7 +12,7 @@ from rosterd.server.features.operations.rules import BatchRequest, State
 from rosterd.server.features.operations.store import OperationRow
 from rosterd.server.features.operations.store_filters import PUT_REQUEST
 from rosterd.server.features.operations.store_steps import (
-    LEASE,
+    LEASE_MILLISECONDS,
     Selection,
     StepResult,
     Steps,
@@ -175,7 +175,7 @@ def test_another_process_waits_until_the_lease_ends(tx: Transaction) -> None:
 
     assert select_next(OURS, OTHER, LIMIT, tx) is None
     assert STEPS.run(OURS, selection, OTHER, tx) is StepResult.TAKEN
-    tx.now += LEASE
+    tx.now += LEASE_MILLISECONDS
     assert select(tx, OTHER).ids == ids[1:]
     assert STEPS.run(OURS, select(tx, OTHER), OTHER, tx) is StepResult.ENDED
 

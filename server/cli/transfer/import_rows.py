@@ -1,7 +1,7 @@
 """Keeps the rows of an import until their results arrive, and formats those that failed.
 
-The rows are found in the same way as by the service. Results arrive in the order of the rows, so
-only the rows that the service has not answered yet are kept.
+The parsers of the service split the data into rows. Results arrive in the order of the rows, so
+only the rows after the last result are kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FAILURE = ("line", "reason", "field")
 
 
 class SentRows:
-    """The rows of the data that is sent. Numbers of rows are those of the results."""
+    """The rows of the data that is sent. A row is identified by the line in its result."""
 
     def __init__(self, file_format: FileFormat, charset: str, after_line: int) -> None:
         self._parser = CsvParser("lines") if file_format is FileFormat.CSV else JsonSplitter()
@@ -38,7 +38,7 @@ class SentRows:
         self._after_line = after_line
         self._rows: deque[Record] = deque()
         self._header: list[str] | None = None
-        # The number of the last row.
+        # The line of the last row.
         self.last_line = 0
 
     def feed(self, data: bytes, *, is_last: bool = False) -> None:
@@ -75,7 +75,7 @@ class SentRows:
         return _csv_line([*self._original(cells), *map(str, reasons.values())])
 
     def pop(self, line: int) -> Record | None:
-        """Returns the row with this number, and forgets it and those before it."""
+        """Removes the rows up to this line, and returns the row at it, if there is one."""
         row = None
         while self._rows and self._rows[0].line <= line:
             row = self._rows.popleft()
@@ -88,7 +88,7 @@ class SentRows:
         return _csv_line([*self._original(self._header or ["email"]), *FAILURE])
 
     def _original(self, cells: list[str]) -> list[str]:
-        """Returns the cells without those of an earlier file of failed rows."""
+        """Returns the cells without the columns that an earlier file of failed rows added."""
         has_failure = self._header is not None and tuple(self._header[-len(FAILURE) :]) == FAILURE
         return cells[: -len(FAILURE)] if has_failure else cells
 

@@ -27,7 +27,7 @@ from .import_options import OnConflict
 from .import_rows import SentRows
 from .import_source import Source
 
-# Exit codes after which no row was imported if no result was received.
+# Exit codes that mean no row was imported, unless a result was received.
 _REJECTED = (ExitCode.REJECTED, ExitCode.UNREACHABLE)
 
 
@@ -35,7 +35,7 @@ class ImportRun:
     """One run of an import.
 
     If the format is None, it is detected from the content. If the file of failed rows is None,
-    it is a file next to the imported one. `query` has the options for the service, by name.
+    it is a file next to the imported one. `query` has the query parameters of the request.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class ImportRun:
         self.tally = Tally()
         self.resumed = False
         self.resumed_after = 0
-        # Of this run, without the runs before it.
+        # Of this run only, not of the runs that it resumes.
         self.summary: dict[str, Any] = {}
         self.failures = failures
         # Set if the failed rows of a complete import could not be written.
         self.failures_error: CommandError | None = None
-        self._partial_failures = ""
+        self._partial_failures_path = ""
 
     async def run(self) -> None:
         """Imports all rows. Raises CommandError if the import is incomplete."""
@@ -101,8 +101,8 @@ class ImportRun:
             )
         elif self._source.error:
             hints.append("No rows were imported.")
-        if self._partial_failures:
-            hints.append(f"The failed rows so far are listed in {self._partial_failures}.")
+        if self._partial_failures_path:
+            hints.append(f"The failed rows so far are listed in {self._partial_failures_path}.")
         return " ".join(hints)
 
     def _read_checkpoint(self, file_format: FileFormat) -> Checkpoint | None:
@@ -125,8 +125,8 @@ class ImportRun:
         self.resumed_after = self.tally.line
         if self.failures is not None:
             path = os.path.abspath(self.failures.name)
-            is_same = checkpoint is not None and checkpoint.failures == path
-            self.failures.open(checkpoint.failures_size if checkpoint and is_same else 0)
+            is_same_file = checkpoint is not None and checkpoint.failures == path
+            self.failures.open(checkpoint.failures_size if checkpoint and is_same_file else 0)
         if checkpoint:
             notice(f"Resuming after line {self.tally.line:,} of {self._source.name}.")
         self._write_checkpoint()
@@ -154,7 +154,7 @@ class ImportRun:
                         total = self._source.total_lines(rows.last_line)
                         progress.show(self.tally.line, self.tally.rows, total)
         except CommandError as error:
-            # A CSV file that is truncated at a damaged position may also be rejected.
+            # The service may have rejected a row that a damaged file truncated.
             if self._source.error:
                 raise self._source.error from error
             if error.exit_code is not ExitCode.INCOMPLETE or not self._is_complete(rows):
@@ -223,10 +223,10 @@ class ImportRun:
             with suppress(CommandError):
                 self._write_checkpoint()
         if self.failures is not None:
-            self._partial_failures = self.failures.abort()
+            self._partial_failures_path = self.failures.abort()
 
     def _finish(self) -> None:
-        # The checkpoint is deleted first: failures that replaced their file cannot be resumed.
+        # Deleted first: an import cannot resume once its file of failed rows has been replaced.
         if self._checkpoint is not None:
             self._checkpoint.delete()
         if self.failures is not None:

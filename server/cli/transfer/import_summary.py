@@ -7,7 +7,7 @@ from typing import Any
 
 
 def summary_lines(summary: Mapping[str, Any]) -> list[str]:
-    """Returns what a summary reports besides the counts by outcome and reason."""
+    """Returns the lines of a summary, without the counts by outcome and reason."""
     lines = []
     if summary.get("preset", "ROSTER") != "ROSTER":
         lines.append(f"Preset: {summary['preset'].lower()}.")

@@ -14,7 +14,7 @@ from .models import Event
 from .rules import EventType
 from .store_reading import EventRow
 
-# The events that are read at once. Bounds the memory.
+# Events per read. Bounds the memory.
 _BATCH = 100
 
 # Sequence numbers are selected from the index of subscribers, which contains them. Without

@@ -71,7 +71,7 @@ class ExportMethods:
             urls = self._urls(account, rows, now) if with_links else None
             pieces = list(split_message(_exported(rows, request, keys, urls)))
             after, is_last = rows[-1].id, len(rows) < limit
-            # At most one message of large subscribers is read at once.
+            # Reads about one message of large subscribers at a time.
             limit = min(limit * 2, BATCH) if len(pieces) == 1 else limit // len(pieces) or 1
             # Released before the yield, which waits for a slow client.
             del rows, urls

@@ -35,8 +35,7 @@ _FLAGS = BOOLEANS | {word: flag for flag, words in _FLAG_WORDS.items() for word 
 _MAILABLE = (Status.CONFIRMED, Status.UNCONFIRMED)
 # The words of a list of reasons, such as HARD_BOUNCE.
 _REASONS = re.compile(r"[\w ]+")
-# Cells in place of the date of an opt-out that state none, by column key, in addition to those that
-# `parse_date` knows.
+# Texts that mean no date in a column of opt-out dates, by column key. `parse_date` recognizes more.
 _NO_DATES = frozenset(("", "false", "no", "never", "none", "nil", "n/a", "na", "nan", "undefined"))
 MAX_CONSENT_SOURCE = 200
 REVERSED_NAME = "lastName+firstName"

@@ -52,7 +52,7 @@ class NewField(NamedTuple):
 
 
 class NewFields:
-    """The custom fields that an import creates for columns. A column without a name is ignored.
+    """The custom fields that an import creates for columns. Columns without a name are ignored.
 
     `by_position` are the keys of the fields for unknown columns.
     """
@@ -114,7 +114,9 @@ class NewFields:
                 field.create(self._account_id, tx)
             except CustomFieldAlreadyExists:
                 raise invalid(
-                    field.label, "TAKEN", "is a custom field by now; repeat the import"
+                    field.label,
+                    "TAKEN",
+                    "was created by another client meanwhile; run the import again",
                 ) from None
 
 
@@ -245,7 +247,7 @@ def _renamed(row: Validated, new_names: Mapping[str, str | None]) -> Validated:
 
 
 def _new_field(label: str, data_type: DataType, keys: Collection[str]) -> NewField:
-    """Returns a field with a key of its own. Raises ValidationError if the label is not valid."""
+    """Returns a field with an unused key. Raises ValidationError if the label is not valid."""
     if has_control_characters(label):
         raise invalid("label", "INVALID_CHARACTER", "must not contain control characters")
     key = first = derive_key(label)

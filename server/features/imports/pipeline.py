@@ -94,9 +94,9 @@ class ImportPipeline:
             yield batch
 
     async def writes(self, batches: AsyncIterator[Batch]) -> AsyncGenerator[Write, None]:
-        """Starts the transactions that store validated rows, and yields each at once.
+        """Starts the transactions that store validated rows, and yields each when it is started.
 
-        If the consumer is one behind, the next transaction can start when the last one ends.
+        If the consumer reads one ahead, the next transaction is queued while one runs.
         """
         async for rows, validated in batches:
             assert self._writer is not None

@@ -1,4 +1,4 @@
-"""Renders the pages that links open and that are the responses to forms.
+"""Renders the pages that links open, and the responses to forms.
 
 A page needs no script and loads nothing: its style and the logo are part of it, and its
 Content-Security-Policy allows nothing else.
@@ -24,8 +24,8 @@ _FOLDER = files(__package__)
 # The first one is the default.
 LANGUAGES = ("en", "de", "fr", "es")
 DEFAULT_COLOR = "#1a5fb4"
-# The characters of Accept-Language that are read.
-_MAX_HEADER = 500
+# Characters of Accept-Language that are read. The rest is ignored.
+_MAX_HEADER_LENGTH = 500
 _HEADERS = (
     ("cache-control", "no-store"),
     # The URL contains the token.
@@ -84,7 +84,7 @@ def page(language: str, content: Content) -> Page:
     style = f"{_style()}\n:root {{ --color: {color}; --text: {text_color(color)}; }}\n"
     html = _template().render(
         language=language,
-        # A file of this package, and a color that was checked.
+        # Safe: a file of this package, and a validated color.
         style=Markup(style),  # noqa: S704
         sender=branding.display_name if branding else "",
         logo=_data_url(branding) if branding else "",
@@ -99,13 +99,13 @@ def page(language: str, content: Content) -> Page:
 
 def language_of(header: str) -> str:
     """Returns the language that an Accept-Language header prefers (RFC 9110)."""
-    best, quality = LANGUAGES[0], 0.0
-    for item in header[:_MAX_HEADER].lower().split(","):
+    best, best_quality = LANGUAGES[0], 0.0
+    for item in header[:_MAX_HEADER_LENGTH].lower().split(","):
         name, _, parameter = item.partition(";")
         language = name.strip().partition("-")[0]
-        own = _quality(parameter)
-        if language in LANGUAGES and own > quality:
-            best, quality = language, own
+        quality = _quality(parameter)
+        if language in LANGUAGES and quality > best_quality:
+            best, best_quality = language, quality
     return best
 
 

@@ -32,7 +32,7 @@ from .pages import INVALID, Content, View
 from .store import FoundLink, LinkStore
 
 _FORM = "application/x-www-form-urlencoded"
-# The content of a form is not read beyond this.
+# A larger form is ignored.
 _MAX_FORM_BYTES = 1_000
 
 
@@ -40,14 +40,14 @@ class Limit(Protocol):
     """A token bucket for each client address."""
 
     def take(self, address: str) -> Any:
-        """Takes a token. The result has `allowed`, and `seconds` until there is one."""
+        """Takes a token of the bucket. The result has `allowed`, and `seconds` to wait if not."""
 
 
 class LinkPageService(LinkPageServiceServicer):
     """Returns pages in the language of the person. The token of a link authorizes the call.
 
-    Tokens that do not work are limited for each client address. Others are not, because mailbox
-    providers unsubscribe many people from a few addresses.
+    Calls with invalid tokens are limited for each client address. Calls with valid ones are not,
+    because mailbox providers unsubscribe many people from a few addresses.
     """
 
     def __init__(
@@ -96,10 +96,10 @@ class LinkPageService(LinkPageServiceServicer):
         started, language = response_times.now(), language_of(context)
         token = self._token(text, purpose)
         by = Actor(Source.SELF_SERVICE, caller.client_address())
-        act = self._store.undo if is_undo else self._store.follow
+        change = self._store.undo if is_undo else self._store.follow
 
         def write(tx: Transaction) -> Content:
-            link = act(token, tx, by)
+            link = change(token, tx, by)
             is_subscribed = link.is_current and link.status not in OPTED_OUT
             return _content(link, tx, View.RESUBSCRIBED if is_undo and is_subscribed else None)
 
@@ -107,7 +107,7 @@ class LinkPageService(LinkPageServiceServicer):
             return _content(self._store.find(token, tx), tx, View.NOT_CONFIRMABLE)
 
         try:
-            # An invalid token does not reach the writer of the account.
+            # Read first, so that calls with an invalid token do not use the writer.
             await self._database.read(lambda tx: self._store.find(token, tx))
             try:
                 content = await self._database.write(write)
@@ -118,7 +118,7 @@ class LinkPageService(LinkPageServiceServicer):
         return response(pages.page(language, content), context)
 
     def _token(self, text: str, purpose: Purpose) -> Token | None:
-        """Returns a token of this purpose, or None. The call works for its account from here on."""
+        """Returns a token of this purpose, or None. Its account becomes that of the call."""
         token = self._links.token(text)
         if token is None or token.purpose is not purpose:
             return None
@@ -128,7 +128,7 @@ class LinkPageService(LinkPageServiceServicer):
     async def _not_found(
         self, language: str, context: Context, started: float
     ) -> LinkNotFound | TooManyInvalidLinks:
-        """Returns the error for a token that does not work, after a time that reveals no reason."""
+        """Returns the error for an invalid token, after a wait that hides why it is invalid."""
         await wait_for_step(started)
         decision = self._invalid_links.take(caller.client_address())
         if not decision.allowed:

@@ -34,8 +34,8 @@ from .store import OperationRow
 from .store_actions import ACTIONS, Scope
 
 # Milliseconds after which another process continues an operation. If the clock of its process is
-# ahead by more, the operation is continued at once; steps can be repeated.
-LEASE = 5_000
+# ahead by more, it does so immediately; steps can be repeated.
+LEASE_MILLISECONDS = 5_000
 # Selects the IDs that were stored when an operation started. Processes of an earlier version store
 # no revision of the insertion.
 _STORED_AT_START = Statement(
@@ -54,7 +54,7 @@ _STORED_AT_START = Statement(
 class Selection(NamedTuple):
     """The next subscribers of an operation, and whether no others follow.
 
-    `up_to` is the ID up to which all are selected, if it is greater than theirs.
+    `up_to` is the last ID of the range if it was searched to its end and other ranges follow.
     """
 
     operation_id: str
@@ -64,7 +64,7 @@ class Selection(NamedTuple):
 
 
 class StepResult(Enum):
-    """What follows a step."""
+    """The state of an operation after a step."""
 
     CONTINUES = "continues"
     ENDED = "ended"
@@ -97,6 +97,7 @@ def select_next(
         among = ids_after(account_id, _before(end_id), after, span, tx)
         if len(among) == span:
             up_to = among[-1]
+            # Greater than `up_to`, less than the next ID.
             end_id = f"{up_to}0"
     found = ids_after(account_id, joined(And, [_before(end_id), tree]), after, limit, tx)
     if len(found) == limit:
@@ -202,4 +203,4 @@ def _tree(account_id: str, row: OperationRow, tx: Transaction) -> Any:
 
 
 def _is_taken(row: OperationRow, runner: str, tx: Transaction) -> bool:
-    return row.runner not in ("", runner) and abs(tx.now - row.updated_at) < LEASE
+    return row.runner not in ("", runner) and abs(tx.now - row.updated_at) < LEASE_MILLISECONDS

@@ -35,7 +35,7 @@ _KEPT = frozenset("-_./?#:@[]()")
 
 
 def check_signup_names(profile: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the names of a sign-up. Raises ValidationError for those that are not allowed."""
+    """Returns the names of a sign-up. Raises ValidationError if one is not allowed."""
     check_profile(profile)
     faults = [
         Detail(json_name(name), "NAME_NOT_ALLOWED", "must not contain a URL or a domain name")
@@ -60,7 +60,7 @@ def has_link(name: str) -> bool:
 
 
 def _simplified(char: str) -> str:
-    """Returns a character without what hides a link. Other punctuation becomes a space."""
+    """Removes invisible characters, and replaces punctuation that is not part of links."""
     if char == "\u3002":  # a full stop, which IDNA reads as a dot
         return "."
     category = unicodedata.category(char)

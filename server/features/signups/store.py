@@ -94,7 +94,7 @@ class SignupStore:
     def sign_up(self, account_id: str, new: NewSubscriber, tx: Transaction, by: Actor) -> None:
         """Creates a subscriber, unless its mailbox has one or is suppressed.
 
-        The statements before the decision do not depend on what they find.
+        All statements before the decision run in each case, so that their time reveals nothing.
         """
         user = gmail_user(new.email.key)
         ids = _ids_of_mailbox(account_id, new.email, user, tx)

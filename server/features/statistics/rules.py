@@ -9,10 +9,10 @@ from __future__ import annotations
 from enum import StrEnum
 
 _MILLISECONDS_OF_DAY = 86_400_000
-# The day of totals.
+# The `day` of totals.
 TOTALS = 0
 STATUS, TAG = "status:", "tag:"
-# Follows the names with a prefix. IDs and numbers contain letters and digits only.
+# Greater than letters and digits: ends the range of names with a prefix.
 END_OF_NAMES = "~"
 
 

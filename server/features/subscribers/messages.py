@@ -16,21 +16,23 @@ from .row_writer import Result
 from .rules import MAX_REPEATED
 
 # The fields that a read mask can contain. Only exports have the URLs.
-_NAMES = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields) - {
+_MASKABLE = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields) - {
     "confirm_url",
     "unsubscribe_url",
 }
-_ONLY_FULL = {"updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at", "consent"}
-# The fields of the message that are copied from a row as they are, and those that can be absent.
+# The fields that only the view FULL has.
+_FULL_PATHS = {"updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at", "consent"}
+# Fields that are copied from a row unchanged.
 _COPIED = [
     field.name
     for field in FIELDS
     if not field.is_optional and field.name not in ("tags", "created_at")
 ]
+# Fields that can be absent, in both views and in FULL.
 _OPTIONAL = [field.name for field in FIELDS if field.is_optional]
-_ONLY_IN_FULL = [field.name for field in ADDED_BY_FULL if field.name != "revision"]
-# A page with so many tags and values is within MAX_MESSAGE_BYTES: each is at most 1,000 characters.
-_ITEMS_OF_SMALL_PAGE = 800
+_OPTIONAL_IN_FULL = [field.name for field in ADDED_BY_FULL if field.name != "revision"]
+# Up to this many tags and values of at most 1,000 characters, a page is within MAX_MESSAGE_BYTES.
+_MAX_UNCHECKED_ITEMS = 800
 
 
 class Selected(NamedTuple):
@@ -39,8 +41,8 @@ class Selected(NamedTuple):
     names: frozenset[str] | None
     is_full: bool
 
-    def keep(self, messages: Iterable[pb.Subscriber]) -> None:
-        """Clears the other fields of messages."""
+    def clear_others(self, messages: Iterable[pb.Subscriber]) -> None:
+        """Clears the fields of messages that are not selected."""
         if self.names is not None:
             for message in messages:
                 for field, _ in message.ListFields():
@@ -57,18 +59,18 @@ def selected_fields(
 ) -> Selected:
     """Returns the fields of the view and the read mask. Raises ValidationError for the mask."""
     is_full = request.view == pb.Subscriber.FULL
-    # An absent message is created when it is read.
+    # Reading an absent message would create it.
     paths = frozenset(request.read_mask.paths) if request.HasField("read_mask") else None
     if not paths or "*" in paths:
         return _FULL if is_full else _BASIC
-    unknown = sorted(paths - _NAMES)
+    unknown = sorted(paths - _MASKABLE)
     if unknown:
         details = [
             Detail("readMask", "INVALID_VALUE", f"{json_name(path)} is not a field of a subscriber")
             for path in unknown
         ]
         raise ValidationError(details)
-    return Selected(paths, is_full or not paths.isdisjoint(_ONLY_FULL))
+    return Selected(paths, is_full or not paths.isdisjoint(_FULL_PATHS))
 
 
 class SubscriberResponse(JsonResponse):
@@ -89,7 +91,7 @@ class SubscriberResponse(JsonResponse):
     def to_message(self) -> pb.CreateSubscriberResponse | pb.GetSubscriberResponse:
         message = self._message_type()
         fill(message.subscriber, self._row, full=self._selected.is_full)
-        self._selected.keep([message.subscriber])
+        self._selected.clear_others([message.subscriber])
         return message
 
     def to_json(self) -> dict[str, Any]:
@@ -118,7 +120,7 @@ class SubscribersResponse(JsonResponse):
         self._number = number
         self._limit = limit
         self.next_page_token = next_page_token
-        if sum([len(row.tags) + len(row.values) for row in rows]) > _ITEMS_OF_SMALL_PAGE:
+        if sum([len(row.tags) + len(row.values) for row in rows]) > _MAX_UNCHECKED_ITEMS:
             check_page(self.to_message())
 
     def to_message(self) -> pb.ListSubscribersResponse:
@@ -129,7 +131,7 @@ class SubscribersResponse(JsonResponse):
             next_page_token=self.next_page_token,
         )
         fill_all(message.subscribers, self._rows, full=self._selected.is_full)
-        self._selected.keep(message.subscribers)
+        self._selected.clear_others(message.subscribers)
         return message
 
     def to_json(self) -> dict[str, Any]:
@@ -165,23 +167,23 @@ def fill(message: pb.Subscriber, row: SubscriberRow, *, full: bool) -> None:
         _fill_optional(message, row, _OPTIONAL)
     if full:
         message.updated_at.CopyFrom(timestamp(row.revision // 1000))
-        _fill_optional(message, row, _ONLY_IN_FULL)
+        _fill_optional(message, row, _OPTIONAL_IN_FULL)
 
 
 def _fill_optional(message: pb.Subscriber, row: SubscriberRow, names: Iterable[str]) -> None:
-    """Fills fields unless they are None. Those of the consent are in a message of their own."""
+    """Fills the fields that are not None. Fields `consent_*` are in the message `consent`."""
     for name in names:
         value = getattr(row, name)
         if value is None:
             continue
         target: Any = message
-        in_message = name.removeprefix("consent_")
-        if in_message != name:
+        message_field = name.removeprefix("consent_")
+        if message_field != name:
             target = message.consent
-        if type(target).DESCRIPTOR.fields_by_name[in_message].message_type is None:
-            setattr(target, in_message, value)
+        if type(target).DESCRIPTOR.fields_by_name[message_field].message_type is None:
+            setattr(target, message_field, value)
         else:
-            getattr(target, in_message).CopyFrom(timestamp(value))
+            getattr(target, message_field).CopyFrom(timestamp(value))
 
 
 def fill_urls(message: pb.Subscriber, urls: SubscriberUrls) -> None:

@@ -52,8 +52,8 @@ class Outcome(IntEnum):
 class Result(NamedTuple):
     """The result of a row: its subscriber, or its error.
 
-    `status_kept` is whether the subscriber did not take the status of the row. `dropped` are the
-    fields of an opt-out that were not stored.
+    `status_kept` is whether the subscriber kept its status instead of that of the row. `dropped`
+    are the fields of an opt-out that were not stored.
     """
 
     outcome: Outcome
@@ -83,8 +83,8 @@ class RowWriter:
     """Stores rows for one account.
 
     A row is a duplicate if an earlier one of the same transaction has its address. Without
-    `reports_duplicates`, it fails like a row for an existing subscriber. Of the rows of one
-    import with the same address, the strictest status is stored, for each value of `on_conflict`.
+    `reports_duplicates`, it fails like a row for an existing subscriber. If rows of an import have
+    the same address, the strictest status is stored, for each value of `on_conflict`.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from .messages import fill
 from .store_history import END, HistoryEntry, HistoryPage, HistoryPosition, Person
 from .store_reading import check_reference, find
 
-# The ID before those of all deliveries.
+# Less than every ID of a delivery.
 _NO_DELIVERY = "0" * 26
 
 

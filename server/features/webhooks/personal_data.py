@@ -17,8 +17,8 @@ from ..subscribers.store_history import Person
 from .delivery.store_deliveries import attempts_of, deliveries_of, remove_responses
 from .messages import attempt, delivery, event
 
-# The events that a transaction changes.
-EVENTS_AT_ONCE = 100
+# Per transaction.
+MAX_CHANGED_EVENTS = 100
 
 
 class PersonalData:
@@ -55,8 +55,10 @@ class PersonalData:
         """
 
         def end_after(first: int, tx: Transaction) -> int:
-            events = list(islice(events_about(account_id, person.id, first, tx), EVENTS_AT_ONCE))
-            return events[-1].sequence + 1 if len(events) == EVENTS_AT_ONCE else 0
+            events = list(
+                islice(events_about(account_id, person.id, first, tx), MAX_CHANGED_EVENTS)
+            )
+            return events[-1].sequence + 1 if len(events) == MAX_CHANGED_EVENTS else 0
 
         first = 0
         while end := await self._database.read(partial(end_after, first)):

@@ -34,7 +34,7 @@ def test_person_with_many_events_is_erased_in_transactions_of_limited_size(
         postgres: Postgres = request.getfixturevalue("postgres")
         url = postgres.new_database()
     bring_up_to_date(url)
-    monkeypatch.setattr(personal_data, "EVENTS_AT_ONCE", AT_ONCE)
+    monkeypatch.setattr(personal_data, "MAX_CHANGED_EVENTS", AT_ONCE)
     left: list[int] = []
 
     def fill(tx: Transaction) -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from rosterd.server.features.signups.budget import AT_ONCE, SHARE, WriterBudget
+from rosterd.server.features.signups.budget import BURST_SECONDS, SHARE, WriterBudget
 from rosterd.server.rpc.errors import TooManySignups
 from rosterd.server.storage.executor.batch_executor import BatchExecutor
 from rosterd.server.storage.executor.work_time import current, measured
@@ -42,7 +42,7 @@ def test_sign_ups_of_a_key_take_at_most_a_tenth_of_the_writer() -> None:
         clock.now += 1 / 200
 
     used = accepted * seconds
-    assert 0.9 * SHARE <= used / (minutes * 60) <= SHARE + AT_ONCE / (minutes * 60) + 0.001
+    assert 0.9 * SHARE <= used / (minutes * 60) <= SHARE + BURST_SECONDS / (minutes * 60) + 0.001
     assert sign_up(budget, "other", seconds)
 
 

@@ -1,9 +1,9 @@
 """Delivers events: finds accounts with work, leases due deliveries, sends them, stores the results.
 
-Accounts are published after the commit of a change. A search every second finds those whose
-notification was lost. A process runs one dispatch cycle per account at a time: in one
+Accounts are published after the commit of a change. Every second the dispatcher polls for accounts
+whose notification was lost. A process runs one dispatch cycle per account at a time: in one
 transaction it stores the results of finished attempts and leases due deliveries. Each leased
-delivery is sent in a task of its own, and its end starts the next cycle. Several processes can
+delivery is sent in its own task, whose end starts the next cycle. Several processes can
 dispatch from one database: a cycle skips an account that another process has locked.
 
 If the result of an attempt cannot be stored, the delivery is sent again when its lease ends. So
@@ -32,11 +32,11 @@ from .store_results import FinishedAttempt, disable, record_attempts, run_cycle
 
 log = logging.getLogger(__name__)
 
-# Seconds between searches for accounts with work.
+# Seconds between polls for accounts with work.
 POLL_SECONDS = 1.0
-# Accounts that one search returns.
+# Maximum number of accounts that a poll returns.
 POLL_LIMIT = 100
-# Dispatch cycles at a time. Calls write to the database as well.
+# Maximum concurrent cycles. Few, because calls write to the database too.
 MAX_CYCLES = 4
 # Deliveries in flight per process, approximately: a cycle may exceed it by one account's limit.
 # When half of the capacity is used, an account gets at most ACCOUNT_SHARE.
