@@ -1,9 +1,8 @@
 """Removes the links and values of deleted tags and custom fields.
 
-A deletion removes the first rows itself, and no call reads the others. They are removed in short
-transactions of one account each. Accounts take turns, so that a large tag does not delay those of
-others. A process that starts continues what an earlier one left. Several processes can run this at
-the same time.
+A deletion removes the first rows itself, and no call reads the others. This task removes them in
+short transactions, each for one account. Accounts take turns, so that a large tag does not delay
+other accounts. After a restart, it continues. Several processes can run it at the same time.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ log = logging.getLogger(__name__)
 
 # Accounts that one search returns.
 SEARCH_LIMIT = 1_000
-# Relative to the time of the transaction before.
-PAUSE = 2.0
+# The pause after a transaction, as a multiple of its duration.
+PAUSE_FACTOR = 2.0
 
 
 async def remove_deleted(database: Database) -> int:
@@ -51,5 +50,5 @@ async def remove_deleted(database: Database) -> int:
         if rows:
             removed += rows
             waiting.append((account_id, remove))
-            await asyncio.sleep(PAUSE * (time.monotonic() - started))
+            await asyncio.sleep(PAUSE_FACTOR * (time.monotonic() - started))
     return removed

@@ -1,7 +1,7 @@
-"""Writes log lines to standard error in a thread, so that calls never wait for its reader.
+"""Writes log lines to standard error in a thread, so that calls never wait for a slow reader.
 
-Lines are dropped and counted while `MAX_BYTES` are not written yet, for example because nothing
-reads the pipe. The lines that are left at the end of the process are written before it ends.
+If MAX_BYTES are queued, for example because nothing reads the pipe, further lines are dropped and
+counted. Before the process ends, it writes the remaining lines.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from select import PIPE_BUF
 
 log = logging.getLogger(__name__)
 
-# About 30,000 calls.
+# The lines of about 30,000 calls.
 MAX_BYTES = 8 << 20
-# The end of the process waits for this number of seconds for a reader that reads nothing.
+# Before the process ends, it waits this long for a reader that reads nothing.
 STALLED_SECONDS = 3.0
 
 
@@ -35,7 +35,7 @@ class LogWriter:
         self.dropped = 0
 
     def write(self, lines: bytes) -> None:
-        """Queues lines. Returns at once."""
+        """Queues lines without waiting."""
         with self._changed:
             if self._size + len(lines) > MAX_BYTES:
                 self.dropped += lines.count(b"\n")
@@ -49,7 +49,7 @@ class LogWriter:
                 self._thread.start()
 
     def flush(self) -> None:
-        """Waits until all lines are written, or none are for STALLED_SECONDS."""
+        """Waits until all lines are written, or until no progress is made for STALLED_SECONDS."""
         with self._changed:
             while self._size and self._changed.wait(STALLED_SECONDS):
                 pass
@@ -65,7 +65,7 @@ class LogWriter:
             self._write(data)
             if dropped := self.dropped - reported:
                 reported += dropped
-                log.warning("%d log lines dropped: standard error accepted no more", dropped)
+                log.warning("%d log lines dropped: standard error was not read", dropped)
 
     def _write(self, data: bytes) -> None:
         begin = 0
@@ -85,5 +85,5 @@ class LogWriter:
             self._changed.notify_all()
 
 
-# Of this process.
+# The log of this process.
 STANDARD_ERROR = LogWriter()

@@ -64,7 +64,7 @@ def _extra(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def is_text(log_format: str, target: TextIO) -> bool:
-    """Returns whether lines to a target are text: `auto` selects text on a terminal."""
+    """Whether lines to this stream are text: `auto` selects text on a terminal."""
     return log_format == TEXT or (log_format == AUTO and target.isatty())
 
 

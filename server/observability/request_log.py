@@ -17,8 +17,8 @@ from functools import cache, lru_cache
 from .log_writer import STANDARD_ERROR, LogWriter
 from .request_record import RequestRecord
 
-# Calls that arrive while lines are formatted wait, which the 99th percentile of `get_by_id` in
-# `make bench` includes. So few lines are formatted at once.
+# Short, because calls wait while a batch is formatted (99th percentile of `get_by_id` in
+# `make bench`).
 FLUSH_SECONDS = 0.02
 # Health checks, which are logged only if they fail.
 PROBES = frozenset({"/healthz", "/readyz"})

@@ -46,8 +46,8 @@ def page_of(request: ListRequest) -> Page:
 class PageToken(NamedTuple):
     """The start of the next page (AIP-158): the last ID before it, and its page number.
 
-    `revision` is that of the last subscriber, in a list by revision. A token is valid only for
-    the same filters and order, so it contains a digest of them (`list_key`).
+    In a list by revision, `revision` is the revision of the last subscriber. A token is valid only
+    for the same filters and order, so it contains a digest of them (`list_key`).
     """
 
     after: str

@@ -1,13 +1,13 @@
-"""Delays responses, so that their time does not reveal what the server did."""
+"""Delays responses, so that the response time does not reveal what the server did."""
 
 from __future__ import annotations
 
 import asyncio
 
-# Responses are sent after a multiple of this time, in seconds. Under load on PostgreSQL, storing a
-# new person took more than 50 ms in 23 % of the calls, and finding an existing one in 11 %. More
-# than 100 ms were 1 % of each.
-STEP = 0.1
+# Response times are rounded up to a multiple of this. Half of it would reveal whether a person is
+# stored: under load on PostgreSQL, storing a new person took more than 50 ms in 23 % of the calls,
+# and finding an existing one in 11 %. Both took more than 100 ms in 1 %.
+STEP_SECONDS = 0.1
 
 
 def now() -> float:
@@ -16,5 +16,5 @@ def now() -> float:
 
 
 async def wait_for_step(started: float) -> None:
-    """Waits until a multiple of STEP has passed since a time of `now`."""
-    await asyncio.sleep(STEP - (now() - started) % STEP)
+    """Waits until a multiple of STEP_SECONDS has passed since `started`, a result of `now`."""
+    await asyncio.sleep(STEP_SECONDS - (now() - started) % STEP_SECONDS)

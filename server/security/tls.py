@@ -75,7 +75,7 @@ def read_identity(prefix: str, certificate: str, key: str) -> Identity:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     try:
-        # Without a password, OpenSSL would prompt on the terminal for that of an encrypted key.
+        # Without `password`, OpenSSL would ask for the one of an encrypted key on the terminal.
         context.load_cert_chain(certificate, key, password="")
     except (ssl.SSLError, ValueError) as error:
         if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":

@@ -1,7 +1,7 @@
 """Options of gRPC core for the gRPC port, which limit what clients without an API key can use.
 
-`tests/faults/http2_attacks.py` implements attacks. gRPC core has no limits per client address; a
-proxy such as that of `server/deploy/haproxy.cfg` has.
+`tests/faults/http2_attacks.py` implements attacks. gRPC core has no limits per client address. A
+proxy can add them (`server/deploy/haproxy.cfg`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _OPTIONS = {
     "grpc.server_handshake_timeout_ms": 15_000,
     # Closes connections without calls, so that they do not count forever. Clients connect again.
     "grpc.max_connection_idle_ms": 5 * 60_000,
-    # Further calls of a connection wait at its client, or are refused. The 256 and 256 streams of a
-    # process (`concurrency_limit.py`), because a gateway has one connection for them.
+    # Further calls of a connection wait at its client, or are refused. As many as the streams of a
+    # process (2 * MAX_STREAMS), because a gateway has one connection for all of them.
     "grpc.max_concurrent_streams": 512,
     # Calls that have arrived and not started. By default core rejects calls at random from 1,000,
     # and always from 3,000.

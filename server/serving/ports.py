@@ -35,7 +35,7 @@ GATEWAY_OPTIONS = Options(server_name="roster", policy=POLICY)
 
 async def listen_grpc(app: App, options: PortOptions, stack: AsyncExitStack, role: Role) -> Address:
     """Serves the services until the stack is closed. Raises PortInUse."""
-    server = app.grpc_server(core_options(shares_port=role.shares_ports))
+    server = app.grpc_server(core_options(shares_port=role.is_supervised))
     try:
         port = _add_port(server, options)
     except RuntimeError as error:
@@ -98,7 +98,7 @@ async def listen_http(
     server = gateway.server()
     observability.exposition.add(observability.stats.http_samples)
     observability.exposition.add(of_http(server))
-    shares_port = options.role.shares_ports
+    shares_port = options.role.is_supervised
     try:
         listener = await Listener.open(server, *address, tls=tls, shares_port=shares_port)
     except OSError as error:

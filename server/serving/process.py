@@ -29,8 +29,8 @@ from .signals import handle_signals, ignore_signals, reload_certificates
 
 log = logging.getLogger(__name__)
 
-# Seconds that a process has to stop. The limits of its parts add up to less, but a database that
-# neither commits nor fails has none.
+# Time limit for stopping, in seconds. The limits of the parts add up to less, but a database call
+# that never returns has none.
 STOP_SECONDS = 29.0
 # Seconds after which the log lists the pending tasks.
 LOG_PENDING_SECONDS = 5.0
@@ -46,7 +46,7 @@ class Lifecycle:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Cancels the block when the process is stopped, also if that happened before."""
+        """Cancels the block when the process is stopped. Raises CancelledError if it already is."""
         if self._stopping.is_set():
             raise asyncio.CancelledError
         self._starting = asyncio.current_task()
@@ -69,7 +69,7 @@ class Lifecycle:
         if self.is_stopping:
             return
         self._stopping.set()
-        log.info("stopping: the process ends within %d seconds", STOP_SECONDS)
+        log.info("stopping; waiting for running calls (at most %d seconds)", STOP_SECONDS)
         if self._starting is not None:
             self._starting.cancel()
         loop = asyncio.get_running_loop()
@@ -85,23 +85,23 @@ def run(
     options: ProcessOptions,
 ) -> None:
     """Runs a service until the process is stopped. SIGHUP reloads the TLS identities."""
-    life = Lifecycle(report if options.role.shares_ports else announce)
-    uvloop.run(_run(service, options, life))
+    lifecycle = Lifecycle(report if options.role.is_supervised else announce)
+    uvloop.run(_run(service, options, lifecycle))
     ignore_signals()
 
 
-async def _run(service: Service, options: ProcessOptions, life: Lifecycle) -> None:
+async def _run(service: Service, options: ProcessOptions, lifecycle: Lifecycle) -> None:
     handle_signals(
-        stop=life.stop,
+        stop=lifecycle.stop,
         exit_now=partial(_exit_now, "it received a second signal"),
         reload=partial(reload_certificates, options.identities),
     )
-    if options.role.shares_ports:
-        _at_end_of_input(life.stop)
+    if options.role.is_supervised:
+        _call_at_end_of_input(lifecycle.stop)
     try:
-        await service(life)
+        await service(lifecycle)
     except asyncio.CancelledError:
-        if not life.is_stopping:
+        if not lifecycle.is_stopping:
             raise
 
 
@@ -116,14 +116,15 @@ def _exit_now(reason: str) -> None:
     os._exit(1)
 
 
-def _at_end_of_input(stop: Callable[[], None]) -> None:
-    loop, number = asyncio.get_running_loop(), sys.stdin.fileno()
+def _call_at_end_of_input(stop: Callable[[], None]) -> None:
+    # The supervisor writes nothing, so the input is readable only at its end.
+    loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
 
     def end() -> None:
-        loop.remove_reader(number)
+        loop.remove_reader(descriptor)
         stop()
 
-    loop.add_reader(number, end)
+    loop.add_reader(descriptor, end)
 
 
 def _tune_garbage_collection() -> None:

@@ -1,4 +1,4 @@
-"""Checks ports before anything starts, and reserves those that several processes share."""
+"""Checks ports before anything starts, and reserves ports that several processes share."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .options import ObservabilityOptions
 
 log = logging.getLogger(__name__)
 
-METRICS = "metrics_address"
+_METRICS_SETTING = "metrics_address"
 
 
 def check_ports(
     addresses: Mapping[str, Address], observability: ObservabilityOptions
 ) -> ObservabilityOptions:
-    """Checks that every address can be listened on; `addresses` are those of calls, by setting.
+    """Checks that the process can listen on all addresses; `addresses` maps settings to addresses.
 
-    Raises PortInUse, which names all addresses in use. Metrics are optional if their address is the
-    default: if only that one is in use, logs a warning and returns options without metrics.
+    Raises PortInUse, which names all addresses in use. If only the default address of the metrics
+    is in use, logs a warning and returns options without metrics.
     """
-    metrics = {METRICS: observability.address} if observability.address else {}
+    metrics = {_METRICS_SETTING: observability.address} if observability.address else {}
     settings: dict[Address, str] = {}
     errors: dict[str, str] = {}
     for name, address in {**addresses, **metrics}.items():
@@ -40,8 +40,8 @@ def check_ports(
             _try_to_bind(address)
         except OSError as error:
             errors[name] = _message(name, address, (error.strerror or str(error)).lower())
-    if errors.keys() == {METRICS} and not observability.address_is_set:
-        log.warning("Metrics are not served. %s", errors[METRICS])
+    if errors.keys() == {_METRICS_SETTING} and not observability.address_is_set:
+        log.warning("Metrics are not served. %s", errors[_METRICS_SETTING])
         return replace(observability, address=None)
     if errors:
         raise PortInUse(" ".join(errors.values()))
@@ -49,7 +49,7 @@ def check_ports(
 
 
 def port_in_use(name: str, address: Address) -> PortInUse:
-    """Returns the error for the address of a setting that was free when it was checked."""
+    """Returns the error for an address that was free in `check_ports` but is in use now."""
     return PortInUse(_message(name, address, "another program probably listens there"))
 
 
@@ -62,7 +62,7 @@ def _message(name: str, address: Address, reason: str) -> str:
 
 
 def _try_to_bind(address: Address) -> None:
-    """Raises OSError if any address of a host name is in use, or none can be bound."""
+    """Raises OSError if any address of a host name is in use, or if none can be bound."""
     failure: OSError | None = None
     bound = False
     for family, kind, protocol, _, socket_address in socket.getaddrinfo(
@@ -84,8 +84,9 @@ def _try_to_bind(address: Address) -> None:
 def reserved(name: str, address: Address) -> Iterator[Address]:
     """Reserves a port while workers listen on it; port 0 selects a free one. Raises PortInUse.
 
-    A socket that is bound and does not listen gets no connections. With SO_REUSEPORT, another
-    program could share the port unnoticed, so it is first bound without that option.
+    The reservation is a bound socket that does not listen, so it gets no connections. It has
+    SO_REUSEPORT, which would also share the port of another program. So the port is first bound
+    without that option.
     """
     try:
         (family, kind, protocol, _, socket_address), *_ = socket.getaddrinfo(

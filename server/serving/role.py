@@ -19,7 +19,7 @@ class Role(StrEnum):
     FURTHER = "further"
 
     @property
-    def shares_ports(self) -> bool:
+    def is_supervised(self) -> bool:
         return self is not Role.ALONE
 
     @property

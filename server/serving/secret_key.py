@@ -33,8 +33,8 @@ async def find_key(setting: str, location: DatabaseLocation, database: Database)
     """Returns the secret key of an open database.
 
     Without a setting, the key is in the file DATABASE.key, which is created for a new database.
-    Raises StorageError if the key is missing or is not that of the database, or if the database
-    is an unfinished copy.
+    Raises StorageError if the key is missing or differs from the key of the database, or if the
+    database is an unfinished copy.
     """
     original = await database.read(unfinished_copy_of)
     if original is not None:

@@ -1,4 +1,4 @@
-"""What processes run: gRPC with or without HTTP, HTTP only, or background work only.
+"""The services of a process: gRPC with or without HTTP, HTTP only, or background work only.
 
 Start: metrics port, gRPC port, HTTP port, database (lock, migrations), services, first account,
 ready. The ports respond as soon as they listen: the process is alive and not ready, and calls are
@@ -45,7 +45,7 @@ from .secret_key import find_key
 
 # Seconds for which a process serves after it has reported that it is not ready.
 DRAIN_SECONDS = 0.5
-# Seconds for which streams may continue after that; less than closing a port waits for.
+# Seconds after that until streams are ended. Must be less than GRACE_SECONDS of the ports.
 STREAM_SECONDS = 5.0
 
 
@@ -68,10 +68,10 @@ class GrpcService:
     options: ProcessOptions
     grpc: PortOptions
 
-    async def __call__(self, life: Lifecycle) -> None:
+    async def __call__(self, lifecycle: Lifecycle) -> None:
         options, http_url, drain_gateway = self.options, "", None
         async with AsyncExitStack() as stack:
-            with life.starting():
+            with lifecycle.starting():
                 observability, metrics_url = await start_observability(options, stack)
                 core = await stack.enter_async_context(running_core(options, observability))
                 grpc = await listen_grpc(core.app, self.grpc, stack, options.role)
@@ -91,7 +91,7 @@ class GrpcService:
                 metrics=metrics_url,
             )
             async with monitor_readiness(core.database, core.folder, core.app.set_serving):
-                await life.serving(ready)
+                await lifecycle.serving(ready)
             if drain_gateway is not None:
                 drain_gateway()
             await asyncio.sleep(DRAIN_SECONDS)
@@ -112,13 +112,13 @@ class HttpOnly:
     options: ProcessOptions
     upstream: UpstreamOptions
 
-    async def __call__(self, life: Lifecycle) -> None:
+    async def __call__(self, lifecycle: Lifecycle) -> None:
         async with AsyncExitStack() as stack:
             observability, metrics_url = await start_observability(self.options, stack)
             target = self.upstream.target
             channel = UpstreamChannel(target, SERVICES, POLICY.idempotency, self._credentials())
             http_url, gateway = await listen_http(channel, self.options, observability, stack)
-            await life.serving(Ready(http_url, upstream=target, metrics=metrics_url))
+            await lifecycle.serving(Ready(http_url, upstream=target, metrics=metrics_url))
             gateway.drain()
             await asyncio.sleep(DRAIN_SECONDS)
 
@@ -139,11 +139,11 @@ class BackgroundWorker:
 
     options: ProcessOptions
 
-    async def __call__(self, life: Lifecycle) -> None:
+    async def __call__(self, lifecycle: Lifecycle) -> None:
         settings = self.options.settings
         location = settings.database_url
         async with AsyncExitStack() as stack:
-            with life.starting():
+            with lifecycle.starting():
                 observability, metrics_url = await start_observability(self.options, stack)
                 database = database_at(location, settings.database_pool)
                 await database.open()
@@ -158,4 +158,4 @@ class BackgroundWorker:
                     observability.exposition,
                     stack,
                 )
-            await life.serving(Ready(database=str(location), metrics=metrics_url))
+            await lifecycle.serving(Ready(database=str(location), metrics=metrics_url))

@@ -41,11 +41,12 @@ class SqliteDialect:
         return query
 
     def domain_in_scan(self, address: Field) -> Node:
-        # The operator + keeps SQLite from the index of domains. It does not contain the address,
-        # so that SQLite would read the row of each entry.
+        # The unary + keeps SQLite from using the index on domains. That index does not contain the
+        # address, so SQLite would look up the row of each entry.
         return self.domain_of(NodeList((SQL("+"), address), glue=""))
 
     def mailbox_of(self, address: Field) -> Node:
+        # Finds the first + or @.
         end = fn.INSTR(fn.REPLACE(address, SQL("'@'"), SQL("'+'")), SQL("'+'")) - SQL("1")
         query: Node = fn.REPLACE(fn.SUBSTR(address, SQL("1"), end), SQL("'.'"), SQL("''"))
         return query
@@ -63,7 +64,7 @@ class SqliteDialect:
         columns = (account_id, *shared)
         values = ["?"] * len(columns) + [f"value ->> {index}" for index in range(len(fields))]
         placeholders = [*(Placeholder(each.name) for each in columns), Placeholder(name, _json)]
-        # Without WHERE, SQLite would read ON CONFLICT as a condition of a join.
+        # Without WHERE, SQLite would parse ON CONFLICT as the condition of a join.
         text = f"SELECT {', '.join(values)} FROM jsonb_each(?) WHERE true"  # noqa: S608 - no values in it
         rows = SQL(text, placeholders)
         insert: ModelInsert = account_id.model.insert_from(rows, (*columns, *fields))
@@ -82,8 +83,8 @@ class PostgresDialect:
         return Expression(field, "=", SQL("ANY(%s::text[])", [Placeholder(name, list)]))
 
     def within(self, field: Field, query: Node) -> Expression:
-        # PostgreSQL always evaluates the array first. For a join without statistics it may
-        # choose the wrong order.
+        # PostgreSQL always evaluates the array first. It would run IN as a join, and without
+        # statistics it may choose the wrong join order.
         return Expression(field, "=", fn.ANY(fn.ARRAY(query)))
 
     def object_of(self, key: Field, value: Field) -> Node:

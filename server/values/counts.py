@@ -13,17 +13,17 @@ Value = TypeVar("Value")
 
 
 class RunningCounts(Counter[Key]):
-    """The number of running things by key, without the keys of none."""
+    """The number of running things by key. A key is removed when its number is 0."""
 
     def end(self, key: Key) -> None:
-        """Ends one of a key."""
+        """Subtracts one from a key."""
         self[key] -= 1
         if not self[key]:
             del self[key]
 
     @contextmanager
     def one(self, key: Key) -> Iterator[None]:
-        """Counts one of a key during the block."""
+        """Adds one to a key during the block."""
         self[key] += 1
         try:
             yield
@@ -34,12 +34,12 @@ class RunningCounts(Counter[Key]):
 class RecentlyUsed(OrderedDict[Key, Value]):
     """Values by key, the one used longest ago first.
 
-    Each use can remove two values that are not needed any more, so the number of values follows
-    that of keys in use, and no use takes long.
+    Each use removes at most two values that are not needed any more. So old values are removed
+    faster than new ones are added, but no use takes long.
     """
 
     def use(self, key: Key, value: Value, is_over: Callable[[Value], bool]) -> None:
-        """Stores the value of a key, and removes the two used longest ago if they are over."""
+        """Stores the value of a key, and removes the two used longest ago if `is_over`."""
         self[key] = value
         self.move_to_end(key)
         for oldest in [*islice(self, 2)]:

@@ -1,10 +1,10 @@
-"""Collects the cells of imported files with unknown values."""
+"""Counts the unknown values in each column of an imported file."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-MAX_EXAMPLE = 100
+MAX_EXAMPLE_LENGTH = 100
 
 
 class Unrecognized(NamedTuple):
@@ -22,5 +22,5 @@ class UnrecognizedCells:
         self.by_column: dict[str, Unrecognized] = {}
 
     def add(self, column: str, cell: str, hint: str | None = None) -> None:
-        found = self.by_column.get(column) or Unrecognized(0, cell[:MAX_EXAMPLE], hint)
+        found = self.by_column.get(column) or Unrecognized(0, cell[:MAX_EXAMPLE_LENGTH], hint)
         self.by_column[column] = found._replace(rows=found.rows + 1)

@@ -14,7 +14,7 @@ import pytest
 
 from rosterd.server.serving.console import ExitCode
 from rosterd.server.storage.databases import distributed
-from rosterd.server.storage.postgres.connection import PLANNING
+from rosterd.server.storage.postgres.connection import PLANNER_SETTINGS
 
 from ..cli.commands import error_line, json_output, roster
 from ..components import wait_until
@@ -66,7 +66,7 @@ def test_tables_are_distributed_by_account_except_three_reference_tables(url: st
 def test_all_nodes_plan_statements_with_the_settings_of_the_service(url: str) -> None:
     list(distributed(url))
 
-    for name, value in PLANNING.items():
+    for name, value in PLANNER_SETTINGS.items():
         shown = rows(url, f"SELECT success, result FROM run_command_on_all_nodes('SHOW {name}')")
         assert shown == [(True, value)] * 3
 

@@ -33,9 +33,9 @@ def run_service(service: Callable[[Lifecycle], Coroutine[None, None, None]]) -> 
 
 
 def test_stop_cancels_a_start() -> None:
-    async def service(life: Lifecycle) -> None:
-        with life.starting():
-            asyncio.get_running_loop().call_soon(life.stop)
+    async def service(lifecycle: Lifecycle) -> None:
+        with lifecycle.starting():
+            asyncio.get_running_loop().call_soon(lifecycle.stop)
             await asyncio.Event().wait()
 
     with pytest.raises(asyncio.CancelledError):
@@ -45,9 +45,9 @@ def test_stop_cancels_a_start() -> None:
 def test_start_after_a_stop_is_cancelled() -> None:
     started = []
 
-    async def service(life: Lifecycle) -> None:
-        life.stop()
-        with life.starting():
+    async def service(lifecycle: Lifecycle) -> None:
+        lifecycle.stop()
+        with lifecycle.starting():
             started.append(True)
 
     with pytest.raises(asyncio.CancelledError):
@@ -56,11 +56,11 @@ def test_start_after_a_stop_is_cancelled() -> None:
 
 
 def test_report_after_a_start_is_not_cancelled() -> None:
-    async def service(life: Lifecycle) -> None:
-        with life.starting():
+    async def service(lifecycle: Lifecycle) -> None:
+        with lifecycle.starting():
             await asyncio.sleep(0)
-        life.stop()
+        lifecycle.stop()
         await asyncio.sleep(0)
-        await life.serving(Ready(first_key="rk_first"))
+        await lifecycle.serving(Ready(first_key="rk_first"))
 
     assert run_service(service) == [Ready(first_key="rk_first")]

@@ -2,7 +2,7 @@
 
 A process is ready if its database is alive and its disk has free space. A heartbeat goes
 through the queue of the writer like any other write, and must return within two seconds. A full
-disk rejects all writes at once, so a nearly full disk already makes the process unready. Health
+disk makes all writes fail, so a nearly full disk already makes the process unready. Health
 checks report the last result, without a query.
 """
 
@@ -24,7 +24,7 @@ from ...storage.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
-# The process is not ready after that many seconds without a heartbeat.
+# The process is not ready after this many seconds without a heartbeat.
 HEARTBEAT_TIMEOUT = 2.0
 # Seconds between heartbeats, and between checks.
 CHECK_INTERVAL = 0.5
@@ -50,7 +50,7 @@ async def monitor_readiness(
 ) -> AsyncIterator[None]:
     """Publishes the readiness during a block, starting before it, and "not ready" at its end.
 
-    `folder` is that of the database file, or None for a database server.
+    `folder` contains the database file; None for a database server.
     """
     free_bytes = partial(_free_bytes, folder)
     readiness = Readiness(

@@ -106,7 +106,7 @@ class IdempotentDatabase(WrappedDatabase):
         return partial(self._run_once, request, work)
 
     async def write_apart(self, work: Work[Result]) -> Result:
-        """Runs a write that prepares that of the request, and that can be repeated."""
+        """Runs a repeatable write that prepares the write of the request."""
         return await self._database.write(work)
 
     async def begin(self, work: Work[Result]) -> Result | Any:
@@ -147,7 +147,7 @@ class IdempotentDatabase(WrappedDatabase):
     def erase(
         self, account_id: str, names: Collection[str], found: set[str], tx: Transaction
     ) -> None:
-        """Removes responses that `responses_naming` found, and those that were stored since."""
+        """Removes the responses `found` by `responses_naming`, and newer ones with these names."""
         recent = self.responses_naming(account_id, names, tx, tx.now - _RECENT_MILLISECONDS)
         store.erase(account_id, found | recent, tx)
 

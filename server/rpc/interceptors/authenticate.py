@@ -2,7 +2,7 @@
 
 A key with a valid checksum is looked up by its hash. The result is cached for at most five
 seconds, so a key that another process revokes stops working here within that time; a key that
-this process revokes stops working at once. The error is the same for every cause.
+this process revokes stops working immediately. The error is the same for every cause.
 
 A public rpc has no key: a token in the request authorizes it.
 """

@@ -132,7 +132,7 @@ class Call:
     `request` is a message, or an async iterator of messages if the client streams.
     """
 
-    # Set by Authenticate. The key of the rate limit is empty for that of the account.
+    # Set by Authenticate. Without a `rate_limit_key`, the limit of the account applies.
     account_id = ""
     rate_limit_key = ""
     # Set by FairShare if it measures the handler.

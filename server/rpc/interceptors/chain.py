@@ -25,8 +25,10 @@ from .error_status import abort
 
 log = logging.getLogger(__name__)
 
-# The delay of a rejection by a limit, in seconds, and the maximum number at once of an account.
-DELAY_SECONDS, MAX_DELAYED = 0.1, 64
+# The delay of a rejection by a limit, in seconds.
+DELAY_SECONDS = 0.1
+# The maximum number of delayed rejections of an account. Further ones are not delayed.
+MAX_DELAYED = 64
 UnaryHandler = Callable[[Any, Context], Awaitable[Message]]
 StreamHandler = Callable[[Any, Context], AsyncGenerator[Message, None]]
 # Adds a page to the error of a call by a form.
@@ -41,7 +43,7 @@ class InterceptorChain(HandlerInterceptor):
         super().__init__()
         self._interceptors = interceptors
         self._add_page = add_page
-        # The number of delayed rejections by account; that of calls without a key is empty.
+        # Delayed rejections by account ID, which is empty for calls without a key.
         self._delayed: RunningCounts[str] = RunningCounts()
 
     def wrap(self, path: str, handler: Any) -> Any:
@@ -117,7 +119,7 @@ class InterceptorChain(HandlerInterceptor):
         await abort(call.context, failure)
 
     async def _delay(self, call: Call, error: RosterError) -> None:
-        """Delays a rejection by a limit, so that a client that retries at once uses less CPU."""
+        """Delays a rejection by a limit, so that immediate retries of a client use less CPU."""
         if not isinstance(error, RateLimited) or self._delayed[call.account_id] >= MAX_DELAYED:
             return
         with self._delayed.one(call.account_id):

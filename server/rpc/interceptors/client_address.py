@@ -1,8 +1,8 @@
 """Determines the address of the client of a call, and limits calls per address.
 
-The client address is that of the connection. `x-forwarded-for` is trusted as far as it was
-written by the configured proxies. Otherwise a client could choose another address for each
-call, or use up the calls of another client's address.
+The client address is the peer of the connection. If that is a configured proxy, it is the last
+address in `x-forwarded-for` that is not such a proxy. Earlier addresses are ignored: with them, a
+client could choose a new address for each call, or use up the calls of another client.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...config import Network, Rate
 from .base import Call
 from .token_buckets import Decision, MonotonicClock, TokenBuckets
 
-# Addresses with their own bucket, which limits memory. Further addresses share one.
+# Maximum addresses with a bucket, to limit memory. Further addresses share one.
 MAX_ADDRESSES = 10_000
 # The prefix length of an IPv6 network; a client can use all addresses in its network.
 IPV6_PREFIX_LENGTH = 64
@@ -89,7 +89,7 @@ def network(address: str) -> str:
 
 
 def _hops(call: Call) -> list[str]:
-    """Returns the addresses in `x-forwarded-for`, then that of the connection."""
+    """Returns the addresses in `x-forwarded-for`, then the peer of the connection."""
     forwarded = [
         hop
         for name, value in call.metadata

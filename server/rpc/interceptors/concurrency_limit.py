@@ -1,9 +1,9 @@
 """Limits the calls and streams that run at the same time.
 
 Until the service is open, every call is rejected: the ports already listen while the database
-is being migrated. Streams have a limit of their own, because they live long and mostly wait. Those
-without an end have another one, so that they leave room for imports and exports. An account can
-run an eighth of each.
+is being migrated. Streams have a separate limit, because they are long and mostly wait. Watching
+streams have a third one, so that they leave capacity for imports and exports. An account can have
+an eighth of the streams of each kind.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from ...values.counts import RunningCounts
 from ..errors import Overloaded, TooManyStreams, Unavailable
 from .base import Call, Interceptor, Method
 
-# Twice the limit of the gateway, which leaves room for gRPC clients.
+# Unary calls. Twice the limit of the gateway, so that gRPC clients can call too.
 MAX_CALLS = 1_024
+# Streams of each kind.
 MAX_STREAMS = 256
 MAX_STREAMS_OF_ACCOUNT = 32
 STREAM_RETRY_SECONDS = 5
-# These streams end with their clients.
-_ENDLESS = frozenset({"OperationService.WatchOperation", "WebhookService.TailWebhookDeliveries"})
+# Streams that only watch. They can stay open for any time.
+_WATCHES = frozenset({"OperationService.WatchOperation", "WebhookService.TailWebhookDeliveries"})
 
 
 class ServiceStarting(Unavailable):
@@ -43,7 +44,7 @@ class ConcurrencyLimit(Interceptor):
         self._is_open = False
         self._is_stopping = False
         self._calls = 0
-        # Streams that end by themselves, and the others.
+        # The watching streams are the second set.
         self._streams: tuple[set[Call], set[Call]] = (set(), set())
 
     def open(self) -> None:
@@ -59,7 +60,7 @@ class ConcurrencyLimit(Interceptor):
             self._calls += 1
             call.add_done_callback(self._release)
             return
-        streams = self._streams[call.method.name in _ENDLESS]
+        streams = self._streams[call.method.name in _WATCHES]
         if len(streams) >= self._max_streams:
             raise Overloaded
         if self._is_stopping:
@@ -68,7 +69,7 @@ class ConcurrencyLimit(Interceptor):
         call.add_done_callback(streams.discard)
 
     def end_streams(self) -> None:
-        """Ends all streams as Unavailable, now or when their clients read on, and new ones."""
+        """Ends running and new streams as Unavailable, those of slow clients when they read on."""
         self._is_stopping = True
         for call in self._streams[0] | self._streams[1]:
             call.cancel(ServiceStopping())
@@ -87,8 +88,8 @@ class StreamShare(Interceptor):
         return method.server_streaming
 
     def intercept(self, call: Call) -> None:
-        kind = call.account_id, call.method.name in _ENDLESS
-        if self._streams[kind] >= MAX_STREAMS_OF_ACCOUNT:
+        key = call.account_id, call.method.name in _WATCHES
+        if self._streams[key] >= MAX_STREAMS_OF_ACCOUNT:
             raise TooManyStreams(STREAM_RETRY_SECONDS)
-        self._streams[kind] += 1
-        call.add_done_callback(lambda _: self._streams.end(kind))
+        self._streams[key] += 1
+        call.add_done_callback(lambda _: self._streams.end(key))

@@ -1,7 +1,7 @@
 """Ends calls at their deadlines, with one timer for all calls.
 
-A sweep runs every 20 ms while there are calls with a deadline, so that a short call does not
-create and cancel a timer of its own.
+While there are calls with a deadline, a sweep every 20 ms ends the overdue ones, so that short
+calls do not create and cancel timers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .. import deadline
 from ..errors import DeadlineExceeded
 from .base import Call, Interceptor
 
-# The deadline of a unary call without one, and the longest that it can have.
+# The default and the maximum deadline of a unary call.
 DEADLINE_SECONDS = 30.0
 SWEEP_SECONDS = 0.02
 
@@ -26,7 +26,8 @@ class Deadlines(Interceptor):
         self._is_sweeping = False
 
     def intercept(self, call: Call) -> None:
-        seconds: float | None = call.context.time_remaining()  # typed as always set
+        # None without a deadline, unlike the type stub.
+        seconds: float | None = call.context.time_remaining()
         if call.method.server_streaming:
             deadline.set_deadline(None)
             if seconds is None:

@@ -2,7 +2,7 @@
 
 A process has one interpreter for all accounts. While several of them call, each gets SHARE of a
 CPU. Further unary calls wait for up to MAX_WAIT_SECONDS; calls that would wait longer are rejected.
-Streams are not limited. A sign-up key, which anyone can use, always has a share of its own.
+Streams are not limited. A sign-up key, which anyone can use, always has a separate share.
 
 The cost of a call is the CPU time of its steps on the event loop, of its work in database threads,
 and of what the event loop did since the end of the last call, such as reading requests. At its
@@ -23,25 +23,30 @@ from .. import deadline
 from ..errors import CpuShareUsed
 from .base import Call, Interceptor, Method, Steps
 
-# The share of a CPU, and the seconds of CPU time that an account can use at once. With a half, the
-# median of other accounts was four times the quiet one on PostgreSQL (P12 of `make faults`).
-SHARE, AT_ONCE = 0.25, 0.01
-# Another account is active for so many seconds after the start of its last call.
+# The share of an account, in CPUs. With a half, the median latency of other accounts was four times
+# that without load on PostgreSQL (P12 of `make faults`).
+SHARE = 0.25
+# CPU time that an account can use in a burst, in seconds.
+BURST_SECONDS = 0.01
+# An account is active for this many seconds after the start of its last call.
 ACTIVE_SECONDS = 1.0
 # The maximum wait of a call in seconds, and the maximum number of waiting calls of an account.
 MAX_WAIT_SECONDS, MAX_WAITING = 1.0, 100
 # The weight of the newest call in the average, and the first average in seconds.
 WEIGHT, FIRST_AVERAGE = 0.1, 0.001
-# The maximum cost of what the event loop did since the last call, because that can be streams of
-# other accounts.
-MAX_REST = 0.002
+# The maximum cost of the event loop between two calls, in seconds. It is limited because it can be
+# caused by streams of other accounts.
+MAX_OVERHEAD = 0.002
 
 Clock = Callable[[], float]
 
 
 @dataclass(slots=True)
 class _Use:
-    """The use of an account: the average cost of its calls, and when its debt is paid."""
+    """The CPU use of an account: the average cost of its calls, and when its debt is paid.
+
+    A call adds its cost to the debt, which decreases by SHARE seconds per second.
+    """
 
     average: float = FIRST_AVERAGE
     paid_at: float = 0.0
@@ -80,7 +85,7 @@ class FairShare(Interceptor):
         use = self._uses.get(name) or _Use()
         use.paid_at = max(use.paid_at, now)
         self._uses.use(name, use, lambda each: each.is_over(now))
-        wait, left = use.paid_at - now - AT_ONCE / SHARE, deadline.seconds_left()
+        wait, left = use.paid_at - now - BURST_SECONDS / SHARE, deadline.seconds_left()
         useful = MAX_WAIT_SECONDS if left is None else min(left, MAX_WAIT_SECONDS)
         if wait > useful or (wait > 0 and use.waiting >= MAX_WAITING):
             raise CpuShareUsed(math.ceil(wait))
@@ -116,7 +121,7 @@ class FairShare(Interceptor):
 
         def end(_: Call) -> None:
             use.running -= 1
-            cost = steps.seconds + work_time.cpu_seconds + self._rest(steps.seconds)
+            cost = steps.seconds + work_time.cpu_seconds + self._overhead(steps.seconds)
             if call.was_cancelled:
                 # The cost of an interrupted statement is not known.
                 cost = max(cost, self._clock() - began)
@@ -125,8 +130,8 @@ class FairShare(Interceptor):
 
         call.add_done_callback(end)
 
-    def _rest(self, steps: float) -> float:
-        """Returns what the event loop did since the end of the last call, without these steps."""
+    def _overhead(self, steps: float) -> float:
+        """Returns the CPU time of the event loop since the last call ended, without `steps`."""
         cpu = self._cpu_clock()
         passed, self._cpu = cpu - self._cpu, cpu
-        return min(max(passed - steps, 0.0), MAX_REST)
+        return min(max(passed - steps, 0.0), MAX_OVERHEAD)

@@ -2,13 +2,15 @@
 
 Every POST that the proto does not declare idempotent, and an update that can create the resource,
 accepts `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), except imports, which can be
-repeated with on_conflict SKIP. When the first request succeeds, its response is
-stored for 24 hours per account, in the transaction of the write. The same key and request then
-return that response, marked by `idempotency-replayed`. The key with another request is
-IDEMPOTENCY_KEY_REUSED, and
-while the first request runs, IDEMPOTENCY_KEY_IN_USE. If the data of a person whom the response
-names was erased since, it is IDEMPOTENT_RESPONSE_ERASED. A request that is rejected changes and
-stores nothing, so its key can be used again.
+repeated with on_conflict SKIP. When the first request succeeds, its response is stored for 24 hours
+per account, in the transaction of the write. The same request with the same key then returns that
+response, marked by `idempotency-replayed`. It fails with
+
+- IDEMPOTENCY_KEY_REUSED if the key belongs to a different request,
+- IDEMPOTENCY_KEY_IN_USE while the first request runs,
+- IDEMPOTENT_RESPONSE_ERASED if the data of a person in the response was erased meanwhile.
+
+A rejected request changes and stores nothing, so its key can be used again.
 """
 
 from __future__ import annotations

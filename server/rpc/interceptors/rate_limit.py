@@ -4,7 +4,7 @@ Limits are token buckets in the memory of the process. Every call takes a token,
 later. Each response reports the state of the account's bucket, as in the draft
 draft-ietf-httpapi-ratelimit-headers:
 
-    ratelimit-policy: "default";q=100;w=1     100 calls per second, and at most 100 at once
+    ratelimit-policy: "default";q=100;w=1     100 calls per second, and bursts of up to 100
     ratelimit: "default";r=40;t=1             40 calls left; the next token comes in t seconds
 
 `t` is rounded up to whole seconds. A client that makes at most `r` calls, or waits `t` seconds
@@ -23,7 +23,7 @@ from .base import Call, Interceptor, Method, add_trailing_metadata
 from .client_address import AddressBuckets
 from .token_buckets import MonotonicClock, TokenBuckets
 
-# The limit of a key as a multiple of that of an address, as the help of the setting states.
+# A key may make this many times the sign-ups of an address, as the setting's help states.
 KEY_LIMIT_FACTOR = 50
 
 

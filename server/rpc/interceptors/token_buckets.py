@@ -30,9 +30,9 @@ class Decision(NamedTuple):
 class TokenBuckets:
     """Token buckets by key, in integer arithmetic, so that nothing is lost to rounding.
 
-    A bucket is stored as the time at which it will be full again, and not while it is full. Times
-    are in nanoseconds multiplied by the calls of the limit, so that a token takes a whole number of
-    them. Keys beyond `max_keys` share a bucket, which limits memory.
+    A bucket that is not full is stored as the time at which it will be full again. The unit of
+    times is a nanosecond divided by `rate.calls`, so that a token takes a whole number of units.
+    Keys beyond `max_keys` share a bucket, which limits memory.
     """
 
     def __init__(

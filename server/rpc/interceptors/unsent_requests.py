@@ -33,7 +33,7 @@ MAX_CALLS_IN_GRPC = 500
 
 
 class _Handlers(NamedTuple):
-    """The handlers of a method: whose message grpc.aio reads, and that reads it itself."""
+    """Two handlers of a method: grpc.aio reads the message of one; the other reads it itself."""
 
     in_grpc: Any
     reading: Any

@@ -1,7 +1,7 @@
 """Registers grpc.reflection.v1, and v1alpha for older clients.
 
 The library implements v1alpha only. The messages of v1 have the same wire format, so one servicer
-is registered under both names. The descriptor of v1 is that of v1alpha, renamed.
+is registered under both names. The descriptor of v1 is a renamed copy of the v1alpha one.
 """
 
 from __future__ import annotations

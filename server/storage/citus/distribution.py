@@ -26,7 +26,7 @@ from psycopg import sql
 from ..database import StorageError
 from ..migrate import migrate, pending, tables_in_dependency_order
 from ..postgres import schema
-from ..postgres.connection import PLANNING, without_services
+from ..postgres.connection import PLANNER_SETTINGS, without_services
 
 REFERENCE_TABLES = ("account", "api_key", "installation")
 ACCOUNT = "account_id"
@@ -117,7 +117,7 @@ def _set_planner(database: Psycopg3Database) -> None:
     """
     connection = database.connection()
     name = sql.Identifier(connection.info.dbname)
-    for setting, value in PLANNING.items():
+    for setting, value in PLANNER_SETTINGS.items():
         change = sql.SQL("ALTER ROLE CURRENT_USER IN DATABASE {} SET {} = {}")
         connection.execute(change.format(name, sql.Identifier(setting), sql.Literal(value)))
 

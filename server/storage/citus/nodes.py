@@ -19,7 +19,7 @@ import psycopg
 from ...rpc.errors import Unavailable
 from ..executor.work_item import GroupLimit, GroupLimits
 from ..postgres.connection import CONNECT_SECONDS, STATEMENT_SECONDS, parameters
-from ..postgres.running import RunningTransactions, disconnect
+from ..postgres.running import RunningTransactions, shut_down
 from .placement import Node, Placement, current_placement
 
 log = logging.getLogger(__name__)
@@ -139,4 +139,4 @@ class Nodes:
 
 def _end(connection: psycopg.AsyncConnection[Any], overdue: asyncio.Event) -> None:
     overdue.set()
-    disconnect(connection)
+    shut_down(connection)

@@ -1,8 +1,7 @@
 """Connects to PostgreSQL and checks its settings.
 
-Every connection requires UTF-8, timeouts, and commits that are durable before they are
-acknowledged. A server without these is rejected. Text columns have the collation "C", so
-that texts compare byte by byte as in SQLite.
+A database that does not use UTF-8, or that acknowledges commits before they are durable, is
+rejected. Text columns have the collation "C", so that texts compare byte by byte as in SQLite.
 
 Advisory locks belong to one node: account locks, the schema lock and the service lock. In a
 Citus cluster, all processes therefore connect to the coordinator.
@@ -10,8 +9,8 @@ Citus cluster, all processes therefore connect to the coordinator.
 Every connection holds the service lock in shared mode until it is closed. The distribution of
 a database takes it in exclusive mode, so that no service runs at the same time.
 
-A connection is one session of the server. A pooler that gives sessions to other connections between
-transactions is rejected: locks, prepared statements and LISTEN belong to sessions.
+Each connection needs its own server session, because locks, prepared statements and LISTEN belong
+to sessions. A pooler that shares sessions between connections is therefore rejected.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ log = logging.getLogger(__name__)
 
 OLDEST_VERSION = 14
 CONNECT_SECONDS = 3
-# statement_timeout, and lock_timeout as a part of it.
+# statement_timeout, which includes waits for locks, and lock_timeout.
 STATEMENT_SECONDS = 15
 LOCK_SECONDS = 5
 # How long PostgreSQL may take to end the session of a connection that was closed.
 CLOSING_SECONDS = 2.0
-# Settings of the planner. On a Citus cluster, each node plans the statements for its shards.
-PLANNING = {
-    # Each statement has an index for its rows.
+# On a Citus cluster, each node needs these too, because it plans the statements for its shards.
+PLANNER_SETTINGS = {
+    # Every statement has a suitable index.
     "enable_seqscan": "off",
     # Compilation takes up to 0.4 s for a statement that counts the matches of a filter.
     "jit": "off",
@@ -60,31 +59,33 @@ PLANNING = {
     # (`python -m tests.bench.scale_filters`), and take the processors of other accounts.
     "max_parallel_workers_per_gather": "0",
 }
-# The numbers of uses of a connection before which its plans are discarded.
+# A connection's plans are discarded before its use number 2, 4, 8, ...; see `renew_plans`.
 _USES_BEFORE_NEW_PLANS = frozenset(1 << power for power in range(1, 16))
-# Prepared statements kept by each connection; there are fewer in the code.
-PREPARED_STATEMENTS = 500
+# Maximum per connection. The code has fewer, so that none is evicted.
+MAX_PREPARED_STATEMENTS = 500
 
+# The key of an advisory lock: arbitrary, but the same in all versions.
 _SERVICE_LOCK = 7_316_440_825_093_628_117
-_SETTINGS = f"""
+# Also takes the service lock.
+_CHECK = f"""
 SELECT current_setting('server_version_num')::int / 10000, current_setting('server_encoding'),
     current_setting('synchronous_commit'), pg_is_in_recovery(),
     to_regclass('pg_dist_local_group') IS NOT NULL, pg_try_advisory_lock_shared({_SERVICE_LOCK})
 """
 _SESSION = "SELECT pg_backend_pid()"
-_USE_SESSIONS = (
+_CONNECT_DIRECTLY = (
     "Connect to PostgreSQL itself: each process pools its connections (ROSTER_DATABASE_POOL)."
 )
-# The group of the coordinator is 0.
+# The Citus group of this node; 0 is the coordinator.
 _GROUP = "SELECT groupid FROM pg_dist_local_group"
 
 
 def connect(url: str) -> Psycopg3Database:
     """Returns a Peewee database. Each thread that uses it gets its own connection."""
-    return _Connections(url)
+    return _PostgresConnections(url)
 
 
-class _Connections(Psycopg3Database):  # type: ignore[misc]
+class _PostgresConnections(Psycopg3Database):  # type: ignore[misc]
     field_types = Psycopg3Database.field_types | {"TEXT": 'TEXT COLLATE "C"'}
 
     def __init__(self, url: str) -> None:
@@ -97,9 +98,9 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
     def renew_plans(self) -> None:
         """Counts a use of the thread's connection. Discards its plans before use 2, 4, 8, ...
 
-        A plan that was made while the tables were small can use an index that reads all
-        subscribers of the account, also in checks of foreign keys. PostgreSQL itself replans it
-        after it has analyzed the table, which can take a minute.
+        A plan from a time when the tables were small can use an index that reads all subscribers
+        of the account, also in checks of foreign keys. PostgreSQL replaces it only after the next
+        automatic ANALYZE, up to a minute later.
         """
         self._uses.count += 1
         if self._uses.count in _USES_BEFORE_NEW_PLANS:
@@ -121,11 +122,11 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
         self._uses.count = 0
         connection = psycopg.connect(**parameters(self._url), autocommit=True, prepare_threshold=0)
         try:
-            connection.prepared_max = PREPARED_STATEMENTS
+            connection.prepared_max = MAX_PREPARED_STATEMENTS
             _check_session(connection, self._url)
             self.has_citus = _check(connection)
             if self.has_citus:
-                # Citus finds the shard of a statement by its values.
+                # Citus needs the values to find the shard.
                 connection.execute("SET plan_cache_mode = force_custom_plan", prepare=False)
         except BaseException:
             connection.close()
@@ -139,11 +140,11 @@ def parameters(url: str) -> dict[str, Any]:
     options = (
         f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={LOCK_SECONDS}s"
         f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
-        # Prepared statements are planned once, also while their tables are still small.
+        # Prepared statements have one plan for all values, even while the tables are small.
         " -c plan_cache_mode=force_generic_plan"
         # For connections between the nodes of a Citus cluster. Has no effect without Citus.
         f" -c citus.node_connection_timeout={CONNECT_SECONDS}s"
-        f"{''.join(f' -c {name}={value}' for name, value in PLANNING.items())}"
+        f"{''.join(f' -c {name}={value}' for name, value in PLANNER_SETTINGS.items())}"
     )
     return {
         "application_name": "roster",
@@ -160,20 +161,21 @@ def parameters(url: str) -> dict[str, Any]:
 
 
 def _check_session(connection: psycopg.Connection[Any], url: str) -> None:
-    """Raises StorageError if a pooler gives the session to other connections.
+    """Raises StorageError if a pooler shares the session with other connections.
 
-    A pooler is recognized by another process number than that of the connection.
+    Through a pooler, the process ID of the session differs from the one sent at the start.
     """
     session = _session(connection)
     if session == connection.info.backend_pid:
         return
-    # The pooler reuses the session that was used last, or takes the next one of several.
+    # A pooler in transaction mode gives the second connection the same session, or the first one
+    # a different session.
     with psycopg.connect(**parameters(url), autocommit=True) as other:
         is_shared = _session(other) == session
     if is_shared or _session(connection) != session:
         raise StorageError(
-            "The database URL is that of a pooler in transaction mode, such as PgBouncer. It keeps"
-            f" no locks, prepared statements and LISTEN. {_USE_SESSIONS}"
+            "The database URL points to a pooler in transaction mode, such as PgBouncer, which does"
+            f" not support session locks, prepared statements and LISTEN. {_CONNECT_DIRECTLY}"
         )
 
 
@@ -185,7 +187,7 @@ def _session(connection: psycopg.Connection[Any]) -> int:
 
 def _check(connection: psycopg.Connection[Any]) -> bool:
     """Returns whether the database has Citus. Raises StorageError if it cannot be used safely."""
-    row = connection.execute(_SETTINGS, prepare=False).fetchone()
+    row = connection.execute(_CHECK, prepare=False).fetchone()
     assert row is not None
     version, encoding, synchronous_commit, is_standby, has_citus, has_service_lock = row
     if version < OLDEST_VERSION:
@@ -220,8 +222,8 @@ def unusable(error: BaseException) -> StorageError:
     """Returns the error for a database that cannot be used, in one line."""
     cause = driver_error(error) or error
     text = " ".join(str(cause).split())
-    # PgBouncer rejects the settings of sessions in `parameters`.
-    remedy = f". {_USE_SESSIONS}" if "unsupported startup parameter" in text else ""
+    # PgBouncer rejects the session settings in `parameters`.
+    remedy = f". {_CONNECT_DIRECTLY}" if "unsupported startup parameter" in text else ""
     return StorageError(f"The database cannot be used: {text}{remedy}")
 
 
@@ -238,7 +240,7 @@ def open_database(url: str) -> Iterator[Psycopg3Database]:
         database.close()
 
 
-def warn_of_danger(database: Psycopg3Database) -> None:
+def warn_if_unsafe(database: Psycopg3Database) -> None:
     """Logs a warning if a crash of the server's machine can damage the database."""
     if database.execute_sql("SHOW fsync").fetchone() == ("off",):
         log.warning("the database has fsync = off: a crash of its machine can damage it")

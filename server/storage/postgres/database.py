@@ -39,7 +39,7 @@ from ..executor.work_item import GroupLimit, GroupLimits, WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..notifications import Listener
 from ..shared_work import grouped, has_one_statement, run_together
-from .connection import connect, open_database, unusable, warn_of_danger
+from .connection import connect, open_database, unusable, warn_if_unsafe
 from .listen import NotificationBridge
 from .running import RunningTransactions
 from .schema import bring_up_to_date
@@ -113,7 +113,7 @@ class PostgresDatabase(ExecutorDatabase):
     def _bring_up_to_date(self, interrupted_by: InterruptedBy) -> None:
         with open_database(self._url) as database:
             interrupted_by(database.connection().cancel_safe)
-            warn_of_danger(database)
+            warn_if_unsafe(database)
             self._migrate(database)
 
     def _migrate(self, database: Psycopg3Database) -> None:
@@ -242,7 +242,7 @@ class PostgresDatabase(ExecutorDatabase):
                     for group in groups:
                         notified |= self._run_undoably(group, commands)
                 began = time.perf_counter()
-                self._running.committing()
+                self._running.begin_commit()
                 commands.commit()
             self._writing.stats.committed(time.perf_counter() - began)
             self._notify(notified)

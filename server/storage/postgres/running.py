@@ -1,10 +1,10 @@
-"""Tracks the running transactions and ends those that take too long.
+"""Tracks the running transactions, to cancel slow commits and to disconnect from failed nodes.
 
 statement_timeout does not apply to a commit: with synchronous replication, it waits for a
 standby without limit. A canceled commit is durable on the primary, but possibly not on
 the standby; PostgreSQL reports that as a warning.
 
-Citus can ignore a cancellation while a node does not respond. Its connection is then ended.
+Citus can ignore a cancellation while a node does not respond. Then the connection is shut down.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from ..executor.work_item import GroupLimits
 
 log = logging.getLogger(__name__)
 
-# The maximum duration of a commit, and the interval of the check, in seconds.
+# The maximum duration of a commit, in seconds.
 COMMIT_SECONDS = 10.0
+# The interval at which commits are checked, in seconds.
 SWEEP_SECONDS = 1.0
+# The timeout of a cancellation, in seconds. After it, the connection is shut down.
 _CANCEL_SECONDS = 3.0
 
 
@@ -36,8 +38,8 @@ _CANCEL_SECONDS = 3.0
 class _Running:
     connection: psycopg.Connection[Any]
     limits: GroupLimits
-    since: float
-    # When the commit is overdue; None before it.
+    began: float
+    # The time limit of the commit; None until it starts.
     commit_by: float | None = None
 
 
@@ -60,36 +62,37 @@ class RunningTransactions:
             with self._lock:
                 del self._running[thread_id]
 
-    def committing(self) -> None:
-        """Limits the duration of the rest of the transaction, which is its commit."""
+    def begin_commit(self) -> None:
+        """Starts the commit timeout of this thread's transaction."""
         self._running[threading.get_ident()].commit_by = time.monotonic() + COMMIT_SECONDS
 
     def disconnect(self, group: Hashable, older_than: float) -> None:
-        """Ends the connections of transactions of a group or older than this, in seconds.
+        """Disconnects transactions of a group, and all that are `older_than` this many seconds.
 
-        Transactions that are being committed keep the commit timeout.
+        A commit is not interrupted; it has its own timeout.
         """
         oldest = time.monotonic() - older_than
         with self._lock:
             for running in list(self._running.values()):
                 in_group = any(limit.group == group for limit in running.limits)
-                if running.commit_by is None and (in_group or running.since < oldest):
-                    disconnect(running.connection)
+                if running.commit_by is None and (in_group or running.began < oldest):
+                    shut_down(running.connection)
 
     async def run(self) -> None:
-        """Ends overdue commits until this task is canceled."""
+        """Cancels overdue commits until this task is canceled."""
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             now = time.monotonic()
             for running in list(self._running.values()):
                 if running.commit_by is None or now < running.commit_by:
                     continue
+                # Canceled by the first two sweeps after the limit, then disconnected.
                 if now < running.commit_by + 2 * SWEEP_SECONDS:
                     await asyncio.to_thread(_cancel, running.connection)
                 elif now > running.commit_by + _CANCEL_SECONDS:
                     with self._lock:
                         if running in self._running.values():
-                            disconnect(running.connection)
+                            shut_down(running.connection)
 
 
 def _cancel(connection: psycopg.Connection[Any]) -> None:
@@ -100,8 +103,8 @@ def _cancel(connection: psycopg.Connection[Any]) -> None:
         log.warning("could not cancel the commit: %s", error)
 
 
-def disconnect(connection: psycopg.BaseConnection[Any]) -> None:
-    """Ends a connection while another thread or task waits for it; the wait fails at once."""
+def shut_down(connection: psycopg.BaseConnection[Any]) -> None:
+    """Closes the socket of a connection. A thread or task that waits for it gets an error."""
     with (
         suppress(OSError, psycopg.Error),
         socket.socket(fileno=os.dup(connection.fileno())) as end,

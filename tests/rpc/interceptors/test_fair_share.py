@@ -19,7 +19,7 @@ from rosterd.server.rpc.interceptors import chain
 from rosterd.server.rpc.interceptors.base import Call, Interceptor, Steps, method_of
 from rosterd.server.rpc.interceptors.fair_share import (
     ACTIVE_SECONDS,
-    MAX_REST,
+    MAX_OVERHEAD,
     SHARE,
     FairShare,
 )
@@ -118,10 +118,10 @@ def test_share_is_in_cpu_time(process: Process, costs: list[float], by_database:
 def test_time_on_the_event_loop_apart_from_steps_counts(process: Process) -> None:
     for _ in range(1_000):
         process.run("b")
-        process.cpu += 10 * MAX_REST
+        process.cpu += 10 * MAX_OVERHEAD
         process.run("a")
 
-    assert process.now - process.began == pytest.approx(1_000 * MAX_REST / SHARE, rel=0.1)
+    assert process.now - process.began == pytest.approx(1_000 * MAX_OVERHEAD / SHARE, rel=0.1)
 
 
 def test_account_does_not_wait_after_others_have_stopped(process: Process) -> None:
