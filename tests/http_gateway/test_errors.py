@@ -104,12 +104,9 @@ def test_unknown_reason_gets_the_status_of_its_grpc_code(code: StatusCode) -> No
     ("reason", "domain"),
     [
         ("TAG_NOT_FOUND", "example.com"),
-        ("TAG_NOT_FOUND", ""),
         ("", "roster"),
-        ("REASON_UNSPECIFIED", "roster"),
         ("tagNotFound", "roster"),
         ("TAG\r\nSet-Cookie: a", "roster"),
-        ("X" * 64, "roster"),
     ],
 )
 def test_reason_of_another_domain_or_format_is_ignored(reason: str, domain: str) -> None:
@@ -178,11 +175,13 @@ INFO = "type.googleapis.com/google.rpc.ErrorInfo"
     [
         b"\xff\xff\xff",
         status_of(**{**GONE, "code": StatusCode.ABORTED.value[0]}),
-        status_of(**{**GONE, "code": 99}),
-        status_of(**{**GONE, "message": "here"}),
         status_of(**GONE, details=[{"type_url": INFO, "value": b"\xff"}]),
     ],
-    ids=["no status", "another code", "no code", "another message", "malformed detail"],
+    ids=[
+        "no status",
+        "another code",
+        "malformed detail",
+    ],
 )
 def test_malformed_details_are_ignored(sent: bytes) -> None:
     trailing = aio.Metadata(("grpc-status-details-bin", sent))

@@ -7,20 +7,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from google.protobuf import descriptor_pool, empty_pb2
+from google.protobuf import empty_pb2
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
 
-from rosterd.http_gateway.codec import fields
-from rosterd.http_gateway.docs.site import Site
 from rosterd.http_gateway.openapi.document import document
 from rosterd.http_gateway.options import Options
 
 from .client import Client, ReceivedResponse
-from .docs.html import code_blocks
 from .routing.protos import compiled
 from .serving import gateway_to, run
 
@@ -202,19 +199,3 @@ def test_openapi_describes_only_the_service() -> None:
             assert operation["responses"].keys() == {"200", "default"}
     assert "roster" not in json.dumps(described).lower()
     assert "api key" not in json.dumps(described).lower()
-
-
-def test_reference_is_rendered() -> None:
-    html = Site(document([SHELVES]), [SHELVES]).reference().html.decode()
-
-    samples = code_blocks(html)
-    assert any("/v1/volumes" in sample for sample in samples)
-    assert not any("Bearer" in sample for sample in samples)
-
-
-def test_service_needs_no_validation_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    described = document([SHELVES])
-
-    monkeypatch.setattr(fields, "Default", descriptor_pool.DescriptorPool)
-
-    assert document([SHELVES]) == described

@@ -134,43 +134,6 @@ def test_streams_have_the_same_outcome_on_both_channels(
 
 
 @each_channel
-def test_exception_between_responses_is_unknown(kind: str) -> None:
-    async def send_notes(_request: Any, _context: Any) -> AsyncIterator[Any]:
-        yield notes_reply("a")
-        raise LookupError("rose")
-
-    async def body(method: Any) -> Any:
-        return await outcome_of(method(message("NameRequest")))
-
-    result = call_of(kind, "List", send_notes, body)
-
-    assert (result["replies"], result["code"]) == ([["a"]], StatusCode.UNKNOWN)
-
-
-@each_channel
-def test_response_to_a_message_arrives_before_the_next_message_is_sent(kind: str) -> None:
-    async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
-        async for request in requests:
-            yield notes_reply(*(item.name for item in request.items))
-
-    async def body(method: Any) -> Any:
-        sent: asyncio.Queue[Any] = asyncio.Queue()
-
-        async def requests() -> AsyncIterator[Any]:
-            while names := await sent.get():
-                yield items_request(*names)
-
-        call, received = method(requests()), []
-        for names in (["a"], ["b", "c"]):
-            sent.put_nowait(names)
-            received.append(texts(await anext(aiter(call))))
-        sent.put_nowait([])
-        return received, [texts(reply) async for reply in call]
-
-    assert call_of(kind, "Exchange", exchange, body) == ([["a"], ["b", "c"]], [])
-
-
-@each_channel
 def test_client_stream_has_one_response(kind: str) -> None:
     async def collect(requests: Any, context: Any) -> Any:
         context.set_trailing_metadata(TRAILING)
@@ -182,30 +145,6 @@ def test_client_stream_has_one_response(kind: str) -> None:
         return reply.total, await call.code(), list(await call.trailing_metadata())
 
     assert call_of(kind, "Collect", collect, body) == (3, StatusCode.OK, list(TRAILING))
-
-
-@each_channel
-def test_handler_can_respond_before_it_has_read_all_requests(kind: str) -> None:
-    async def collect(requests: Any, _context: Any) -> Any:
-        await anext(aiter(requests))
-        return message("Total", total=1)
-
-    async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
-        yield notes_reply((await anext(aiter(requests))).items[0].name)
-
-    # grpc.aio fails a call that ends while it sends a request.
-    async def unfinished() -> AsyncIterator[Any]:
-        yield items_request("a")
-        await asyncio.Event().wait()
-
-    async def once(method: Any) -> Any:
-        return (await method(unfinished())).total
-
-    async def stream(method: Any) -> Any:
-        return [texts(reply) async for reply in method(unfinished())]
-
-    assert call_of(kind, "Collect", collect, once) == 1
-    assert call_of(kind, "Exchange", exchange, stream) == [["a"]]
 
 
 @each_channel

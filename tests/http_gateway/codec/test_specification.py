@@ -221,40 +221,25 @@ def test_reader_and_json_format_agree_on_accepted_values(value: dict[str, Any]) 
     ("value", "violation"),
     [
         ({"stringMany": [None]}, ("stringMany[0]", "INVALID_TYPE")),
-        ({"stringMany": ["a", 1]}, ("stringMany[1]", "INVALID_TYPE")),
         ({"timestampMany": ["x"]}, ("timestampMany[0]", "INVALID_FORMAT")),
-        ({"selfMany": [{}, {"int32One": "x"}]}, ("selfMany[1].int32One", "INVALID_TYPE")),
         ({"selfOne": {"selfOne": {"boolOne": 1}}}, ("selfOne.selfOne.boolOne", "INVALID_TYPE")),
         ({"stringInt32Map": []}, ("stringInt32Map", "INVALID_TYPE")),
         ({"stringInt32Map": {"a": None}}, ("stringInt32Map.a", "INVALID_TYPE")),
         ({"int32StringMap": {"x": ""}}, ("int32StringMap.x", "INVALID_TYPE")),
         ({"int32StringMap": {"0": "", "-0": ""}}, ("int32StringMap.-0", "DUPLICATE_FIELD")),
         ({"int32StringMap": {"1.0": ""}}, ("int32StringMap.1.0", "INVALID_TYPE")),
-        ({"int32StringMap": {"1e0": ""}}, ("int32StringMap.1e0", "INVALID_TYPE")),
         ({"boolStringMap": {"True": ""}}, ("boolStringMap.True", "INVALID_TYPE")),
         ({"stringSelfMap": {"a": {"x": 1}}}, ("stringSelfMap.a.x", "UNKNOWN_FIELD")),
-        ({"stringDurationMap": {"a": "x"}}, ("stringDurationMap.a", "INVALID_FORMAT")),
         ({"stringChoice": "", "bool_choice": True}, ("boolChoice", "INVALID_VALUE")),
-        ({"nullChoice": None, "boolChoice": True}, ("boolChoice", "INVALID_VALUE")),
         ({"stringOne": "", "string_one": ""}, ("stringOne", "DUPLICATE_FIELD")),
-        ({"another-name": "", "renamed": ""}, ("another-name", "DUPLICATE_FIELD")),
         ({"from": 1}, ("from", "INVALID_TYPE")),
-        ({"[example.codec.none]": 1}, ("[example.codec.none]", "UNKNOWN_FIELD")),
-        ({"colorOne": "GREEN"}, ("colorOne", "INVALID_VALUE")),
-        ({"anyOne": 1}, ("anyOne", "INVALID_TYPE")),
         ({"anyOne": {"a": 1}}, ("anyOne.@type", "REQUIRED")),
-        ({"anyOne": {"@type": 1}}, ("anyOne.@type", "INVALID_TYPE")),
         ({"anyOne": {"@type": "x/example.None"}}, ("anyOne.@type", "INVALID_VALUE")),
-        ({"anyOne": {"@type": "example.codec.Example"}}, ("anyOne.@type", "INVALID_VALUE")),
         ({"anyOne": {"@type": "x/example.codec.Example", "x": 1}}, ("anyOne.x", "UNKNOWN_FIELD")),
         ({"anyOne": {"@type": "x/google.protobuf.Struct"}}, ("anyOne.value", "REQUIRED")),
         (
             {"anyOne": {"@type": "x/google.protobuf.Duration", "value": "1s", "x": 1}},
             ("anyOne.x", "UNKNOWN_FIELD"),
-        ),
-        (
-            {"anyOne": {"@type": "x/google.protobuf.Int32Value", "value": "x"}},
-            ("anyOne.value", "INVALID_TYPE"),
         ),
     ],
     ids=repr,
@@ -301,12 +286,13 @@ def test_types_are_looked_up_in_the_pool_of_the_message() -> None:
     assert written(into) == value
 
 
-@pytest.mark.parametrize("url", ["", "example.codec.Example", "x/example.None", "x/"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "x/example.None",
+    ],
+)
 def test_any_of_an_unknown_type_is_not_written(url: str) -> None:
     with pytest.raises(NoJsonForm, match="no JSON form"):
         written(Example(any_one=any_pb2.Any(type_url=url, value=b"\n\x01a")))
-
-
-def test_any_with_malformed_bytes_is_not_written() -> None:
-    with pytest.raises(NoJsonForm, match="no JSON form"):
-        written(Example(any_one=any_pb2.Any(type_url="x/example.codec.Example", value=b"\xff")))

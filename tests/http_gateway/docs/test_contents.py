@@ -74,29 +74,6 @@ def test_errors_of_an_operation_are_shown_with_their_status(rendered: str, name:
                 assert re.search(rf"{status}\s*{code}", text), (status, code)
 
 
-def test_bounds_and_choices_are_shown_in_words(rendered: str) -> None:
-    create = text_of(section(rendered, "CreateSubscriber"))
-    status = text_of(section(rendered, "ChangeSubscriberStatus"))
-
-    assert "at most 254 characters" in create
-    assert "1 to 320 characters" in create
-    assert "at most 100 items" in create
-    assert "One of UNCONFIRMED, CONFIRMED, UNSUBSCRIBED, BOUNCED, COMPLAINED" in status
-    assert "UNSUBSCRIBED: The person has opted out." in status
-
-
-def test_bound_in_a_description_is_not_repeated(rendered: str) -> None:
-    create = text_of(section(rendered, "CreateSubscriber"))
-    update = text_of(section(rendered, "UpdateSubscriber"))
-
-    assert "scope write" in create
-    assert "Requires a key" not in create
-    assert "each 1 to 100 characters after trimming" in create
-    assert "· each 1 to 100 characters" not in create
-    assert update.count("at most 100 characters") == 2
-    assert update.count("Output only: ignored in requests.") == 1
-
-
 def test_operation_with_two_methods_is_shown_once_with_both_anchors(rendered: str) -> None:
     text = text_of(section(rendered, "UpdateTag"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import FloatRect, Locator, expect
+from playwright.sync_api import expect
 
 from .conftest import Reader
 
@@ -51,19 +51,6 @@ def test_copied_sample_contains_the_masked_key(user: Reader) -> None:
     assert f"Bearer {user.key}" in copied
 
 
-def test_link_to_an_operation_scrolls_to_it_and_marks_it_in_the_navigation(
-    reader: Reader,
-) -> None:
-    reader.open("UpdateTagByPatch")
-
-    expect(reader.page.locator("#UpdateTag h3")).to_be_in_viewport()
-    current = reader.page.locator(".navigation [aria-current]")
-    expect(current).to_contain_text("Update tag")
-
-    reader.page.locator('.navigation a[href="#limits"]').click()
-    expect(current).to_have_text("Limits")
-
-
 def test_theme_follows_the_system_until_it_is_changed(reader: Reader) -> None:
     page = reader.page
     background = "getComputedStyle(document.body).backgroundColor"
@@ -91,51 +78,6 @@ def test_page_fits_a_narrow_screen_with_everything_expanded(reader: Reader) -> N
     width = reader.page.evaluate("document.documentElement.scrollWidth")
 
     assert width <= NARROWEST
-
-
-def box_of(locator: Locator) -> FloatRect:
-    box = locator.bounding_box()
-    assert box is not None
-    return box
-
-
-@pytest.mark.parametrize("reader", [PHONE], indirect=True, ids=["360"])
-def test_menu_works_by_keyboard(reader: Reader) -> None:
-    reader.open()
-    page = reader.page
-    menu, navigation = page.get_by_role("button", name="Contents"), page.locator(".navigation")
-    expect(navigation).to_be_hidden()
-
-    menu.focus()
-    page.keyboard.press("Enter")
-    expect(navigation).to_be_visible()
-    assert box_of(page.locator(".navigation"))["y"] >= box_of(page.locator(".bar"))["height"]
-    page.keyboard.press("Escape")
-    expect(navigation).to_be_hidden()
-    expect(menu).to_be_focused()
-
-    page.keyboard.press("Enter")
-    page.locator(".navigation a").last.focus()
-    page.keyboard.press("Tab")
-    expect(navigation).to_be_hidden()
-
-    menu.focus()
-    page.keyboard.press("Enter")
-    page.locator('.navigation a[href="#GetTag"]').focus()
-    page.keyboard.press("Enter")
-    expect(navigation).to_be_hidden()
-    expect(page.locator("#GetTag h3")).to_be_in_viewport()
-
-
-def test_first_link_skips_to_the_content(reader: Reader) -> None:
-    reader.open()
-    page = reader.page
-
-    page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
-    page.keyboard.press("Enter")
-
-    expect(page.locator("main")).to_be_focused()
 
 
 @pytest.mark.parametrize("reader", [{"java_script_enabled": False}], indirect=True, ids=["plain"])

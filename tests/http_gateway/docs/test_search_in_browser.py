@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from .conftest import Reader
-from .test_reference_in_browser import PHONE
 
 pytestmark = pytest.mark.verify
 
@@ -23,10 +22,7 @@ def search(reader: Reader, text: str) -> Locator:
     ("text", "title", "url"),
     [
         ("delete tag", "Delete tag", "/docs#DeleteTag"),
-        ("DeleteTag", "Delete tag", "/docs#DeleteTag"),
-        ("subscribersuppressed", "SubscriberSuppressed", "/docs#error-SubscriberSuppressed"),
         ("double opt-in", "Double opt-in", "/docs/guides/consent#double-opt-in"),
-        ("tag.deleted", "tag.deleted", "/docs/webhooks#tag.deleted"),
         ("isConfirmed create", "isConfirmed", "/docs#CreateSubscriber"),
     ],
 )
@@ -56,24 +52,6 @@ def test_arrow_keys_select_results(reader: Reader) -> None:
         expect(field).to_have_attribute("aria-activedescendant", f"result-{number}")
 
 
-def test_text_without_a_match_is_reported(reader: Reader) -> None:
-    reader.open()
-
-    results = search(reader, "subscriber qqq")
-
-    expect(reader.page.get_by_text("No matches.")).to_be_visible()
-    expect(results).to_have_count(0)
-
-
-def test_escape_closes_the_search(reader: Reader) -> None:
-    reader.open()
-    search(reader, "tag")
-
-    reader.page.keyboard.press("Escape")
-
-    expect(reader.page.locator("dialog.search")).to_be_hidden()
-
-
 def test_error_selected_in_the_search_is_shown_in_its_collapsed_list(reader: Reader) -> None:
     reader.open()
 
@@ -81,17 +59,3 @@ def test_error_selected_in_the_search_is_shown_in_its_collapsed_list(reader: Rea
     reader.page.keyboard.press("Enter")
 
     expect(reader.page.locator("#error-LastAdminKey")).to_be_in_viewport()
-
-
-@pytest.mark.parametrize("reader", [PHONE], indirect=True, ids=["phone"])
-def test_search_works_by_touch(reader: Reader) -> None:
-    reader.open()
-
-    reader.page.get_by_role("button", name="Search").tap()
-    reader.page.get_by_role("combobox", name="Search").fill("create tag")
-    reader.page.locator("#results [role=option]").first.tap()
-    expect(reader.page).to_have_url(f"{reader.url}#CreateTag")
-
-    reader.page.get_by_role("button", name="Search").tap()
-    reader.page.get_by_role("button", name="Close").tap()
-    expect(reader.page.locator("dialog.search")).to_be_hidden()

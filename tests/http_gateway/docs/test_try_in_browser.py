@@ -59,18 +59,6 @@ def test_errors_invalid_headers_and_an_unreachable_server_are_reported(reader: R
     expect(form.locator(".response")).to_contain_text("The server cannot be reached")
 
 
-def test_records_of_a_stream_are_shown(user: Reader) -> None:
-    imported = user.form("ImportSubscribers")
-    imported.get_by_label("Content-Type").select_option("text/csv")
-    imported.get_by_label("Body").fill("email\nmany@example.com\n")
-    assert user.send(imported) == "200 OK"
-    expect(imported.locator(".response pre")).to_contain_text('"outcome":"CREATED"')
-
-    exported = user.form("ExportSubscribers")
-    assert user.send(exported) == "200 OK"
-    expect(exported.locator(".response pre")).to_contain_text('"email":"many@example.com"')
-
-
 def test_markup_in_a_response_is_shown_as_text(user: Reader) -> None:
     form = user.form("CreateTag")
     form.get_by_label("Body").fill('{"name": "<img src=x onerror=alert(1)>"}')
@@ -79,16 +67,6 @@ def test_markup_in_a_response_is_shown_as_text(user: Reader) -> None:
 
     expect(form.locator(".response pre")).to_contain_text("<img src=x onerror=alert(1)>")
     assert user.page.locator("img").count() == 0
-
-
-def test_invalid_json_is_reported_before_it_is_sent(user: Reader) -> None:
-    form = user.form("UpdateTag")
-
-    form.get_by_label("Body").fill('{"name": ')
-    expect(form.locator(".send .note")).to_contain_text("not valid JSON")
-
-    form.get_by_label("Body").fill('{"name": "vip"}')
-    expect(form.locator(".send .note")).to_be_hidden()
 
 
 def test_key_is_stored_for_the_tab_and_is_in_no_url(reader: Reader) -> None:
@@ -104,35 +82,6 @@ def test_key_is_stored_for_the_tab_and_is_in_no_url(reader: Reader) -> None:
     other = reader.page.context.new_page()
     other.goto(reader.url)
     expect(other.locator("#key")).to_have_value("")
-
-
-def test_request_is_sent_with_the_keyboard(reader: Reader) -> None:
-    reader.open("ListTags")
-    page = reader.page
-    page.locator("#key").focus()
-    page.keyboard.type(reader.key)
-
-    page.locator("#ListTags .try > summary").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    page.keyboard.type("3")
-    page.keyboard.press("Enter")
-
-    response = page.locator("#ListTags .response")
-    expect(response.locator(".status")).to_have_text("200 OK")
-    expect(response.locator("pre")).to_contain_text('"limit": 3')
-
-
-def test_form_links_to_the_key_field_and_enter_returns_to_it(reader: Reader) -> None:
-    reader.open()
-    form = reader.form("GetTag")
-
-    form.get_by_role("button", name="Enter your API key").click()
-    reader.page.keyboard.type(reader.key)
-    reader.page.keyboard.press("Enter")
-
-    expect(form.get_by_role("button", name="Send")).to_be_focused()
-    expect(form.get_by_text("Requests require an API key.")).to_be_hidden()
 
 
 def test_public_operation_is_sent_without_the_api_key(user: Reader) -> None:

@@ -89,22 +89,6 @@ def held_requests(user: Reader) -> Iterator[list[Route]]:
     user.page.unroute("**/api/tags*")
 
 
-def test_running_request_is_shown_and_can_be_canceled(
-    user: Reader, held_requests: list[Route]
-) -> None:
-    form = user.form("ListTags")
-
-    form.locator(".send button").click()
-    expect(form.locator(".response .status")).to_have_text("Sending…")
-    expect(user.page.get_by_role("status")).to_have_text("Sending…")
-    form.get_by_role("button", name="Cancel").click()
-
-    expect(form.locator(".response .status")).to_have_text("Canceled.")
-    expect(user.page.get_by_role("status")).to_have_text("Canceled.")
-    expect(form.get_by_role("button", name="Send")).to_be_focused()
-    assert len(held_requests) == 1
-
-
 def test_new_request_cancels_the_previous_one(user: Reader, held_requests: list[Route]) -> None:
     form = user.form("ListTags")
     failed: list[str] = []

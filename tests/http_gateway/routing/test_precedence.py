@@ -79,10 +79,3 @@ def test_options_can_be_bound() -> None:
     routes = Routes([service_of(Say=custom("OPTIONS", "/a/{id}"))])
 
     assert matched(routes, "OPTIONS", "/a/x") == ("Say", {"id": "x"})
-
-
-def test_percent_encoded_literal_matches() -> None:
-    routes = Routes([service_of(One="/a b/{id}:do")])
-
-    assert matched(routes, "GET", "/%61%20b/x:%64o") == ("One", {"id": "x"})
-    assert matched(routes, "GET", "/a+b/x:do") is None
