@@ -195,17 +195,6 @@ def test_malformed_details_are_ignored(sent: bytes) -> None:
     )
 
 
-def test_unspecified_reason_is_ignored() -> None:
-    info = error_details_pb2.ErrorInfo(reason="REASON_UNSPECIFIED", domain="roster")
-    violation = error_details_pb2.BadRequest.FieldViolation(reason="CODE_UNSPECIFIED")
-    request = error_details_pb2.BadRequest(field_violations=[violation])
-
-    error = call_error(failure(StatusCode.UNAVAILABLE, info, request))
-
-    assert status_and_code(error) == (503, "Unavailable")
-    assert [detail.code for detail in error.details] == ["INVALID_VALUE"]
-
-
 def test_error_response_has_the_common_format() -> None:
     error = HttpError(
         409, "TAG_ALREADY_EXISTS", "Taken.", [Detail("name", "TAKEN", "is already in use")]

@@ -123,15 +123,13 @@ PAGE_HEADERS = {
 }
 
 
-@each_channel
 @pytest.mark.parametrize("path", ["/api/tags/x", "/api/tags/missing"])
-def test_headers_of_pages_are_returned(kind: str, path: str) -> None:
+def test_headers_of_pages_are_returned(path: str) -> None:
     tags = Tags([(name.lower(), value) for name, value in PAGE_HEADERS.items()])
 
-    assert send_request(kind, tags, "GET", path).headers == {**OWN, **PAGE_HEADERS}
+    assert send_request("in-process", tags, "GET", path).headers == {**OWN, **PAGE_HEADERS}
 
 
-@each_channel
 @pytest.mark.parametrize(
     ("sent", "received"),
     [
@@ -143,18 +141,19 @@ def test_headers_of_pages_are_returned(kind: str, path: str) -> None:
     ids=["none", "one", "two", "not ASCII"],
 )
 def test_accept_language_is_forwarded_if_it_is_printable(
-    kind: str, sent: list[str], received: list[str]
+    sent: list[str], received: list[str]
 ) -> None:
     tags = Tags()
 
-    send_request(kind, tags, "GET", "/api/tags/x", *[("Accept-Language", text) for text in sent])
+    send_request(
+        "in-process", tags, "GET", "/api/tags/x", *[("Accept-Language", text) for text in sent]
+    )
 
     assert [value for name, value in tags.received if name == "accept-language"] == received
 
 
-@each_channel
-def test_response_to_an_invalid_body_has_the_headers_of_its_call(kind: str) -> None:
-    response = send_request(kind, Tags(LIMIT), "POST", "/api/tags", body=b"{")
+def test_response_to_an_invalid_body_has_the_headers_of_its_call() -> None:
+    response = send_request("in-process", Tags(LIMIT), "POST", "/api/tags", body=b"{")
 
     assert response.status == 401
     assert response.headers == {**OWN, **LIMIT_HEADERS, "WWW-Authenticate": "Bearer"}
@@ -247,13 +246,12 @@ def test_trace_context_and_credentials_are_forwarded(kind: str) -> None:
     }
 
 
-@each_channel
-def test_idempotency_key_that_is_not_ascii_is_reported_to_the_server(
-    kind: str,
-) -> None:
+def test_idempotency_key_that_is_not_ascii_is_reported_to_the_server() -> None:
     tags = Tags()
 
-    send_request(kind, tags, "POST", "/api/tags", ("Idempotency-Key", "é"), body=b'{"name": "vip"}')
+    send_request(
+        "in-process", tags, "POST", "/api/tags", ("Idempotency-Key", "é"), body=b'{"name": "vip"}'
+    )
 
     error = errors_pb2.Error.FromString(dict(tags.received)[REQUEST_ERROR_METADATA])
     assert error == errors_pb2.Error(

@@ -163,17 +163,6 @@ def test_rejection_is_framed_for_its_request(request_: bytes, has_body: bool) ->
     run(main())
 
 
-def test_pipelined_requests_are_all_rejected() -> None:
-    async def main() -> list[int]:
-        async with overloaded() as gateway:
-            await gateway.occupy()
-            client = await gateway.client()
-            await client.raw(WHOLE * 3)
-            return [(await client.response()).status for _ in range(3)]
-
-    assert run(main()) == [503] * 3
-
-
 def test_rejection_keeps_the_start_of_the_next_request() -> None:
     async def main() -> list[int]:
         async with overloaded() as gateway:

@@ -147,20 +147,6 @@ def test_client_stream_has_one_response(kind: str) -> None:
     assert call_of(kind, "Collect", collect, body) == (3, StatusCode.OK, list(TRAILING))
 
 
-@each_channel
-@pytest.mark.parametrize("name", ["List", "Exchange"])
-def test_responses_can_be_read_one_by_one(kind: str, name: str) -> None:
-    async def handler(_request: Any, _context: Any) -> AsyncIterator[Any]:
-        yield notes_reply("a")
-        yield notes_reply("b")
-
-    async def body(method: Any) -> Any:
-        call = method(message("NameRequest") if name == "List" else items_requests())
-        return [texts(await call.read()), texts(await call.read()), await call.read() is aio.EOF]
-
-    assert call_of(kind, name, handler, body) == [["a"], ["b"], True]
-
-
 class WaitingHandler:
     """A handler that sends one response, waits, and records how it ends."""
 
@@ -213,28 +199,6 @@ def test_cancellation_ends_the_call_and_its_handler(kind: str, when: str) -> Non
     waiting = WaitingHandler()
 
     assert call_of(kind, "List", send_notes, main) == (True, "cancelled", True, True)
-
-
-@each_channel
-def test_call_ends_when_its_iterating_task_is_cancelled(kind: str) -> None:
-    waiting = WaitingHandler()
-
-    async def body(method: Any) -> Any:
-        call = method(message("NameRequest"))
-        await anext(aiter(call))
-        task = asyncio.create_task(read_until_error(call))
-        await waiting.started.wait()
-        await asyncio.sleep(0.01)
-        task.cancel()
-        outcome = await task
-        await waiting.has_ended.wait()
-        return outcome, call.cancelled(), await call.code()
-
-    assert call_of(kind, "List", waiting.send_notes, body) == (
-        "cancelled",
-        True,
-        StatusCode.CANCELLED,
-    )
 
 
 @each_channel

@@ -234,31 +234,6 @@ def test_call_ends_when_its_awaiting_task_is_cancelled(kind: str) -> None:
     assert run(kind, body) == (True, True, StatusCode.CANCELLED)
 
 
-@each_channel
-@pytest.mark.parametrize("started", [True, False], ids=["running", "not awaited"])
-def test_cancelled_call_raises_cancelled_error(kind: str, started: bool) -> None:
-    async def body(stub: Any, tags: Tags) -> Any:
-        call = stub.CreateTag(pb.CreateTagRequest(name="wait"), timeout=20)
-
-        async def wait() -> str:
-            try:
-                await call
-            except asyncio.CancelledError:
-                return "cancelled"
-            except aio.AioRpcError:
-                return "failed"
-            return "answered"
-
-        task = asyncio.create_task(wait()) if started else None
-        if started:
-            await tags.started.wait()
-        assert call.cancel()
-        outcome = await (task or wait())
-        return outcome, call.cancelled(), await call.code()
-
-    assert run(kind, body) == ("cancelled", True, StatusCode.CANCELLED)
-
-
 class RecordingInterceptor(aio.ServerInterceptor):
     """An interceptor that records its name and the called method."""
 

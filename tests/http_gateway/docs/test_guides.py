@@ -115,13 +115,3 @@ def test_consecutive_code_blocks_in_several_languages_are_alternatives() -> None
 
     languages = [[sample.language for sample in block.samples] for block in guide.blocks]
     assert languages == [[], ["curl", "python"], ["json"], ["curl"], [], ["curl"]]
-
-
-def test_sections_have_their_text_for_the_search() -> None:
-    guide = rendered("# One\n\nA *b*.\n\n## Two & three\n\nC `d`\n\n| e |\n|---|\n| f |\n")
-
-    assert [(s.anchor, s.title, s.text) for s in guide.sections] == [
-        ("one", "One", "A b."),
-        ("two--three", "Two & three", "C d e f"),
-    ]
-    assert 'id="two--three"' in html_of(guide)

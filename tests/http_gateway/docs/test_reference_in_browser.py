@@ -51,23 +51,6 @@ def test_copied_sample_contains_the_masked_key(user: Reader) -> None:
     assert f"Bearer {user.key}" in copied
 
 
-def test_theme_follows_the_system_until_it_is_changed(reader: Reader) -> None:
-    page = reader.page
-    background = "getComputedStyle(document.body).backgroundColor"
-    page.emulate_media(color_scheme="dark")
-    reader.open()
-    dark = page.evaluate(background)
-    page.emulate_media(color_scheme="light")
-    light = page.evaluate(background)
-    assert dark != light
-
-    page.get_by_role("button", name="Use dark colors").click()
-    assert page.evaluate(background) == dark
-
-    page.reload()
-    assert page.evaluate(background) == dark
-
-
 @pytest.mark.parametrize("reader", [PHONE], indirect=True, ids=["360"])
 def test_page_fits_a_narrow_screen_with_everything_expanded(reader: Reader) -> None:
     reader.open()

@@ -36,26 +36,3 @@ def test_enter_opens_the_first_result(
 
     expect(guide_reader.page).to_have_url(guide_reader.url.partition("/docs")[0] + url)
     assert guide_reader.problems == []
-
-
-def test_arrow_keys_select_results(reader: Reader) -> None:
-    reader.open()
-    field = reader.page.get_by_role("combobox", name="Search")
-
-    results = search(reader, "tag")
-    expect(field).to_have_attribute("aria-expanded", "true")
-    selected = reader.page.locator("#results [aria-selected=true]")
-    expect(field).to_have_attribute("aria-activedescendant", "result-0")
-    for key, number in (("ArrowDown", 1), ("ArrowUp", 0), ("ArrowUp", results.count() - 1)):
-        reader.page.keyboard.press(key)
-        expect(selected).to_have_attribute("id", f"result-{number}")
-        expect(field).to_have_attribute("aria-activedescendant", f"result-{number}")
-
-
-def test_error_selected_in_the_search_is_shown_in_its_collapsed_list(reader: Reader) -> None:
-    reader.open()
-
-    expect(search(reader, "LastAdminKey").first).to_be_visible()
-    reader.page.keyboard.press("Enter")
-
-    expect(reader.page.locator("#error-LastAdminKey")).to_be_in_viewport()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Locator, expect
 
 from .conftest import Reader
 
@@ -78,29 +76,3 @@ def test_results_before_an_interruption_remain_visible(reader: Reader) -> None:
     expect(form.locator(".status")).to_have_text(
         ["200", "The response was interrupted. Changes made before then are kept."]
     )
-
-
-@pytest.fixture
-def held_requests(user: Reader) -> Iterator[list[Route]]:
-    """Requests for tags, which are held until the test continues them."""
-    routes: list[Route] = []
-    user.page.route("**/api/tags*", lambda route: routes.append(route))
-    yield routes
-    user.page.unroute("**/api/tags*")
-
-
-def test_new_request_cancels_the_previous_one(user: Reader, held_requests: list[Route]) -> None:
-    form = user.form("ListTags")
-    failed: list[str] = []
-    user.page.on("requestfailed", lambda request: failed.append(request.url))
-
-    for limit in ("1", "2", "3"):
-        form.get_by_label("limit").fill(limit)
-        form.locator(".send button").click()
-        expect(form.locator(".response .status")).to_have_text(["Sending…"])
-    held_requests[-1].continue_()
-
-    expect(form.locator(".response pre")).to_contain_text('"limit": 3')
-    expect(form.locator(".response .status")).to_have_text(["200 OK"])
-    expect(form.get_by_role("button", name="Cancel")).to_have_count(0)
-    assert [re.sub(r".*\?", "", url) for url in failed] == ["limit=1", "limit=2"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from openapi_spec_validator import validate
-
 from rosterd.http_gateway.openapi.document import document
 from rosterd.server.serving.gateway_policy import POLICY
 
@@ -28,10 +26,6 @@ def errors_of(name: str) -> dict[str, dict[str, Any]]:
         for status, response in responses.items()
         if "$ref" in response
     }
-
-
-def test_document_is_valid() -> None:
-    validate(DOCUMENT)
 
 
 def test_response_has_the_media_type_of_the_option() -> None:
@@ -64,12 +58,3 @@ def test_public_operation_takes_no_idempotency_key() -> None:
     assert errors_of("SubmitPage").keys().isdisjoint({"409", "422"})
     assert "Idempotency-Replayed" not in OPERATIONS["SubmitPage"]["responses"]["200"]["headers"]
     assert key in OPERATIONS["CreateItem"]["parameters"]
-
-
-def test_scope_of_an_operation_is_described() -> None:
-    operation = OPERATIONS["CreateItem"]
-
-    assert operation["security"] == [{"bearer": []}, {"apiKey": []}]
-    assert operation["x-scope"] == "signup"
-    assert operation["description"] == "Requires a key of scope signup."
-    assert {"401", "403"} <= errors_of("CreateItem").keys()

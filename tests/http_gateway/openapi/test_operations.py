@@ -87,21 +87,6 @@ def test_fields_outside_the_body_field_are_query_parameters() -> None:
     assert schema["anyOf"][0] == {"$ref": "#/components/schemas/Book"}
 
 
-def test_body_of_the_whole_request_excludes_path_variables() -> None:
-    described = document_of(Rule(post="/a/{id}", body="*"))
-
-    schema = described["components"]["schemas"]["Request"]
-    assert schema["properties"].keys() == {"book", "pageSize", "words", "since", "anything"}
-    assert parameters(described["paths"]["/a/{id}"]["post"]) == {"id": "path"}
-
-
-def test_absent_response_body_field_is_null() -> None:
-    content = operation(Rule(get="/a", response_body="book"))["responses"]["200"]["content"]
-
-    schema = content["application/json"]["schema"]
-    assert schema["anyOf"] == [{"$ref": "#/components/schemas/Book"}, {"type": "null"}]
-
-
 def test_streams_of_whole_messages_are_described_as_text() -> None:
     described = operation(Rule(post="/a", body="*"), request="*Book", reply="*Book")
 

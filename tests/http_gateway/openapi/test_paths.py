@@ -79,19 +79,6 @@ def test_every_binding_is_documented_and_every_operation_is_routed_to_it(
     assert all(reached[str(b)] == 1 for b in bound if b.http_method != ANY_METHOD)
 
 
-@pytest.mark.parametrize("services", SERVICES_BY_CASE.values(), ids=SERVICES_BY_CASE)
-def test_paths_differ_in_more_than_parameter_names(
-    services: list[ServiceDescriptor],
-) -> None:
-    operations = operations_of(*services)
-
-    bare = Counter(re.sub(r"\{[^}]*\}", "{}", path) for path in {path for _, path in operations})
-    assert set(bare.values()) == {1}
-    for (_, path), operation in operations.items():
-        names = [p["name"] for p in operation["parameters"] if p.get("in") == "path"]
-        assert names == re.findall(r"\{([^}]*)\}", path)
-
-
 def test_variable_of_several_segments_is_split_into_parameters() -> None:
     operations = operations_of(rules("/v1/{name=shelves/*/books/*}", "/v1/{name=shelves/*}"))
 

@@ -193,20 +193,6 @@ def test_required_field_cannot_be_null_or_absent() -> None:
     assert schema_of_message["additionalProperties"] is False
 
 
-def test_never_empty_text_can_be_absent_or_null() -> None:
-    options = {http_pb2.never_empty: True}
-
-    assert accepted_by_schema("string", options, ["", None, "x"]) == ["None", "'x'"]
-
-
-def test_whole_double_is_an_integer() -> None:
-    options = {http_pb2.whole: True, RULES: Rules(double=validate_pb2.DoubleRules(gte=1, lte=9))}
-    field = message_of(x=("double", options)).fields[0]
-
-    assert Schemas(POLICY).output_property(field)["type"] == "integer"
-    assert accepted_by_schema("double", options, [1, 9, 1.5, 0, 10]) == ["1", "9"]
-
-
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
@@ -235,16 +221,3 @@ def test_output_of_the_codec_matches_the_response_schema(kind: str, value: Any) 
             )
             == []
         )
-
-
-def test_response_requires_fields_without_presence_and_required_ones() -> None:
-    message = message_of(
-        a=("string", {}),
-        b=("?string", {}),
-        c=(".google.protobuf.Timestamp", {}),
-        d=(".google.protobuf.Timestamp", {RULES: Rules(required=True)}),
-    )
-    schemas = Schemas(POLICY)
-    schemas.output_reference(message)
-
-    assert schemas.components["Example"]["required"] == ["a", "d"]

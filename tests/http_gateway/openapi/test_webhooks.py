@@ -67,12 +67,6 @@ def test_discriminator_maps_every_event_type_to_its_resource(
         assert not Draft202012Validator(whole).is_valid({**example(event_type), "sequence": 1.5})
 
 
-def test_api_document_has_no_webhooks_section() -> None:
-    assert "webhooks" not in CLIENTS
-    assert "paths" not in DOCUMENT
-    assert DOCUMENT["components"]["schemas"].items() <= CLIENTS["components"]["schemas"].items()
-
-
 def test_document_of_services_without_webhooks_has_no_events() -> None:
     other = document([library()])
 
