@@ -172,10 +172,8 @@ def write_bytes(value: bytes) -> str:
 
 
 _F = FieldDescriptor
-_SIGNED_32 = integer_reader(32, signed=True)
-_SIGNED_64 = integer_reader(64, signed=True)
-_UNSIGNED_32 = integer_reader(32, signed=False)
-_UNSIGNED_64 = integer_reader(64, signed=False)
+_SIGNED_64 = (_F.TYPE_INT64, _F.TYPE_SINT64, _F.TYPE_SFIXED64)
+_UNSIGNED_64 = (_F.TYPE_UINT64, _F.TYPE_FIXED64)
 
 READERS: dict[int, Reader] = {
     _F.TYPE_STRING: read_string,
@@ -183,16 +181,12 @@ READERS: dict[int, Reader] = {
     _F.TYPE_BYTES: read_bytes,
     _F.TYPE_DOUBLE: read_double,
     _F.TYPE_FLOAT: read_float,
-    _F.TYPE_INT32: _SIGNED_32,
-    _F.TYPE_SINT32: _SIGNED_32,
-    _F.TYPE_SFIXED32: _SIGNED_32,
-    _F.TYPE_UINT32: _UNSIGNED_32,
-    _F.TYPE_FIXED32: _UNSIGNED_32,
-    _F.TYPE_INT64: _SIGNED_64,
-    _F.TYPE_SINT64: _SIGNED_64,
-    _F.TYPE_SFIXED64: _SIGNED_64,
-    _F.TYPE_UINT64: _UNSIGNED_64,
-    _F.TYPE_FIXED64: _UNSIGNED_64,
+    **dict.fromkeys(
+        (_F.TYPE_INT32, _F.TYPE_SINT32, _F.TYPE_SFIXED32), integer_reader(32, signed=True)
+    ),
+    **dict.fromkeys((_F.TYPE_UINT32, _F.TYPE_FIXED32), integer_reader(32, signed=False)),
+    **dict.fromkeys(_SIGNED_64, integer_reader(64, signed=True)),
+    **dict.fromkeys(_UNSIGNED_64, integer_reader(64, signed=False)),
 }
 
 # The types with values that are converted.
@@ -200,9 +194,5 @@ WRITERS: dict[int, Writer] = {
     _F.TYPE_BYTES: write_bytes,
     _F.TYPE_DOUBLE: write_double,
     _F.TYPE_FLOAT: write_float,
-    _F.TYPE_INT64: str,
-    _F.TYPE_SINT64: str,
-    _F.TYPE_SFIXED64: str,
-    _F.TYPE_UINT64: str,
-    _F.TYPE_FIXED64: str,
+    **dict.fromkeys((*_SIGNED_64, *_UNSIGNED_64), str),
 }

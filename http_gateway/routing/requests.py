@@ -61,7 +61,7 @@ async def message_of(match: Match, query: str, request: Request, form: str | Non
 
 async def _read_http_body(target: Any, request: Request) -> None:
     """Reads a body of any media type into a google.api.HttpBody. Raises RequestError."""
-    target.data = await body.read_any_type(request)
+    target.data = await body.read(request, any_type=True)
     content_type = request.headers.get("Content-Type", "")
     if not (content_type.isascii() and content_type.isprintable()):
         raise single_violation("INVALID_CHARACTER", "must be printable ASCII", "Content-Type")
