@@ -92,10 +92,7 @@ def payload(body: bytes) -> Any:
 @each_channel
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [
-        ("DELETE", "/api/tags/x", 204),
-        ("GET", "/api/tags/missing", 404),
-    ],
+    [("DELETE", "/api/tags/x", 204), ("GET", "/api/tags/missing", 404)],
     ids=[
         "no content",
         "error",

@@ -22,11 +22,6 @@ def items_request(*names: str) -> Any:
     return message("ItemsRequest", items=[message("Item", name=name) for name in names])
 
 
-async def items_requests(*names: str) -> AsyncIterator[Any]:
-    for name in names:
-        yield items_request(name)
-
-
 def texts(reply: Any) -> list[str]:
     return [note.text for note in reply.notes]
 
@@ -131,20 +126,6 @@ def test_streams_have_the_same_outcome_on_both_channels(
     assert in_process == real
     assert real["replies"] == [["x", "0"], ["x", "1"]][:replies]
     assert (real["call code"], real["call details"]) == (code, details)
-
-
-@each_channel
-def test_client_stream_has_one_response(kind: str) -> None:
-    async def collect(requests: Any, context: Any) -> Any:
-        context.set_trailing_metadata(TRAILING)
-        return message("Total", total=len([request async for request in requests]))
-
-    async def body(method: Any) -> Any:
-        call = method(items_requests("a", "b", "c"), timeout=20)
-        reply = await call
-        return reply.total, await call.code(), list(await call.trailing_metadata())
-
-    assert call_of(kind, "Collect", collect, body) == (3, StatusCode.OK, list(TRAILING))
 
 
 class WaitingHandler:

@@ -16,13 +16,7 @@ DATA_TYPE = custom_fields_pb2.CustomField.DataType.DESCRIPTOR
 CLOSED = descriptor_pb2.FieldDescriptorProto.Type.DESCRIPTOR
 
 
-@pytest.mark.parametrize(
-    ("value", "number"),
-    [
-        ("TEXT", 1),
-        (1, 1),
-    ],
-)
+@pytest.mark.parametrize(("value", "number"), [("TEXT", 1), (1, 1)])
 def test_enum_is_read_from_name_or_number(value: Any, number: int) -> None:
     assert enum_reader(DATA_TYPE)(value) == number
 
@@ -46,12 +40,7 @@ def test_enum_is_written_by_name_or_as_an_unnamed_number() -> None:
     assert [names[1], names[0], names[99]] == ["TEXT", "DATA_TYPE_UNSPECIFIED", 99]
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        99,
-    ],
-)
+@pytest.mark.parametrize("number", [99])
 def test_only_an_open_enum_accepts_unnamed_numbers(number: int) -> None:
     assert enum_reader(DATA_TYPE)(number) == number
     assert code_of(enum_reader(CLOSED), number) == "INVALID_VALUE"

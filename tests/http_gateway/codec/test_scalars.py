@@ -20,27 +20,13 @@ from .rejection import code_of
 F = FieldDescriptor
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        1,
-        None,
-        [],
-    ],
-)
+@pytest.mark.parametrize("value", [1, None, []])
 def test_string_is_read_only_from_a_string(value: Any) -> None:
     assert scalars.read_string("1") == "1"
     assert code_of(scalars.read_string, value) == "INVALID_TYPE"
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        1,
-        "true",
-        None,
-    ],
-)
+@pytest.mark.parametrize("value", [1, "true", None])
 def test_boolean_is_read_only_from_true_or_false(value: Any) -> None:
     assert scalars.read_bool(True) is True
     assert code_of(scalars.read_bool, value) == "INVALID_TYPE"
@@ -54,16 +40,7 @@ def test_boolean_like_values(values: tuple[Any, ...], *, expected: bool) -> None
     assert {scalars.read_boolean_like(value) for value in values} == {expected}
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        2,
-        1.0,
-        "",
-        " true",
-        [],
-    ],
-)
+@pytest.mark.parametrize("value", [2, 1.0, "", " true", []])
 def test_other_boolean_like_values_are_rejected(value: Any) -> None:
     assert code_of(scalars.read_boolean_like, value) == "INVALID_TYPE"
 
@@ -101,15 +78,7 @@ def test_integer_can_have_a_zero_fraction_or_an_exponent(value: Any, number: int
 
 @pytest.mark.parametrize(
     "value",
-    [
-        1.5,
-        "1.5",
-        True,
-        "",
-        " 1",
-        "+1",
-        "１",
-    ],
+    [1.5, "1.5", True, "", " 1", "+1", "１"],
     ids=ascii,
 )
 def test_invalid_integer_is_rejected(value: Any) -> None:
@@ -132,11 +101,7 @@ def test_integer_beyond_64_bits_is_not_rounded_into_range(kind: int, number: int
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [
-        (1.5, 1.5),
-        ("-1e3", -1000.0),
-        ("Infinity", math.inf),
-    ],
+    [(1.5, 1.5), ("-1e3", -1000.0), ("Infinity", math.inf)],
 )
 def test_double_is_read_from_a_number_or_string(value: Any, number: float) -> None:
     assert scalars.read_double(value) == number
@@ -144,13 +109,7 @@ def test_double_is_read_from_a_number_or_string(value: Any, number: float) -> No
 
 @pytest.mark.parametrize(
     "value",
-    [
-        "",
-        "nan",
-        "1e999",
-        True,
-        None,
-    ],
+    ["", "nan", "1e999", True, None],
     ids=ascii,
 )
 def test_invalid_double_is_rejected(value: Any) -> None:
@@ -193,13 +152,7 @@ def test_bytes_are_read_from_both_base64_alphabets_with_or_without_padding(value
 
 @pytest.mark.parametrize(
     "value",
-    [
-        "a",
-        "Y Q=",
-        "YQ=",
-        "====",
-        1,
-    ],
+    ["a", "Y Q=", "YQ=", "====", 1],
     ids=ascii,
 )
 def test_invalid_base64_is_rejected(value: Any) -> None:

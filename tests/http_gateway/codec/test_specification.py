@@ -186,13 +186,7 @@ def test_types_are_looked_up_in_the_pool_of_the_message() -> None:
     assert written(into) == value
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "x/example.None",
-    ],
-)
+@pytest.mark.parametrize("url", ["", "x/example.None"])
 def test_any_of_an_unknown_type_is_not_written(url: str) -> None:
     with pytest.raises(NoJsonForm, match="no JSON form"):
         written(Example(any_one=any_pb2.Any(type_url=url, value=b"\n\x01a")))

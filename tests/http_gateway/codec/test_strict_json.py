@@ -161,11 +161,7 @@ def test_values_are_counted_outside_strings(document: Any, indent: Any, escapes:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "{{a}}[b]",
-        '\\",',
-        "\\,",
-    ],
+    ["{{a}}[b]", '\\",', "\\,"],
     ids=[
         "b",
         "q",
@@ -193,15 +189,7 @@ def test_largest_valid_bulk_is_accepted() -> None:
     assert strict_json.loads(json.dumps(document).encode()) == document
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        '""',
-        "{}",
-        '{"a":[1]}',
-        '"\\",["',
-    ],
-)
+@pytest.mark.parametrize("value", ['""', "{}", '{"a":[1]}', '"\\",["'])
 def test_too_many_values_of_any_form_are_rejected(value: str) -> None:
     few = strict_json.MAX_VALUES // count_values(json.loads(value))
     leaves_room = few * count_values(json.loads(value)) < strict_json.MAX_VALUES

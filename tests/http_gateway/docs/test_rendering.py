@@ -11,26 +11,10 @@ import pytest
 from rosterd.http_gateway.docs.bodies import Body
 from rosterd.http_gateway.docs.bounds import bounds_of
 from rosterd.http_gateway.docs.documentation import Documentation
-from rosterd.http_gateway.docs.literals import JAVASCRIPT, JSON, PYTHON, Style, formatted
 from rosterd.http_gateway.docs.markdown import prose
 from rosterd.http_gateway.docs.samples import Call, samples_of
 
 from .html import text_of
-
-VALUE = {"a-b": [1, "x"], "c": [{"d": None}], "e": True, "f": {}}
-
-
-@pytest.mark.parametrize(
-    ("style", "text"),
-    [
-        (JSON, '{\n  "a-b": [1, "x"],\n  "c": [\n    {\n      "d": null\n    }\n  ],\n'),
-        (PYTHON, '{\n    "a-b": [1, "x"],\n    "c": [\n        {\n            "d": None,\n'),
-        (JAVASCRIPT, '{\n  "a-b": [1, "x"],\n  c: [\n    {\n      d: null,\n    },\n  ],\n'),
-    ],
-    ids=["json", "python", "javascript"],
-)
-def test_value_is_formatted_as_a_literal_of_the_language(style: Style, text: str) -> None:
-    assert formatted(VALUE, style).startswith(text)
 
 
 def test_apostrophe_in_a_body_does_not_end_the_quotes_of_the_shell() -> None:

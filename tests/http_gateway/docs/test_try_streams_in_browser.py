@@ -13,19 +13,6 @@ pytestmark = pytest.mark.verify
 
 # More than the server accepts before the client reads the response.
 ROWS = 2_500
-# A response that is interrupted after its first record.
-BROKEN = """
-window.fetch = async () => new Response(
-  new ReadableStream({
-    pull(controller) {
-      if (this.hasBegun) controller.error(new Error("broken"));
-      else controller.enqueue(new TextEncoder().encode('{"line":1,"outcome":"CREATED"}\\n'));
-      this.hasBegun = true;
-    },
-  }, { highWaterMark: 0 }),
-  { headers: { "Content-Type": "application/x-ndjson" } },
-);
-"""
 
 
 def paste(form: Locator, text: str) -> None:
@@ -63,16 +50,3 @@ def test_import_is_read_to_its_end_and_all_failures_are_shown(reader: Reader) ->
     reader.send(exported)
     lines = exported.locator(".response pre").inner_text().splitlines()
     assert (len(lines), lines[-1]) == (201, "… and more, which were not requested")
-
-
-def test_results_before_an_interruption_remain_visible(reader: Reader) -> None:
-    reader.open()
-    reader.page.evaluate(BROKEN)
-    form = reader.form("ImportSubscribers")
-
-    form.locator(".send button").click()
-
-    expect(form.locator(".outcomes")).to_have_text("1 CREATED")
-    expect(form.locator(".status")).to_have_text(
-        ["200", "The response was interrupted. Changes made before then are kept."]
-    )

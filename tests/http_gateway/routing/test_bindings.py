@@ -95,13 +95,7 @@ def test_aiohttp_accepts_every_method_that_can_be_bound(method: str) -> None:
     assert parsed_methods(method) == [method]
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "APPROVE",
-        "PRI",
-    ],
-)
+@pytest.mark.parametrize("method", ["APPROVE", "PRI"])
 def test_aiohttp_rejects_methods_that_cannot_be_bound(method: str) -> None:
     assert method not in METHODS
     with pytest.raises(BadHttpMessage):
@@ -109,13 +103,7 @@ def test_aiohttp_rejects_methods_that_cannot_be_bound(method: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/healthz", "/readyz"])
-@pytest.mark.parametrize(
-    "rule",
-    [
-        'get: "{path}"',
-        'get: "/**"',
-    ],
-)
+@pytest.mark.parametrize("rule", ['get: "{path}"', 'get: "/**"'])
 def test_binding_that_hides_a_gateway_page_fails_startup(path: str, rule: str) -> None:
     with pytest.raises(InvalidBinding, match=r"library\.Other\.Wrong .* takes /"):
         Gateway(mock.Mock(), [library_with(rule.format(path=path))])

@@ -49,21 +49,9 @@ def test_parameter_sets_its_field(query: str, expected: Message) -> None:
     assert read(query, type(expected)()) == expected
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "nothing",
-        "Limit",
-        "limit[]",
-    ],
-)
+@pytest.mark.parametrize("name", ["nothing", "Limit", "limit[]"])
 def test_unknown_parameter_is_reported(name: str) -> None:
     assert violations_of(f"{name}=1") == [(name, "UNKNOWN_FIELD")]
-
-
-@pytest.mark.parametrize("query", ["limit=1&limit=1", "limit=1&limit=2"])
-def test_duplicate_parameter_is_reported(query: str) -> None:
-    assert violations_of(query) == [("limit", "DUPLICATE_FIELD")]
 
 
 def test_json_and_proto_name_of_one_field_are_duplicates() -> None:
@@ -161,14 +149,6 @@ def test_field_without_a_text_form_is_an_unknown_parameter(name: str) -> None:
 )
 def test_invalid_parameter_is_reported(query: str, field: str, code: str) -> None:
     assert violations_of(query, search()) == [(field, code)]
-
-
-def test_excluded_nested_field_is_not_a_parameter() -> None:
-    excluded = frozenset({"near.shelf", "place"})
-
-    assert read("near.row_number=1", search(), excluded) == search("near {row_number: 1}")
-    for name in ("near.shelf", "place.shelf"):
-        assert violations_of(f"{name}=a", search(), excluded) == [(name, "UNKNOWN_FIELD")]
 
 
 def test_parameter_conflicts_with_a_oneof_member_set_by_the_path() -> None:

@@ -78,14 +78,7 @@ def test_invalid_byte_is_rejected_with_its_position_after_the_text_before_it(
     assert raised.value.error.details[0].message == f"must be encoded in {message}"
 
 
-@pytest.mark.parametrize(
-    "charset",
-    [
-        "klingon",
-        "zlib",
-        "a\0b",
-    ],
-)
+@pytest.mark.parametrize("charset", ["klingon", "zlib", "a\0b"])
 def test_unknown_charset_is_rejected(charset: str) -> None:
     with pytest.raises(RequestError) as raised:
         Converter(charset, "charset")

@@ -40,11 +40,7 @@ def test_each_line_is_a_request_with_the_fields_of_the_path() -> None:
 
 @pytest.mark.parametrize(
     ("line", "field"),
-    [
-        (b'{"name":7}', "[1].name"),
-        (b'{"set":"x"}', "[1].set"),
-        (b"no", "[1]"),
-    ],
+    [(b'{"name":7}', "[1].name"), (b'{"set":"x"}', "[1].set"), (b"no", "[1]")],
     ids=[
         "wrong type",
         "of the path",
