@@ -30,6 +30,7 @@ _OUT_OF_RANGE = 10**20
 _MIN_INT64_AS_FLOAT = -(2.0**63)
 # The smallest number that rounds to infinity in 32 bits.
 _INFINITE_FLOAT = 3.4028235677973366e38
+_FLOAT = struct.Struct("f")
 # Doubles represent every integer up to this one.
 _MAX_EXACT_INTEGER = 2.0**53
 _BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -154,17 +155,9 @@ def write_float(value: float) -> float | str:
         return write_double(value)
     for digits in (6, 7, 8):
         short = float(f"{value:.{digits}g}")
-        if abs(short) < _INFINITE_FLOAT and _as_float(short) == value:
+        if abs(short) < _INFINITE_FLOAT and _FLOAT.unpack(_FLOAT.pack(short)) == (value,):
             return short
     return float(f"{value:.9g}")
-
-
-def _as_float(value: float) -> float:
-    number: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
-    return number
-
-
-_FLOAT = struct.Struct("f")
 
 
 def write_bytes(value: bytes) -> str:
