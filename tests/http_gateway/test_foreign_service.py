@@ -6,13 +6,15 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from google.protobuf import empty_pb2
+import pytest
+from google.protobuf import descriptor_pool, empty_pb2
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
 
+from rosterd.http_gateway.codec import fields
 from rosterd.http_gateway.openapi.document import document
 from rosterd.http_gateway.options import Options
 
@@ -196,3 +198,11 @@ def test_openapi_describes_only_the_service() -> None:
             assert operation["responses"].keys() == {"200", "default"}
     assert "roster" not in json.dumps(described).lower()
     assert "api key" not in json.dumps(described).lower()
+
+
+def test_service_needs_no_validation_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = document([SHELVES])
+
+    monkeypatch.setattr(fields, "Default", descriptor_pool.DescriptorPool)
+
+    assert document([SHELVES]) == described
