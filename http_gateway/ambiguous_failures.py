@@ -19,7 +19,6 @@ from google.protobuf.descriptor import MethodDescriptor
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 
-from .channel.repeats import is_repeatable
 from .errors import reason_of
 from .headers import IDEMPOTENCY_KEY, Metadata
 from .policy import IdempotencyPolicy, Policy
@@ -70,3 +69,13 @@ def has_effect(method: MethodDescriptor) -> bool:
     if options.idempotency_level == options.NO_SIDE_EFFECTS:
         return False
     return bool(options.Extensions[annotations_pb2.http].WhichOneof("pattern") != "get")
+
+
+def is_repeatable(method: MethodDescriptor) -> bool:
+    """Whether a repeated call has the same effect and response as one call.
+
+    A repeated deletion would fail with NOT_FOUND.
+    """
+    options = method.GetOptions()
+    verb = options.Extensions[annotations_pb2.http].WhichOneof("pattern")
+    return verb in ("get", "put") or options.idempotency_level != options.IDEMPOTENCY_UNKNOWN

@@ -16,25 +16,15 @@ from .request_errors import RequestError, request_error
 MAX_BODY_BYTES = 1024 * 1024
 
 
-async def read(request: Request) -> bytes:
-    """Returns a body that is JSON. Raises RequestError."""
+async def read(request: Request, *, any_type: bool = False) -> bytes:
+    """Returns a body that is JSON, or one of any media type. Raises RequestError."""
     check_not_compressed(request)
-    if not _is_json(request.headers.get("Content-Type")):
+    if not (any_type or _is_json(request.headers.get("Content-Type"))):
         raise request_error(
             "UNSUPPORTED_MEDIA_TYPE",
             "The Content-Type must be application/json with charset UTF-8.",
             close=True,
         )
-    return await _read(request)
-
-
-async def read_any_type(request: Request) -> bytes:
-    """Returns a body of any media type. Raises RequestError."""
-    check_not_compressed(request)
-    return await _read(request)
-
-
-async def _read(request: Request) -> bytes:
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise _too_large()
     await send_continue(request)
@@ -59,6 +49,11 @@ async def _read_to_end(request: Request) -> bytes:
     except (web.RequestPayloadError, ConnectionError):
         raise incomplete_error() from None
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def is_unread(request: Request) -> bool:
+    """Whether a body was not read to its end, or is malformed."""
+    return not request.content.is_eof() or request.content.exception() is not None
 
 
 async def discard(request: Request, idle_seconds: float) -> bool:

@@ -173,7 +173,11 @@ def _reason(status: status_pb2.Status, domain: str | None) -> str:
 def _details(status: status_pb2.Status) -> list[Detail]:
     request = error_details_pb2.BadRequest()
     return [
-        Detail(violation.field, _code(violation.reason), violation.description)
+        Detail(
+            violation.field,
+            violation.reason if _NAME.fullmatch(violation.reason) else "INVALID_VALUE",
+            violation.description,
+        )
         for packed in status.details
         if packed.Unpack(request)
         for violation in request.field_violations
@@ -188,10 +192,6 @@ def _other_details(status: status_pb2.Status) -> list[Any]:
             with suppress(NoJsonForm):
                 details.append(_write_detail(packed))
     return details
-
-
-def _code(reason: str) -> str:
-    return reason if _NAME.fullmatch(reason) else "INVALID_VALUE"
 
 
 def call_error_response(

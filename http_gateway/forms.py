@@ -50,7 +50,7 @@ def shows_error_page(request: Request, binding: Binding) -> bool:
 
 async def submitted(request: Request, reader: FormReader) -> Form:
     """Returns the submitted form. Its content is not checked yet. Raises RequestError."""
-    data = await body.read_any_type(request)
+    data = await body.read(request, any_type=True)
     text = data.decode(errors="replace")
     keys = [(FORM_KEY, printable(key)) for key in reader.values(text, reader.key)]
     redirect = next(iter(reader.values(text, reader.redirect)), "")

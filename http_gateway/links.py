@@ -16,16 +16,9 @@ def next_page(path: str, query: str, token: str) -> str:
     The rest of the query is unchanged. Characters that are not allowed in a URL are
     percent-encoded, so a client cannot end the link or the header.
     """
-    parts = [part for part in query.split("&") if part and _name(part) not in _PAGE_PARAMETERS]
+    names = ((part, unquote_plus(part.partition("=")[0])) for part in query.split("&") if part)
+    parts = [part for part, name in names if name not in _PAGE_PARAMETERS]
     parts.append(f"pageToken={quote(token, safe='')}")
-    target = _encoded(f"{path}?{'&'.join(parts)}")
-    return f'<{target}>; rel="next"'
-
-
-def _name(part: str) -> str:
-    return unquote_plus(part.partition("=")[0])
-
-
-def _encoded(text: str) -> str:
     # aiohttp's pure Python parser passes invalid UTF-8 as surrogates; its parser in C rejects it.
-    return quote(text, safe=_SAFE, errors="surrogateescape")
+    target = quote(f"{path}?{'&'.join(parts)}", safe=_SAFE, errors="surrogateescape")
+    return f'<{target}>; rel="next"'

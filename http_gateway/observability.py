@@ -30,13 +30,16 @@ class Observer(Protocol):
         """Returns the observer of a new request; `method` is unvalidated client input."""
 
 
-class NullRequestObserver:
-    """Records nothing."""
+class NullObserver:
+    """Records nothing, as the observer of all requests and of one."""
 
     __slots__ = ("trace",)
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace = ()) -> None:
         self.trace = trace
+
+    def start(self, _method: str, _request_id: str, trace: Trace, /) -> RequestObserver:
+        return NullObserver(trace)
 
     def set_route(self, rpc: str, template: str) -> None:
         """Records nothing."""
@@ -46,10 +49,3 @@ class NullRequestObserver:
 
     def end(self, status: int, received: int, sent: int) -> None:
         """Records nothing."""
-
-
-class NullObserver:
-    """Records nothing."""
-
-    def start(self, _method: str, _request_id: str, trace: Trace, /) -> RequestObserver:
-        return NullRequestObserver(trace)

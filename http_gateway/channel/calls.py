@@ -9,26 +9,54 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from grpc import StatusCode, aio
 
-from .context import Context, Metadata
+from .context import CallDetails, Context, Metadata
 
 log = logging.getLogger(__name__)
 
 
-class Method(Protocol):
-    """An rpc of the server in this process."""
+class MultiCallable:
+    """Makes calls of one method of the server in this process.
 
-    name: str
-    # The function that implements the rpc, wrapped by the interceptors; None until resolved.
-    behavior: Callable[[Any, Context], Any] | None
-    # The event loop of the calls; None until resolved.
-    loop: asyncio.AbstractEventLoop | None
+    The handler is requested from the interceptors once, not for each call as by a server. It
+    must read the metadata of a call from its context.
+    """
+
+    def __init__(
+        self,
+        call_class: type[BaseCall],
+        handler_of: Callable[[CallDetails], Any],
+        method: str,
+        kind: str,
+    ) -> None:
+        self._call_class = call_class
+        self._handler_of = handler_of
+        self._kind = kind
+        self.name = method
+        # The function that implements the rpc, wrapped by the interceptors, and the event loop of
+        # the calls; None until resolved.
+        self.behavior: Callable[[Any, Context], Any] | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
 
     async def resolve(self) -> Callable[[Any, Context], Any] | None:
         """Returns the behavior, or None if the server does not implement the rpc."""
+        handler = await self._handler_of(CallDetails(self.name, ()))
+        self.loop = asyncio.get_running_loop()
+        self.behavior = getattr(handler, self._kind) if handler else None
+        return self.behavior
+
+    def __call__(
+        self,
+        request: Any,
+        *,
+        timeout: float | None = None,
+        metadata: Any = None,
+        **_network_options: Any,
+    ) -> Any:
+        return self._call_class(self, request, tuple(metadata or ()), timeout)
 
 
 class BaseCall(aio.Call):
@@ -40,7 +68,7 @@ class BaseCall(aio.Call):
     _task: asyncio.Task[Any] | None = None
 
     def __init__(
-        self, method: Method, request: Any, metadata: Metadata, timeout: float | None
+        self, method: MultiCallable, request: Any, metadata: Metadata, timeout: float | None
     ) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
         self._method = method

@@ -25,42 +25,10 @@ from typing import Any
 import grpc
 from grpc import aio
 
-from .context import CallDetails, Context
+from .calls import MultiCallable
+from .context import CallDetails
 from .streamed import StreamCall, forward_requests
 from .unary import Call
-
-
-class MultiCallable:
-    """Makes calls of one method.
-
-    The handler is requested from the interceptors once, not for each call as by a server. It
-    must read the metadata of a call from its context.
-    """
-
-    def __init__(self, handler_of: Callable[[CallDetails], Any], method: str, kind: str) -> None:
-        self._handler_of = handler_of
-        self._kind = kind
-        self._call_class = StreamCall if kind.endswith("_stream") else Call
-        self.name = method
-        self.behavior: Callable[[Any, Context], Any] | None = None
-        self.loop: asyncio.AbstractEventLoop | None = None
-
-    async def resolve(self) -> Callable[[Any, Context], Any] | None:
-        """Returns the behavior, or None if the server does not implement the rpc."""
-        handler = await self._handler_of(CallDetails(self.name, ()))
-        self.loop = asyncio.get_running_loop()
-        self.behavior = getattr(handler, self._kind) if handler else None
-        return self.behavior
-
-    def __call__(
-        self,
-        request: Any,
-        *,
-        timeout: float | None = None,
-        metadata: Any = None,
-        **_network_options: Any,
-    ) -> Any:
-        return self._call_class(self, request, tuple(metadata or ()), timeout)
 
 
 class StreamingMultiCallable(MultiCallable):
@@ -99,16 +67,16 @@ class InProcessChannel(aio.Channel):
         return self._handlers.get(details.method)
 
     def unary_unary(self, method: str, *_arguments: Any, **_options: Any) -> Any:
-        return MultiCallable(self._resolve, method, "unary_unary")
+        return MultiCallable(Call, self._resolve, method, "unary_unary")
 
     def unary_stream(self, method: str, *_arguments: Any, **_options: Any) -> Any:
-        return MultiCallable(self._resolve, method, "unary_stream")
+        return MultiCallable(StreamCall, self._resolve, method, "unary_stream")
 
     def stream_unary(self, method: str, *_arguments: Any, **_options: Any) -> Any:
-        return StreamingMultiCallable(self._resolve, method, "stream_unary")
+        return StreamingMultiCallable(Call, self._resolve, method, "stream_unary")
 
     def stream_stream(self, method: str, *_arguments: Any, **_options: Any) -> Any:
-        return StreamingMultiCallable(self._resolve, method, "stream_stream")
+        return StreamingMultiCallable(StreamCall, self._resolve, method, "stream_stream")
 
     async def close(self, grace: float | None = None) -> None:
         """Does nothing."""

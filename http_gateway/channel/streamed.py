@@ -14,7 +14,7 @@ from typing import Any
 
 from grpc import StatusCode, aio
 
-from .calls import BaseCall, Method
+from .calls import BaseCall, MultiCallable
 from .context import Metadata
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ class StreamCall(BaseCall, aio.UnaryStreamCall[Any, Any]):
     """A call with a stream of responses, over which it iterates. Raises AioRpcError if it fails."""
 
     def __init__(
-        self, method: Method, request: Any, metadata: Metadata, timeout: float | None
+        self, method: MultiCallable, request: Any, metadata: Metadata, timeout: float | None
     ) -> None:
         super().__init__(method, request, metadata, timeout)
         self._started = self._context.started = asyncio.Event()

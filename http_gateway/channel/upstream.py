@@ -19,9 +19,9 @@ import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from grpc import aio
 
+from ..ambiguous_failures import is_repeatable
 from ..headers import IDEMPOTENCY_KEY
 from ..policy import IdempotencyPolicy
-from .repeats import is_repeatable
 
 # Default timeouts in seconds. A stream of millions of rows takes long.
 CALL_SECONDS = 30.0

@@ -61,24 +61,6 @@ def message_items(read: InPlaceReader) -> ItemsReader:
     return items
 
 
-def rows_reader(read: InPlaceReader, errors_field: str) -> ItemsReader:
-    """Returns a reader of rows that fail independently: the errors of a row are stored in it."""
-
-    def items(value: Any, _path: str, _violations: Violations, target: Any) -> None:
-        row_violations = Violations()
-        for item in value:
-            row = target.add()
-            if type(item) is not dict:
-                read_invalid_row(errors_field, read, item, row)
-                continue
-            read(item, "", row_violations, row)
-            if row_violations:
-                add_row_errors(errors_field, row, row_violations.details, item)
-                row_violations.details.clear()
-
-    return items
-
-
 def read_invalid_row(errors_field: str, read: InPlaceReader, item: Any, row: Any) -> None:
     """Reads a row that is no object or has invalid values, and adds its errors."""
     violations = Violations()

@@ -58,8 +58,12 @@ class Readers:
             return partial(_fill_in_place, fill)
         return well_known.in_place_reader(kind) or self.of(kind)
 
-    def _items_of(self, kind: Descriptor) -> items.ItemsReader:
+    def items_of(self, kind: Descriptor) -> items.ItemsReader:
         """Returns the reader of an array of objects, or of rows if the type lists its errors."""
+        with self._lock:
+            return self._items_of(kind)
+
+    def _items_of(self, kind: Descriptor) -> items.ItemsReader:
         if kind not in self._items_readers:
             fields = self._readable(kind)
             errors_field = self._annotations.row_errors_field(kind)

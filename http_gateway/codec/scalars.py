@@ -30,6 +30,7 @@ _OUT_OF_RANGE = 10**20
 _MIN_INT64_AS_FLOAT = -(2.0**63)
 # The smallest number that rounds to infinity in 32 bits.
 _INFINITE_FLOAT = 3.4028235677973366e38
+_FLOAT = struct.Struct("f")
 # Doubles represent every integer up to this one.
 _MAX_EXACT_INTEGER = 2.0**53
 _BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -154,17 +155,9 @@ def write_float(value: float) -> float | str:
         return write_double(value)
     for digits in (6, 7, 8):
         short = float(f"{value:.{digits}g}")
-        if abs(short) < _INFINITE_FLOAT and _as_float(short) == value:
+        if abs(short) < _INFINITE_FLOAT and _FLOAT.unpack(_FLOAT.pack(short)) == (value,):
             return short
     return float(f"{value:.9g}")
-
-
-def _as_float(value: float) -> float:
-    number: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
-    return number
-
-
-_FLOAT = struct.Struct("f")
 
 
 def write_bytes(value: bytes) -> str:
@@ -172,10 +165,8 @@ def write_bytes(value: bytes) -> str:
 
 
 _F = FieldDescriptor
-_SIGNED_32 = integer_reader(32, signed=True)
-_SIGNED_64 = integer_reader(64, signed=True)
-_UNSIGNED_32 = integer_reader(32, signed=False)
-_UNSIGNED_64 = integer_reader(64, signed=False)
+_SIGNED_64 = (_F.TYPE_INT64, _F.TYPE_SINT64, _F.TYPE_SFIXED64)
+_UNSIGNED_64 = (_F.TYPE_UINT64, _F.TYPE_FIXED64)
 
 READERS: dict[int, Reader] = {
     _F.TYPE_STRING: read_string,
@@ -183,16 +174,12 @@ READERS: dict[int, Reader] = {
     _F.TYPE_BYTES: read_bytes,
     _F.TYPE_DOUBLE: read_double,
     _F.TYPE_FLOAT: read_float,
-    _F.TYPE_INT32: _SIGNED_32,
-    _F.TYPE_SINT32: _SIGNED_32,
-    _F.TYPE_SFIXED32: _SIGNED_32,
-    _F.TYPE_UINT32: _UNSIGNED_32,
-    _F.TYPE_FIXED32: _UNSIGNED_32,
-    _F.TYPE_INT64: _SIGNED_64,
-    _F.TYPE_SINT64: _SIGNED_64,
-    _F.TYPE_SFIXED64: _SIGNED_64,
-    _F.TYPE_UINT64: _UNSIGNED_64,
-    _F.TYPE_FIXED64: _UNSIGNED_64,
+    **dict.fromkeys(
+        (_F.TYPE_INT32, _F.TYPE_SINT32, _F.TYPE_SFIXED32), integer_reader(32, signed=True)
+    ),
+    **dict.fromkeys((_F.TYPE_UINT32, _F.TYPE_FIXED32), integer_reader(32, signed=False)),
+    **dict.fromkeys(_SIGNED_64, integer_reader(64, signed=True)),
+    **dict.fromkeys(_UNSIGNED_64, integer_reader(64, signed=False)),
 }
 
 # The types with values that are converted.
@@ -200,9 +187,5 @@ WRITERS: dict[int, Writer] = {
     _F.TYPE_BYTES: write_bytes,
     _F.TYPE_DOUBLE: write_double,
     _F.TYPE_FLOAT: write_float,
-    _F.TYPE_INT64: str,
-    _F.TYPE_SINT64: str,
-    _F.TYPE_SFIXED64: str,
-    _F.TYPE_UINT64: str,
-    _F.TYPE_FIXED64: str,
+    **dict.fromkeys((*_SIGNED_64, *_UNSIGNED_64), str),
 }

@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 
 from ..policy import NO_ANNOTATIONS, Annotations
 from ..request_errors import Violations
-from .items import rows_reader
+from .items import ItemsReader
 from .keys import MessageReader
 from .options import SERVICE, CodecOptions
 from .reading import Readers
@@ -25,11 +25,12 @@ from .well_known import is_well_known
 from .writing import MessageWriter, Writers
 
 __all__ = [
+    "ItemsReader",
     "MessageReader",
     "MessageWriter",
+    "items_reader",
     "message_class",
     "reader",
-    "rows_reader",
     "writer",
 ]
 
@@ -60,6 +61,11 @@ def reader(
         return {}
 
     return read
+
+
+def items_reader(descriptor: Descriptor, annotations: Annotations) -> ItemsReader:
+    """Returns a function that reads an array of objects, or of rows, into a repeated field."""
+    return _readers(SERVICE, annotations).items_of(descriptor)
 
 
 @cache

@@ -1,37 +1,26 @@
-"""The errors of calls: code, status and description."""
+"""The errors of calls, and those of an operation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import errors_without_reason
 from ..openapi.comments import comment
 from ..policy import Policy
-from ..request_errors import error_code_of
+from ..request_errors import HttpError
 from .document import Document
 
 
-@dataclass(frozen=True)
-class ErrorCode:
-    """An error code with its HTTP status and description."""
-
-    code: str
-    status: int
-    about: str
-
-
-def all_errors(policy: Policy) -> list[ErrorCode]:
-    """Returns all error codes, sorted by status."""
+def all_errors(policy: Policy) -> list[HttpError]:
+    """Returns an error of each code with its description as the message, sorted by status."""
     reasons, statuses = policy.errors.reasons, policy.errors.statuses
     errors = [
-        ErrorCode(error_code_of(value.name), statuses[value.name], comment(value, policy))
+        HttpError(statuses[value.name], value.name, comment(value, policy))
         for value in (reasons.values if reasons is not None else ())
         if value.number
     ]
-    others = errors_without_reason(policy.errors)
-    errors += [ErrorCode(error.code, error.status, error.message) for error in others]
+    errors += errors_without_reason(policy.errors)
     return sorted(errors, key=lambda error: error.status)
 
 

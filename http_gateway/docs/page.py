@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from .errors import ErrorCode
+from ..request_errors import HttpError
 from .highlight import highlight
 from .markdown import prose
 
@@ -95,7 +95,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _error_of(code: str, by_code: Mapping[str, ErrorCode]) -> ErrorCode:
+def _error_of(code: str, by_code: Mapping[str, HttpError]) -> HttpError:
     return by_code[code]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from .errors import ErrorCode
+from ..request_errors import HttpError
 from .event_types import Group
 from .fields import Field
 from .markdown import RenderedGuide
@@ -21,7 +21,7 @@ Entry = dict[str, Any]
 
 def index(
     resources: Iterable[Resource],
-    errors: Iterable[ErrorCode],
+    errors: Iterable[HttpError],
     guides: Iterable[RenderedGuide],
     events: Iterable[Group],
 ) -> bytes:
@@ -59,9 +59,9 @@ def _guide(rendered: RenderedGuide) -> Iterator[Entry]:
         yield _entry("Guide", section.title, rendered.title, anchored, section.text)
 
 
-def _error(error: ErrorCode) -> Entry:
+def _error(error: HttpError) -> Entry:
     url = f"{REFERENCE}#error-{error.code}"
-    return _entry("Error", error.code, str(error.status), url, error.about)
+    return _entry("Error", error.code, str(error.status), url, error.message)
 
 
 def _events(group: Group) -> Iterator[Entry]:

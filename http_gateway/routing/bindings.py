@@ -157,8 +157,11 @@ def _build(
     check_body(http_method, body, request, frozenset(paths), annotations)
     one_field = [(request.fields_by_name[body],)] if body not in ("", WHOLE) else []
     check_oneofs([*paths.values(), *one_field])
-    requests = _requests(method, body, frozenset(paths), annotations)
-    replies = _replies(method, rule.response_body, annotations)
+    requests = replies = None
+    if method.client_streaming:
+        requests = request_records(request, body, frozenset(paths), annotations)
+    if method.server_streaming:
+        replies = response_records(request, method.output_type, rule.response_body, annotations)
     in_url = frozenset(paths) | in_query(request, annotations)
     mask = None
     if requests is None:
@@ -210,33 +213,6 @@ def _check_options(options: MethodOptions, response_body: str, channel_method: s
         raise BindingError("cross_origin is not supported for streaming methods")
     if options.success_status == 204 and (response_body or channel_method.endswith("stream")):
         raise BindingError("a response with status 204 has no body")
-
-
-def _requests(
-    method: MethodDescriptor, body: str, in_path: frozenset[str], annotations: Annotations
-) -> RequestRecords | None:
-    if not method.client_streaming:
-        return None
-    records = request_records(method.input_type, body, in_path, annotations)
-    if records is None:
-        raise BindingError(
-            "a client-streaming method needs a body that names a repeated message field"
-        )
-    return records
-
-
-def _replies(
-    method: MethodDescriptor, response_body: str, annotations: Annotations
-) -> ResponseRecords | None:
-    if not method.server_streaming:
-        return None
-    request, reply = method.input_type, method.output_type
-    records = response_records(request, reply, response_body, annotations)
-    if records is None:
-        raise BindingError(
-            "a server-streaming method needs a response_body that names a repeated message field"
-        )
-    return records
 
 
 def _in_body(

@@ -6,7 +6,7 @@ even if they are empty, so the gateway removes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import MethodDescriptor
@@ -39,7 +39,8 @@ class ReadMask(NamedTuple):
         kept = {self.names.get(path) for path in paths}
         value = body.get(self.key)
         for message in value if isinstance(value, list) else [value] if value else []:
-            _keep(message, kept)
+            for key in message.keys() - kept:
+                del message[key]
 
 
 def read_mask_of(method: MethodDescriptor, annotations: Annotations) -> ReadMask | None:
@@ -53,8 +54,3 @@ def read_mask_of(method: MethodDescriptor, annotations: Annotations) -> ReadMask
             names = {each.name: each.json_name for each in target.message_type.fields}
             return ReadMask(field.name, target.json_name, names)
     return None
-
-
-def _keep(message: dict[str, Any], kept: Iterable[str | None]) -> None:
-    for key in message.keys() - set(kept):
-        del message[key]

@@ -49,19 +49,22 @@ async def message_of(match: Match, query: str, request: Request, form: str | Non
         try:
             binding.variables[name](message, name, text)
         except InvalidValue as error:
-            raise _wrong_variable(message, name, error) from None
+            path = json_path(path_field(message.DESCRIPTOR, name))
+            raise single_violation(error.code, str(error), path) from None
     if query:
         binding.query.read(query, message)
     if binding.update_mask is not None:
         binding.update_mask.fill(message, body_keys)
     if binding.request_records is None and not message.IsInitialized():
-        raise _missing_fields(message)
+        violations = Violations()
+        add_missing(message, violations)
+        raise validation_error(violations)
     return message
 
 
 async def _read_http_body(target: Any, request: Request) -> None:
     """Reads a body of any media type into a google.api.HttpBody. Raises RequestError."""
-    target.data = await body.read_any_type(request)
+    target.data = await body.read(request, any_type=True)
     content_type = request.headers.get("Content-Type", "")
     if not (content_type.isascii() and content_type.isprintable()):
         raise single_violation("INVALID_CHARACTER", "must be printable ASCII", "Content-Type")
@@ -81,12 +84,6 @@ async def _check_no_content(request: Request) -> None:
             raise validation_error(violations)
 
 
-def _missing_fields(message: Any) -> RequestError:
-    violations = Violations()
-    add_missing(message, violations)
-    return validation_error(violations)
-
-
 def _read_field(binding: Binding, data: bytes) -> Any:
     """Parses a body that is one field. The paths of violations start with that field."""
     try:
@@ -97,9 +94,3 @@ def _read_field(binding: Binding, data: bytes) -> Any:
             separator = "" if detail.field.startswith("[") else "."
             detail.field = f"{field}{separator}{detail.field}" if detail.field else ""
         raise
-
-
-def _wrong_variable(message: Any, name: str, error: InvalidValue) -> RequestError:
-    violations = Violations()
-    violations.add(json_path(path_field(message.DESCRIPTOR, name)), error.code, str(error))
-    return validation_error(violations)

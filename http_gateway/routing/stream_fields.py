@@ -15,8 +15,16 @@ from typing import Any, NamedTuple
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from ..codec.fields import max_items
-from ..codec.transcode import MessageReader, MessageWriter, reader, writer
+from ..codec.transcode import (
+    ItemsReader,
+    MessageReader,
+    MessageWriter,
+    items_reader,
+    reader,
+    writer,
+)
 from ..policy import Annotations
+from .templates import BindingError
 
 # The most records in one request message. More are not faster and block the event loop longer.
 MAX_RECORDS = 2_000
@@ -30,8 +38,10 @@ class RequestRecords:
     name: str
     json_name: str
     read: MessageReader
-    # The field of a record that lists its errors; None if an error ends the stream.
+    # The field of a record that lists its errors, and the reader of such records; None if an error
+    # ends the stream.
     row_errors_field: str | None
+    read_rows: ItemsReader | None
     # The field of CSV lines; None if text/csv is not accepted.
     csv_field: str | None
     max_per_message: int
@@ -106,27 +116,25 @@ class ResponseRecords:
 
 def request_records(
     request: Descriptor, body: str, in_path: frozenset[str], annotations: Annotations
-) -> RequestRecords | None:
-    """Returns the record fields of a request, or None if `body` is not such a field.
+) -> RequestRecords:
+    """Returns the record fields of a request. Raises BindingError if `body` is not such a field.
 
     `in_path` names the fields that the path sets.
     """
     if body == "*":
         read = reader(request, in_path, annotations=annotations)
-        return RequestRecords(
-            "", "", read, row_errors_field=None, csv_field=None, max_per_message=1
-        )
-    field = _records(request, body, annotations)
-    if field is None:
-        return None
+        return RequestRecords("", "", read, None, None, csv_field=None, max_per_message=1)
+    field = _records(request, body, "client-streaming method needs a body", annotations)
     element, lines = _element(field), _csv_field(request, annotations)
     options = annotations.of_field
+    errors_field = annotations.row_errors_field(element)
     bounds = [max_items(repeated) for repeated in (field, lines) if repeated is not None]
     return RequestRecords(
         name=field.name,
         json_name=field.json_name,
         read=reader(element, annotations=annotations),
-        row_errors_field=annotations.row_errors_field(element),
+        row_errors_field=errors_field,
+        read_rows=items_reader(element, annotations) if errors_field else None,
         csv_field=lines.name if lines else None,
         max_per_message=min([MAX_RECORDS, *filter(None, bounds)]),
         charset_field=next((f for f in request.fields if options(f).body_charset), None),
@@ -136,13 +144,12 @@ def request_records(
 
 def response_records(
     request: Descriptor, reply: Descriptor, response_body: str, annotations: Annotations
-) -> ResponseRecords | None:
-    """Returns the record fields of a response, or None if `response_body` is not such a field."""
+) -> ResponseRecords:
+    """Returns the record fields of a response. Raises BindingError as `request_records` does."""
     if not response_body:
         return ResponseRecords("", writer(reply, annotations=annotations), csv_field=None)
-    field = _records(reply, response_body, annotations)
-    if field is None:
-        return None
+    needed = "server-streaming method needs a response_body"
+    field = _records(reply, response_body, needed, annotations)
     lines = _csv_field(reply, annotations)
     return ResponseRecords(
         name=field.name,
@@ -171,13 +178,19 @@ def _format(request: Descriptor, annotations: Annotations) -> FormatField | None
     return None
 
 
-def _records(message: Descriptor, name: str, annotations: Annotations) -> FieldDescriptor | None:
+def _records(
+    message: Descriptor, name: str, needed: str, annotations: Annotations
+) -> FieldDescriptor:
     field = message.fields_by_name.get(name)
-    if field is None or not field.is_repeated or field.message_type is None:
-        return None
-    element = _element(field)
-    is_other = element.GetOptions().map_entry or element.full_name == annotations.csv_line
-    return None if is_other else field
+    element = field.message_type if field is not None and field.is_repeated else None
+    if (
+        field is None
+        or element is None
+        or element.GetOptions().map_entry
+        or element.full_name == annotations.csv_line
+    ):
+        raise BindingError(f"a {needed} that names a repeated message field")
+    return field
 
 
 def _element(field: FieldDescriptor) -> Descriptor:

@@ -18,6 +18,7 @@ from grpc.aio import AioRpcError
 
 from .. import errors
 from ..ambiguous_failures import classify_failure
+from ..body import is_unread
 from ..channel.cancellation import cancellation_error
 from ..connections import Connection
 from ..headers import Metadata, response_headers
@@ -63,15 +64,18 @@ class Exchange:
         try:
             if self._binding.response_records is None:
                 return await self._respond_once(call)
-            return await self._writer().write_response(call)
+            writer = ResponseWriter(
+                self._request, self._request_id, self._binding, self._message, self._messages
+            )
+            return await writer.write_response(call)
         except AioRpcError as failed:
             policy = self._request.options.policy
             error = classify_failure(failed, self._binding.method, metadata, policy)
             if isinstance(error, RequestError):
-                error.close = self._is_unread()
+                error.close = is_unread(self._request)
                 raise error from failed
             return errors.call_error_response(
-                failed, self._request_id, policy, close=self._is_unread()
+                failed, self._request_id, policy, close=is_unread(self._request)
             )
         finally:
             connection.on_closing = None
@@ -81,25 +85,6 @@ class Exchange:
     def _stop_body(self) -> None:
         if self._messages is not None:
             self._messages.stop()
-
-    def _is_unread(self) -> bool:
-        """Whether the body was not read to its end, or is malformed."""
-        content = self._request.content
-        return not content.is_eof() or content.exception() is not None
-
-    def _body_error(self) -> RequestError | None:
-        return self._messages.error if self._messages else None
-
-    def _writer(self) -> ResponseWriter:
-        return ResponseWriter(
-            self._request,
-            self._request_id,
-            self._binding,
-            self._message,
-            body_error=self._body_error,
-            is_unread=self._is_unread,
-            on_stop=self._messages.discard_rest if self._messages else None,
-        )
 
     async def _respond_once(self, call: Any) -> Response:
         """Returns the response of a client stream."""
@@ -116,7 +101,7 @@ class Exchange:
         data = None if status == 204 else orjson.dumps(self._binding.write(reply))
         headers = self._request.options.policy.headers
         more = response_headers(await call.trailing_metadata(), headers)
-        return Response(status, self._request_id, data, more=more, close=self._is_unread())
+        return Response(status, self._request_id, data, more=more, close=is_unread(self._request))
 
 
 async def check_call(binding: Binding, method: Any, metadata: Metadata, seconds: float) -> None:

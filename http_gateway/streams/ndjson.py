@@ -12,7 +12,6 @@ import orjson
 
 from ..codec import strict_json
 from ..codec.required import add_missing
-from ..codec.transcode import rows_reader
 from ..request_errors import RequestError, Violations, validation_error
 from ..routing.stream_fields import RequestRecords, ResponseRecords
 from .json_values import JsonSplitter, accepted_error
@@ -35,8 +34,6 @@ class NdjsonParser:
 
     def __init__(self, fields: RequestRecords) -> None:
         self._fields = fields
-        errors_field = fields.row_errors_field
-        self._read_rows = rows_reader(fields.read, errors_field) if errors_field else None
         self._values = JsonSplitter()
         self.last_line = 0
 
@@ -47,11 +44,11 @@ class NdjsonParser:
         return self._values.finish()
 
     def add(self, records: Sequence[Record], message: Any) -> Added:
-        if self._read_rows is None:
+        if self._fields.read_rows is None:
             return add_each(self._add, records, message)
         values = [strict_json.loads_row(record.data) for record in records]
         rows = getattr(message, self._fields.name)
-        self._read_rows(values, "", Violations(), rows)
+        self._fields.read_rows(values, "", Violations(), rows)
         is_first = bool(records) and not self.last_line
         if is_first and self._is_other_json(records[0].data, values[0], rows[0]):
             del rows[:]

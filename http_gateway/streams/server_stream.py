@@ -15,19 +15,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from grpc.aio import AioRpcError
 
 from .. import errors
+from ..body import is_unread
 from ..channel.cancellation import cancellation_error
 from ..headers import add_vary, response_headers
 from ..request import Request
-from ..request_errors import HttpError, RequestError
+from ..request_errors import HttpError
 from ..responses import Response
 from ..routing.bindings import Binding
+from .client_stream import RequestMessages
 from .formats import NDJSON, ResponseFormat, format_of_reply, format_of_request
 from .response import StreamResponse
 
@@ -37,9 +39,8 @@ log = logging.getLogger(__name__)
 class ResponseWriter:
     """Writes the response of one call.
 
-    `message` is the request without its records. `body_error` returns the error in the body of
-    the request, if any, and `is_unread` whether the body was not read to its end. `on_stop` is
-    called if the client stops reading, as in `drain`.
+    `message` is the request without its records, and `messages` are those with the records of its
+    body, if the client streams. The rest of the body is discarded if the client stops reading.
     """
 
     def __init__(
@@ -48,17 +49,15 @@ class ResponseWriter:
         request_id: str,
         binding: Binding,
         message: Any,
-        *,
-        body_error: Callable[[], RequestError | None],
-        is_unread: Callable[[], bool],
-        on_stop: Callable[[], Awaitable[bool]] | None = None,
+        messages: RequestMessages | None,
     ) -> None:
         assert binding.response_records is not None
         self._fields = binding.response_records
+        self._request = request
         self._request_id = request_id
-        self._body_error = body_error
-        self._is_unread = is_unread
+        self._messages = messages
         self._format = format_of_request(request, binding.response_records, message)
+        on_stop = messages.discard_rest if messages else None
         self._response = StreamResponse(request, binding.success_status, request_id, on_stop)
         self._policy = request.options.policy
         self._keepalive_seconds = request.options.stream_keepalive_seconds
@@ -72,7 +71,7 @@ class ResponseWriter:
                     with self._background_tasks(call, head_timeout):
                         error = await self._write_records(call)
             if error is not None and not self._response.has_started:
-                return errors.response(error, self._request_id, close=self._is_unread())
+                return errors.response(error, self._request_id, close=is_unread(self._request))
             await self._end(call, error)
         except ConnectionError:
             self._response.abort()
@@ -87,7 +86,7 @@ class ResponseWriter:
         """Writes the records. Returns the error that ended them, if any."""
         try:
             async for reply in call:
-                if self._body_error() is not None:
+                if self._messages is not None and self._messages.error is not None:
                     # A summary of an incomplete body would look like success.
                     self._fields.clear_others(reply)
                 response_format = self._format or format_of_reply(self._fields, reply)
@@ -110,7 +109,7 @@ class ResponseWriter:
         except Exception:
             log.exception("the gateway failed", extra={"requestId": self._request_id})
             return errors.INTERNAL
-        error = self._body_error()
+        error = self._messages.error if self._messages else None
         return error.error if error else None
 
     def _call_error(self, failed: AioRpcError) -> HttpError:
@@ -137,7 +136,7 @@ class ResponseWriter:
         if error is not None:
             if response_format.encode_error is None:
                 raise ConnectionAbortedError("the format has no errors")
-            if self._is_unread():
+            if is_unread(self._request):
                 self._response.keep_alive = False
             body = errors.to_json(error, self._request_id)
             await self._response.write(response_format.encode_error(body))

@@ -50,10 +50,8 @@ def test_method_options_determine_which_calls_have_an_effect(
     "text",
     [
         "Stream removed (Socket closed)",
-        "Socket closed",
         "Connection reset by peer",
         "keepalive watchdog timeout",
-        "Cancelling all calls",
         "upstream connect error or disconnect/reset before headers",
     ],
 )

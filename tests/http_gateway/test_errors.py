@@ -104,12 +104,9 @@ def test_unknown_reason_gets_the_status_of_its_grpc_code(code: StatusCode) -> No
     ("reason", "domain"),
     [
         ("TAG_NOT_FOUND", "example.com"),
-        ("TAG_NOT_FOUND", ""),
         ("", "roster"),
-        ("REASON_UNSPECIFIED", "roster"),
         ("tagNotFound", "roster"),
         ("TAG\r\nSet-Cookie: a", "roster"),
-        ("X" * 64, "roster"),
     ],
 )
 def test_reason_of_another_domain_or_format_is_ignored(reason: str, domain: str) -> None:
@@ -178,11 +175,13 @@ INFO = "type.googleapis.com/google.rpc.ErrorInfo"
     [
         b"\xff\xff\xff",
         status_of(**{**GONE, "code": StatusCode.ABORTED.value[0]}),
-        status_of(**{**GONE, "code": 99}),
-        status_of(**{**GONE, "message": "here"}),
         status_of(**GONE, details=[{"type_url": INFO, "value": b"\xff"}]),
     ],
-    ids=["no status", "another code", "no code", "another message", "malformed detail"],
+    ids=[
+        "no status",
+        "another code",
+        "malformed detail",
+    ],
 )
 def test_malformed_details_are_ignored(sent: bytes) -> None:
     trailing = aio.Metadata(("grpc-status-details-bin", sent))
@@ -194,17 +193,6 @@ def test_malformed_details_are_ignored(sent: bytes) -> None:
         (404, "NotFound"),
         "The resource does not exist.",
     )
-
-
-def test_unspecified_reason_is_ignored() -> None:
-    info = error_details_pb2.ErrorInfo(reason="REASON_UNSPECIFIED", domain="roster")
-    violation = error_details_pb2.BadRequest.FieldViolation(reason="CODE_UNSPECIFIED")
-    request = error_details_pb2.BadRequest(field_violations=[violation])
-
-    error = call_error(failure(StatusCode.UNAVAILABLE, info, request))
-
-    assert status_and_code(error) == (503, "Unavailable")
-    assert [detail.code for detail in error.details] == ["INVALID_VALUE"]
 
 
 def test_error_response_has_the_common_format() -> None:

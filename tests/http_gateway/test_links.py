@@ -80,9 +80,7 @@ def send_request(target: str, token: str, method: str = "GET") -> Response:
     ("target", "link"),
     [
         ("/a/x", "/a/x?pageToken=t"),
-        ("/a/x?q=y", "/a/x?q=y&pageToken=t"),
         ("/a/x?page=2&q=y", "/a/x?q=y&pageToken=t"),
-        ("/a/x?pageToken=s&q=y", "/a/x?q=y&pageToken=t"),
         ("/a/x?q=y&page_token=s", "/a/x?q=y&pageToken=t"),
         ("/a/x?p%61ge_token=s", "/a/x?pageToken=t"),
         ("/a/x?q=a%26page%3D2+b", "/a/x?q=a%26page%3D2+b&pageToken=t"),
@@ -99,25 +97,6 @@ def test_link_is_the_request_with_the_next_token(target: str, link: str) -> None
 
 def test_last_page_has_no_link() -> None:
     assert "Link" not in send_request("/a/x", "").headers
-
-
-def test_token_is_encoded() -> None:
-    assert send_request("/a/x", "a+/=&é").headers["Link"] == (
-        '</a/x?pageToken=a%2B%2F%3D%26%C3%A9>; rel="next"'
-    )
-
-
-@pytest.mark.parametrize(
-    ("target", "link"),
-    [
-        ('/a/x?q=">;rel="prev', "/a/x?q=%22%3E;rel=%22prev&pageToken=t"),
-        ("/a/x?q=é", "/a/x?q=%C3%A9&pageToken=t"),
-        ("/a/<x>", "/a/%3Cx%3E?pageToken=t"),
-        ("/a/x?q=\\^`{|}", "/a/x?q=%5C%5E%60%7B%7C%7D&pageToken=t"),
-    ],
-)
-def test_client_input_cannot_end_the_link(target: str, link: str) -> None:
-    assert send_request(target, "t").headers["Link"] == f'<{link}>; rel="next"'
 
 
 # Invalid UTF-8 as decoded by aiohttp's parser in Python.
@@ -144,10 +123,3 @@ def test_link_is_always_one_header_value(path: str, query: str, token: str) -> N
 def test_ambiguous_page_token_fields_fail_startup(service: dict[str, Any]) -> None:
     with pytest.raises(InvalidBinding, match=r"example\.Service\.List"):
         Routes([service_of(**service)], POLICY.annotations)
-
-
-def test_response_without_a_page_token_field_has_no_link() -> None:
-    match = Routes([service_of(next_fields=())], POLICY.annotations).match("GET", "/a/x")
-
-    assert match is not None
-    assert match.binding.next_link is None

@@ -49,13 +49,6 @@ def test_response_has_date_and_length_and_hides_the_software(service: Service) -
     assert int(headers[b"content-length"]) == len(body)
 
 
-def test_head_response_has_the_length_and_no_body(service: Service) -> None:
-    _, headers, body = parts(exchange(service, "HEAD /healthz HTTP/1.1\nHost: x\n\n"))
-
-    assert int(headers[b"content-length"]) > 0
-    assert body == b""
-
-
 def test_no_content_has_neither_length_nor_type(http_account: Account) -> None:
     tag = http_account.ok("CreateTag", name="vip")["tag"]
 

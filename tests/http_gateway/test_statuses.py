@@ -14,7 +14,6 @@ from grpc import StatusCode, aio
 
 from rosterd.http_gateway.app import Gateway
 
-from ..components import free_port
 from .client import Client, ReceivedResponse, get, post
 from .serving import OPTIONS, channel_to, gateway_to, register_handlers, run, running
 from .stream_service import SERVICE, notes_reply
@@ -75,18 +74,19 @@ class StatusObserver:
         self.has_seen.set()
 
 
-@each_channel
 @pytest.mark.parametrize(
     ("code", "status"), [(StatusCode.CANCELLED, 499), (StatusCode.UNAVAILABLE, 503)]
 )
-def test_observed_status_equals_the_sent_status(kind: str, code: StatusCode, status: int) -> None:
+def test_observed_status_equals_the_sent_status(code: StatusCode, status: int) -> None:
     statuses = StatusObserver()
 
     async def unary(_request: Any, context: Any) -> Any:
         await context.abort(code)
 
     async def main() -> ReceivedResponse:
-        async with channel_to(kind, register_handlers(SERVICE, {"Unary": unary})) as channel:
+        async with channel_to(
+            "in-process", register_handlers(SERVICE, {"Unary": unary})
+        ) as channel:
             gateway = Gateway(channel, [SERVICE], OPTIONS, observer=statuses)
             async with running(gateway) as runner:
                 return await send(runner, "POST", "/unary")
@@ -94,8 +94,7 @@ def test_observed_status_equals_the_sent_status(kind: str, code: StatusCode, sta
     assert (run(main()).status, statuses.received) == (status, [status])
 
 
-@each_channel
-def test_disconnected_client_is_observed_as_499(kind: str) -> None:
+def test_disconnected_client_is_observed_as_499() -> None:
     statuses = StatusObserver()
     started = asyncio.Event()
 
@@ -104,7 +103,9 @@ def test_disconnected_client_is_observed_as_499(kind: str) -> None:
         await asyncio.Event().wait()
 
     async def main() -> None:
-        async with channel_to(kind, register_handlers(SERVICE, {"Unary": unary})) as channel:
+        async with channel_to(
+            "in-process", register_handlers(SERVICE, {"Unary": unary})
+        ) as channel:
             gateway = Gateway(channel, [SERVICE], OPTIONS, observer=statuses)
             async with running(gateway) as runner:
                 client = await Client.to(runner)
@@ -223,11 +224,3 @@ def test_lost_connection_is_an_unknown_outcome_for_changes_and_unavailable_for_r
 
     assert got.status == status
     assert words in error_of(got)["message"]
-
-
-@pytest.mark.parametrize("path", ["/unary", "/collect/x", "/exchange"])
-def test_call_without_a_server_reports_that_nothing_was_changed(path: str) -> None:
-    got = run(response_of(f"127.0.0.1:{free_port()}", "POST", path))
-
-    assert (got.status, error_of(got)["code"]) == (503, "Unavailable")
-    assert "Nothing was changed" in error_of(got)["message"]

@@ -22,11 +22,6 @@ def items_request(*names: str) -> Any:
     return message("ItemsRequest", items=[message("Item", name=name) for name in names])
 
 
-async def items_requests(*names: str) -> AsyncIterator[Any]:
-    for name in names:
-        yield items_request(name)
-
-
 def texts(reply: Any) -> list[str]:
     return [note.text for note in reply.notes]
 
@@ -133,95 +128,6 @@ def test_streams_have_the_same_outcome_on_both_channels(
     assert (real["call code"], real["call details"]) == (code, details)
 
 
-@each_channel
-def test_exception_between_responses_is_unknown(kind: str) -> None:
-    async def send_notes(_request: Any, _context: Any) -> AsyncIterator[Any]:
-        yield notes_reply("a")
-        raise LookupError("rose")
-
-    async def body(method: Any) -> Any:
-        return await outcome_of(method(message("NameRequest")))
-
-    result = call_of(kind, "List", send_notes, body)
-
-    assert (result["replies"], result["code"]) == ([["a"]], StatusCode.UNKNOWN)
-
-
-@each_channel
-def test_response_to_a_message_arrives_before_the_next_message_is_sent(kind: str) -> None:
-    async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
-        async for request in requests:
-            yield notes_reply(*(item.name for item in request.items))
-
-    async def body(method: Any) -> Any:
-        sent: asyncio.Queue[Any] = asyncio.Queue()
-
-        async def requests() -> AsyncIterator[Any]:
-            while names := await sent.get():
-                yield items_request(*names)
-
-        call, received = method(requests()), []
-        for names in (["a"], ["b", "c"]):
-            sent.put_nowait(names)
-            received.append(texts(await anext(aiter(call))))
-        sent.put_nowait([])
-        return received, [texts(reply) async for reply in call]
-
-    assert call_of(kind, "Exchange", exchange, body) == ([["a"], ["b", "c"]], [])
-
-
-@each_channel
-def test_client_stream_has_one_response(kind: str) -> None:
-    async def collect(requests: Any, context: Any) -> Any:
-        context.set_trailing_metadata(TRAILING)
-        return message("Total", total=len([request async for request in requests]))
-
-    async def body(method: Any) -> Any:
-        call = method(items_requests("a", "b", "c"), timeout=20)
-        reply = await call
-        return reply.total, await call.code(), list(await call.trailing_metadata())
-
-    assert call_of(kind, "Collect", collect, body) == (3, StatusCode.OK, list(TRAILING))
-
-
-@each_channel
-def test_handler_can_respond_before_it_has_read_all_requests(kind: str) -> None:
-    async def collect(requests: Any, _context: Any) -> Any:
-        await anext(aiter(requests))
-        return message("Total", total=1)
-
-    async def exchange(requests: Any, _context: Any) -> AsyncIterator[Any]:
-        yield notes_reply((await anext(aiter(requests))).items[0].name)
-
-    # grpc.aio fails a call that ends while it sends a request.
-    async def unfinished() -> AsyncIterator[Any]:
-        yield items_request("a")
-        await asyncio.Event().wait()
-
-    async def once(method: Any) -> Any:
-        return (await method(unfinished())).total
-
-    async def stream(method: Any) -> Any:
-        return [texts(reply) async for reply in method(unfinished())]
-
-    assert call_of(kind, "Collect", collect, once) == 1
-    assert call_of(kind, "Exchange", exchange, stream) == [["a"]]
-
-
-@each_channel
-@pytest.mark.parametrize("name", ["List", "Exchange"])
-def test_responses_can_be_read_one_by_one(kind: str, name: str) -> None:
-    async def handler(_request: Any, _context: Any) -> AsyncIterator[Any]:
-        yield notes_reply("a")
-        yield notes_reply("b")
-
-    async def body(method: Any) -> Any:
-        call = method(message("NameRequest") if name == "List" else items_requests())
-        return [texts(await call.read()), texts(await call.read()), await call.read() is aio.EOF]
-
-    assert call_of(kind, name, handler, body) == [["a"], ["b"], True]
-
-
 class WaitingHandler:
     """A handler that sends one response, waits, and records how it ends."""
 
@@ -274,28 +180,6 @@ def test_cancellation_ends_the_call_and_its_handler(kind: str, when: str) -> Non
     waiting = WaitingHandler()
 
     assert call_of(kind, "List", send_notes, main) == (True, "cancelled", True, True)
-
-
-@each_channel
-def test_call_ends_when_its_iterating_task_is_cancelled(kind: str) -> None:
-    waiting = WaitingHandler()
-
-    async def body(method: Any) -> Any:
-        call = method(message("NameRequest"))
-        await anext(aiter(call))
-        task = asyncio.create_task(read_until_error(call))
-        await waiting.started.wait()
-        await asyncio.sleep(0.01)
-        task.cancel()
-        outcome = await task
-        await waiting.has_ended.wait()
-        return outcome, call.cancelled(), await call.code()
-
-    assert call_of(kind, "List", waiting.send_notes, body) == (
-        "cancelled",
-        True,
-        StatusCode.CANCELLED,
-    )
 
 
 @each_channel

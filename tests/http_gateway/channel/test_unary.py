@@ -21,7 +21,6 @@ from rosterd.server.rpc.interceptors.deadlines import Deadlines
 from ..serving import Register, channel_to
 
 TRAILING = (("x-text", "1"), ("x-bytes-bin", b"\0\xff"))
-SENT = (("x-twice", "a"), ("x-twice", "b"), ("x-bytes-bin", b"\0\xff"))
 CHANNELS = ("real", "in-process")
 each_channel = pytest.mark.parametrize("kind", CHANNELS)
 
@@ -130,7 +129,6 @@ async def outcome_of(call: Any) -> dict[str, Any]:
         ("succeed", StatusCode.OK, ""),
         ("send_initial", StatusCode.OK, ""),
         ("abort", StatusCode.NOT_FOUND, "gone"),
-        ("abort_without_details", StatusCode.ABORTED, ""),
         ("abort_with_metadata", StatusCode.NOT_FOUND, "gone"),
         ("abort_with_status", StatusCode.NOT_FOUND, "gone"),
         ("abort_and_continue", StatusCode.NOT_FOUND, "gone"),
@@ -149,18 +147,6 @@ def test_calls_have_the_same_outcome_on_both_channels(
     assert (real["call code"], real["call details"]) == (code, details)
 
 
-@each_channel
-@pytest.mark.parametrize(
-    ("does", "code"),
-    [("fail", StatusCode.UNKNOWN), ("set_code_and_fail", StatusCode.DATA_LOSS)],
-)
-def test_exceptions_of_a_handler_have_the_same_code(kind: str, does: str, code: StatusCode) -> None:
-    async def body(stub: Any, _tags: Tags) -> Any:
-        return await outcome_of(stub.CreateTag(pb.CreateTagRequest(name=does), timeout=20))
-
-    assert run(kind, body)["code"] is code
-
-
 @pytest.mark.parametrize("method", ["/roster.v1.TagService/Nothing", "/no.Service/GetTag"])
 def test_unknown_method_has_the_same_outcome_on_both_channels(method: str) -> None:
     async def main(kind: str) -> Any:
@@ -174,25 +160,6 @@ def test_unknown_method_has_the_same_outcome_on_both_channels(method: str) -> No
 
     assert in_process == real
     assert real["code"] is StatusCode.UNIMPLEMENTED
-
-
-@each_channel
-def test_generated_method_without_implementation_is_unimplemented(kind: str) -> None:
-    async def body(stub: Any, _tags: Tags) -> Any:
-        return await outcome_of(stub.GetTag(pb.GetTagRequest(), timeout=20))
-
-    assert run(kind, body)["code"] is StatusCode.UNIMPLEMENTED
-
-
-@each_channel
-def test_handler_receives_the_metadata_in_order(kind: str) -> None:
-    async def body(stub: Any, tags: Tags) -> Any:
-        await stub.CreateTag(pb.CreateTagRequest(name="succeed"), metadata=SENT, timeout=20)
-        return tags.received["metadata"]
-
-    assert sorted(run(kind, body), key=lambda pair: pair[0]) == sorted(
-        SENT, key=lambda pair: pair[0]
-    )
 
 
 @each_channel
@@ -241,84 +208,3 @@ def test_call_ends_when_its_awaiting_task_is_cancelled(kind: str) -> None:
         return call.done(), call.cancelled(), await call.code()
 
     assert run(kind, body) == (True, True, StatusCode.CANCELLED)
-
-
-@each_channel
-@pytest.mark.parametrize("started", [True, False], ids=["running", "not awaited"])
-def test_cancelled_call_raises_cancelled_error(kind: str, started: bool) -> None:
-    async def body(stub: Any, tags: Tags) -> Any:
-        call = stub.CreateTag(pb.CreateTagRequest(name="wait"), timeout=20)
-
-        async def wait() -> str:
-            try:
-                await call
-            except asyncio.CancelledError:
-                return "cancelled"
-            except aio.AioRpcError:
-                return "failed"
-            return "answered"
-
-        task = asyncio.create_task(wait()) if started else None
-        if started:
-            await tags.started.wait()
-        assert call.cancel()
-        outcome = await (task or wait())
-        return outcome, call.cancelled(), await call.code()
-
-    assert run(kind, body) == ("cancelled", True, StatusCode.CANCELLED)
-
-
-@each_channel
-def test_call_awaited_again_returns_the_same_response(kind: str) -> None:
-    async def body(stub: Any, _tags: Tags) -> Any:
-        call = stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=20)
-        return await call == await call
-
-    assert run(kind, body)
-
-
-@each_channel
-def test_failed_call_awaited_again_fails_again(kind: str) -> None:
-    async def body(stub: Any, _tags: Tags) -> Any:
-        call = stub.CreateTag(pb.CreateTagRequest(name="abort"), timeout=20)
-        return [(await outcome_of(call))["code"] for _ in range(2)]
-
-    assert run(kind, body) == [StatusCode.NOT_FOUND] * 2
-
-
-class RecordingInterceptor(aio.ServerInterceptor):
-    """An interceptor that records its name and the called method."""
-
-    def __init__(self, name: str, received: list[tuple[str, str]]) -> None:
-        self._name, self._seen = name, received
-
-    async def intercept_service(self, continuation: Any, details: Any) -> Any:
-        self._seen.append((self._name, details.method))
-        return await continuation(details)
-
-
-@each_channel
-def test_first_interceptor_is_the_outermost(kind: str) -> None:
-    received: list[tuple[str, str]] = []
-
-    async def body(stub: Any, _tags: Tags) -> Any:
-        await stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=20)
-
-    run(
-        kind,
-        body,
-        [RecordingInterceptor("first", received), RecordingInterceptor("second", received)],
-    )
-
-    method = "/roster.v1.TagService/CreateTag"
-    assert received == [("first", method), ("second", method)]
-
-
-@each_channel
-def test_concurrent_calls_are_independent(kind: str) -> None:
-    async def body(stub: Any, _tags: Tags) -> Any:
-        names = ["succeed", "abort", "set_code"] * 5
-        calls = [stub.CreateTag(pb.CreateTagRequest(name=name), timeout=20) for name in names]
-        return [outcome["call code"] for outcome in await asyncio.gather(*map(outcome_of, calls))]
-
-    assert run(kind, body) == [StatusCode.OK, StatusCode.NOT_FOUND, StatusCode.DATA_LOSS] * 5

@@ -49,7 +49,7 @@ def test_invalid_mask_is_rejected(value: Any, code: str) -> None:
     assert code_of(read_mask, value) == code
 
 
-@pytest.mark.parametrize("path", ["firstName", "a__b", "a_", "a_1", "a,b", ""])
+@pytest.mark.parametrize("path", ["firstName", "a__b", "a,b"])
 def test_irreversible_path_is_not_written(path: str) -> None:
     with pytest.raises(NoJsonForm, match="no JSON form"):
         write_mask(FieldMask(paths=["a", path]))

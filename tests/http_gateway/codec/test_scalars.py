@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.internal import type_checkers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,39 +20,35 @@ from .rejection import code_of
 F = FieldDescriptor
 
 
-@pytest.mark.parametrize("value", [1, True, None, [], {}, 1.5])
+@pytest.mark.parametrize("value", [1, None, []])
 def test_string_is_read_only_from_a_string(value: Any) -> None:
     assert scalars.read_string("1") == "1"
     assert code_of(scalars.read_string, value) == "INVALID_TYPE"
 
 
-@pytest.mark.parametrize("value", [1, 0, "true", None, [], {}])
+@pytest.mark.parametrize("value", [1, "true", None])
 def test_boolean_is_read_only_from_true_or_false(value: Any) -> None:
     assert scalars.read_bool(True) is True
     assert code_of(scalars.read_bool, value) == "INVALID_TYPE"
 
 
-@pytest.mark.parametrize("value", [True, 1, "1", "true", "TRUE", "True", "yes", "YES"])
-def test_boolean_like_true_values(value: Any) -> None:
-    assert scalars.read_boolean_like(value) is True
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [((True, 1, "1", "true", "TRUE", "Yes"), True), ((False, 0, "0", "False", "no", "NO"), False)],
+)
+def test_boolean_like_values(values: tuple[Any, ...], *, expected: bool) -> None:
+    assert {scalars.read_boolean_like(value) for value in values} == {expected}
 
 
-@pytest.mark.parametrize("value", [False, 0, "0", "false", "FALSE", "False", "no", "No"])
-def test_boolean_like_false_values(value: Any) -> None:
-    assert scalars.read_boolean_like(value) is False
-
-
-@pytest.mark.parametrize("value", [2, -1, 1.0, 0.0, "", " true", "on", "y", "2", None, [], {}])
+@pytest.mark.parametrize("value", [2, 1.0, "", " true", []])
 def test_other_boolean_like_values_are_rejected(value: Any) -> None:
     assert code_of(scalars.read_boolean_like, value) == "INVALID_TYPE"
 
 
 BOUNDS = [
     (F.TYPE_INT32, -(2**31), 2**31 - 1),
-    (F.TYPE_SFIXED32, -(2**31), 2**31 - 1),
     (F.TYPE_UINT32, 0, 2**32 - 1),
     (F.TYPE_INT64, -(2**63), 2**63 - 1),
-    (F.TYPE_SINT64, -(2**63), 2**63 - 1),
     (F.TYPE_FIXED64, 0, 2**64 - 1),
 ]
 
@@ -83,40 +78,21 @@ def test_integer_can_have_a_zero_fraction_or_an_exponent(value: Any, number: int
 
 @pytest.mark.parametrize(
     "value",
-    [
-        1.5,
-        "1.5",
-        True,
-        False,
-        None,
-        "",
-        " 1",
-        "1 ",
-        "+1",
-        "0x1",
-        "1_0",
-        "１",
-        "01",
-        "-",
-        "x",
-        [],
-        {},
-    ],
+    [1.5, "1.5", True, "", " 1", "+1", "１"],
     ids=ascii,
 )
 def test_invalid_integer_is_rejected(value: Any) -> None:
     assert code_of(READERS[F.TYPE_INT32], value) == "INVALID_TYPE"
 
 
-@pytest.mark.parametrize(
-    "value", [1e300, -1e300, "9" * 20, "1e9999", "-1e30", 10**400], ids=lambda v: str(v)[:6]
-)
-def test_huge_integer_is_out_of_range(value: Any) -> None:
-    assert code_of(READERS[F.TYPE_INT64], value) == "OUT_OF_RANGE"
-
-
 @pytest.mark.parametrize("kind", [F.TYPE_INT64, F.TYPE_UINT64])
-@pytest.mark.parametrize("number", [-(2**63) - 1, -(2**63) - 1024, 2**64, 2**64 + 1])
+@pytest.mark.parametrize(
+    "number",
+    [
+        -(2**63) - 1,
+        2**64,
+    ],
+)
 def test_integer_beyond_64_bits_is_not_rounded_into_range(kind: int, number: int) -> None:
     value = strict_json.loads(f'{{"number": {number}}}'.encode())["number"]
 
@@ -125,28 +101,19 @@ def test_integer_beyond_64_bits_is_not_rounded_into_range(kind: int, number: int
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [(1, 1.0), (1.5, 1.5), ("1.5", 1.5), ("-1e3", -1000.0), ("Infinity", math.inf)],
+    [(1.5, 1.5), ("-1e3", -1000.0), ("Infinity", math.inf)],
 )
 def test_double_is_read_from_a_number_or_string(value: Any, number: float) -> None:
     assert scalars.read_double(value) == number
 
 
-def test_double_can_be_nan() -> None:
-    assert math.isnan(scalars.read_double("NaN"))
-
-
 @pytest.mark.parametrize(
     "value",
-    ["", " 1", "nan", "infinity", "inf", "1e999", "0x1", "1_0", "１", True, None, [], {}],
+    ["", "nan", "1e999", True, None],
     ids=ascii,
 )
 def test_invalid_double_is_rejected(value: Any) -> None:
     assert code_of(scalars.read_double, value) in ("INVALID_TYPE", "OUT_OF_RANGE")
-
-
-@pytest.mark.parametrize("value", [3.5e38, -3.5e38, 1e300, "3.5e38"])
-def test_float_out_of_range_is_rejected(value: Any) -> None:
-    assert code_of(READERS[F.TYPE_FLOAT], value) in ("INVALID_TYPE", "OUT_OF_RANGE")
 
 
 def test_float_that_rounds_to_infinity_is_rejected() -> None:
@@ -163,37 +130,15 @@ def test_float_that_rounds_to_infinity_is_rejected() -> None:
 @pytest.mark.parametrize(
     ("value", "written"),
     [
-        (1.5, 1.5),
         (7.0, 7),
-        (-(2.0**53), -(2**53)),
         (2.0**54, 2.0**54),
         (-0.0, -0.0),
         (math.inf, "Infinity"),
-        (-math.inf, "-Infinity"),
         (math.nan, "NaN"),
     ],
 )
 def test_double_is_written_in_its_json_form(value: float, written: Any) -> None:
     assert repr(scalars.write_double(value)) == repr(written)
-
-
-@settings(deadline=None)
-@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_float_is_written_as_the_shortest_equal_number(
-    value: float,
-) -> None:
-    written = scalars.write_float(value)
-
-    assert struct.unpack("f", struct.pack("f", written)) == (value,)
-    assert written == type_checkers.ToShortestFloat(value)
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [(0.10000000149011612, 0.1), (3.4028234663852886e38, 3.4028235e38), (math.inf, "Infinity")],
-)
-def test_float_is_written_without_excess_digits(value: float, written: Any) -> None:
-    assert scalars.write_float(value) == written
 
 
 @settings(deadline=None)
@@ -207,7 +152,7 @@ def test_bytes_are_read_from_both_base64_alphabets_with_or_without_padding(value
 
 @pytest.mark.parametrize(
     "value",
-    ["a", "Y Q=", "YQ=", "YQ===", "AAAA====", "====", "YQ=a", "é", "YQ\n", 1, None, []],
+    ["a", "Y Q=", "YQ=", "====", 1],
     ids=ascii,
 )
 def test_invalid_base64_is_rejected(value: Any) -> None:

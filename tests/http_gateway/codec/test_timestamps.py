@@ -57,11 +57,8 @@ def test_timestamp_is_read_with_any_offset_and_written_in_utc_with_milliseconds(
 @pytest.mark.parametrize(
     ("text", "seconds", "nanos"),
     [
-        ("1970-01-01T00:00:00Z", 0, 0),
-        ("1970-01-01T00:00:00.000000001Z", 0, 1),
         ("1970-01-01T01:00:00.5+01:00", 0, 500_000_000),
         ("1969-12-31T23:59:59.999Z", -1, 999_000_000),
-        ("0001-01-01T00:00:00Z", -62_135_596_800, 0),
         ("9999-12-31T23:59:59.999999999Z", 253_402_300_799, 999_999_999),
     ],
 )
@@ -72,25 +69,16 @@ def test_timestamp_is_read_with_nanoseconds(text: str, seconds: int, nanos: int)
 @pytest.mark.parametrize(
     ("value", "code"),
     [
-        ("", "INVALID_FORMAT"),
         ("2026-01-02", "INVALID_FORMAT"),
         ("2026-01-02T03:04:05", "INVALID_FORMAT"),
-        ("2026-01-02 03:04:05Z", "INVALID_FORMAT"),
-        ("2026-01-02T03:04Z", "INVALID_FORMAT"),
-        ("2026-01-02T03:04:05.Z", "INVALID_FORMAT"),
         ("2026-01-02T03:04:05.1234567890Z", "INVALID_FORMAT"),
         ("2026-01-02T03:04:05+0100", "INVALID_FORMAT"),
-        ("2026-01-02T03:04:05+24:00", "INVALID_FORMAT"),
         ("２026-01-02T03:04:05Z", "INVALID_FORMAT"),
         ("2026-02-30T00:00:00Z", "INVALID_FORMAT"),
-        ("2026-01-02T24:00:00Z", "INVALID_FORMAT"),
         ("2026-01-02T23:59:60Z", "INVALID_FORMAT"),
         ("0000-01-01T00:00:00Z", "INVALID_FORMAT"),
         ("0001-01-01T00:00:00+01:00", "OUT_OF_RANGE"),
-        ("9999-12-31T23:59:59-01:00", "OUT_OF_RANGE"),
         (0, "INVALID_TYPE"),
-        (None, "INVALID_TYPE"),
-        ({}, "INVALID_TYPE"),
     ],
     ids=ascii,
 )
@@ -100,13 +88,7 @@ def test_invalid_timestamp_is_rejected(value: Any, code: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "nanos", "written"),
-    [
-        (0, 0, "1970-01-01T00:00:00.000Z"),
-        (0, 999_999_999, "1970-01-01T00:00:00.999Z"),
-        (-1, 1_000_000, "1969-12-31T23:59:59.001Z"),
-        (-62_135_596_800, 0, "0001-01-01T00:00:00.000Z"),
-        (253_402_300_799, 0, "9999-12-31T23:59:59.000Z"),
-    ],
+    [(0, 999_999_999, "1970-01-01T00:00:00.999Z"), (-1, 1_000_000, "1969-12-31T23:59:59.001Z")],
 )
 def test_timestamp_is_truncated_to_three_digits(seconds: int, nanos: int, written: str) -> None:
     assert write_milliseconds(Timestamp(seconds=seconds, nanos=nanos)) == written
@@ -124,8 +106,7 @@ def test_specification_writes_zero_three_six_or_nine_digits(nanos: int, fraction
 @pytest.mark.parametrize(
     ("seconds", "nanos"),
     [
-        *[(-62_135_596_801, 0), (253_402_300_800, 0), (2**62, 0)],
-        *[(0, -1), (0, 1_000_000_000), (0, -1_000_000_000)],
+        *[(-62_135_596_801, 0), (253_402_300_800, 0), (0, -1), (0, 1_000_000_000)],
     ],
 )
 @pytest.mark.parametrize("write", [write_timestamp, write_milliseconds])
@@ -134,41 +115,11 @@ def test_timestamp_out_of_range_is_not_written(write: Any, seconds: int, nanos: 
         write(Timestamp(seconds=seconds, nanos=nanos))
 
 
-@settings(deadline=None)
-@given(st.integers(0, MAX_DURATION), st.integers(0, 999_999_999), st.sampled_from([1, -1]))
-def test_duration_survives_a_round_trip_and_matches_protobuf(
-    seconds: int, nanos: int, sign: int
-) -> None:
-    duration = Duration(seconds=sign * seconds, nanos=sign * nanos)
-
-    assert write_duration(duration) == duration.ToJsonString()
-    assert read_duration(write_duration(duration)) == duration
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds", "nanos"),
-    [
-        ("0s", 0, 0),
-        ("-0.5s", 0, -500_000_000),
-        ("1.000000001s", 1, 1),
-        (f"-{MAX_DURATION}s", -MAX_DURATION, 0),
-    ],
-)
-def test_duration_is_seconds_with_a_fraction(text: str, seconds: int, nanos: int) -> None:
-    assert read_duration(text) == Duration(seconds=seconds, nanos=nanos)
-
-
 @pytest.mark.parametrize(
     ("value", "code"),
     [
-        *[(text, "INVALID_FORMAT") for text in ("", "s", "1", "1 s", "+1s", ".5s", "1.s", "1m")],
-        *[
-            ("1.0000000001s", "INVALID_FORMAT"),
-            ("1e3s", "INVALID_FORMAT"),
-            ("１s", "INVALID_FORMAT"),
-        ],
-        *[(f"{MAX_DURATION + 1}s", "OUT_OF_RANGE"), (f"-{MAX_DURATION + 1}s", "OUT_OF_RANGE")],
-        *[(1, "INVALID_TYPE"), (None, "INVALID_TYPE"), ([], "INVALID_TYPE")],
+        *[(text, "INVALID_FORMAT") for text in ("", "1", "+1s", ".5s", "1.0000000001s", "１s")],
+        *[(f"-{MAX_DURATION + 1}s", "OUT_OF_RANGE"), (None, "INVALID_TYPE")],
     ],
     ids=ascii,
 )
@@ -178,7 +129,11 @@ def test_invalid_duration_is_rejected(value: Any, code: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "nanos"),
-    [(MAX_DURATION + 1, 0), (-MAX_DURATION - 1, 0), (1, -1), (-1, 1), (0, 10**9), (0, -(10**9))],
+    [
+        (MAX_DURATION + 1, 0),
+        (1, -1),
+        (0, 10**9),
+    ],
 )
 def test_duration_out_of_range_is_not_written(seconds: int, nanos: int) -> None:
     with pytest.raises(NoJsonForm, match="no JSON form"):

@@ -34,23 +34,3 @@ def test_guides_have_no_accessibility_violation(guide_reader: Reader, path: str)
     guide_reader.open()
 
     assert violations(guide_reader.page, "body") == []
-
-
-@pytest.mark.parametrize("guide_reader", SCHEMES, indirect=True, ids=str)
-def test_search_has_no_accessibility_violation(guide_reader: Reader) -> None:
-    guide_reader.open()
-    guide_reader.page.keyboard.press("/")
-    guide_reader.page.keyboard.type("tag")
-    guide_reader.page.locator("#results li").first.wait_for()
-
-    assert violations(guide_reader.page, "dialog.search") == []
-
-
-@pytest.mark.parametrize("guide_reader", SCHEMES, indirect=True, ids=str)
-def test_event_types_have_no_accessibility_violation(guide_reader: Reader) -> None:
-    guide_reader.url = guide_reader.url.replace("/guides", "")
-    guide_reader.open()
-
-    # Event types have the same structure.
-    selectors = (".bar", ".navigation", ".topic", "[id='subscriber.updated']")
-    assert violations(guide_reader.page, *selectors) == []

@@ -112,15 +112,6 @@ def test_grpc_sample_succeeds(name: str, html: str, account: Account) -> None:
 
 
 @pytest.mark.verify
-@pytest.mark.parametrize("name", ENDING)
-def test_grpcurl_accepts_the_sample(name: str, html: str, account: Account) -> None:
-    tools.program("grpcurl", "grpcurl")
-    text = prepared(account, name, sample(html, name, "grpc"))
-
-    output(["bash", "-c", text], account)
-
-
-@pytest.mark.verify
 @pytest.mark.parametrize(
     ("name", "printed"),
     [

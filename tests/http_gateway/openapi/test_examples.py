@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote, urlencode
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from rosterd.http_gateway.openapi.bodies import FORM
@@ -15,10 +11,7 @@ from rosterd.http_gateway.openapi.document import document
 from rosterd.server.app import SERVICES
 from rosterd.server.serving.gateway_policy import POLICY
 
-from ...behavior.helpers import suppress
 from ...cases import each
-from ...conftest import Account
-from ...fronts import HttpFront
 
 DOCUMENT = document(SERVICES, POLICY)
 OPERATIONS = {
@@ -61,19 +54,6 @@ def test_every_content_has_examples_that_match_its_schema(name: str) -> None:
             assert violations(content["schema"], value) == []
 
 
-@pytest.mark.parametrize("name", ["ImportSubscribers", "ExportSubscribers"])
-def test_record_examples_match_their_schema(name: str) -> None:
-    lines = [
-        (content["schema"]["contentSchema"], content["example"])
-        for media_type, content in contents(OPERATIONS[name][2])
-        if media_type == "application/x-ndjson"
-    ]
-
-    assert lines
-    for schema, example in lines:
-        assert violations(schema, json.loads(example)) == []
-
-
 @each("name", list(OPERATIONS))
 def test_every_parameter_has_an_example_that_matches_its_schema(name: str) -> None:
     for parameter in OPERATIONS[name][2]["parameters"]:
@@ -81,122 +61,3 @@ def test_every_parameter_has_an_example_that_matches_its_schema(name: str) -> No
             parameter = DOCUMENT["components"]["parameters"][parameter["$ref"].rpartition("/")[2]]
         if parameter["name"] != "pageToken":  # A page token is valid for one list only.
             assert violations(parameter["schema"], parameter["example"]) == []
-
-
-@each("name", list(DOCUMENT["components"]["schemas"]))
-def test_every_property_example_matches_its_schema(name: str) -> None:
-    for schema in DOCUMENT["components"]["schemas"][name].get("properties", {}).values():
-        for example in schema.get("examples", []):
-            assert violations(schema, example) == []
-
-
-# A suppressed address, and the operations that create the resources of the other examples.
-SUPPRESSED = "gone@example.com"
-PREREQUISITES = [
-    "CreateCustomField",
-    "CreateSubscriber",
-    "CreateTag",
-    "CreateSegment",
-    "CreateApiKey",
-]
-COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
-# Disabled, and without a server.
-DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
-# An endless stream.
-ENDLESS = ["TailWebhookDeliveries"]
-
-
-def test_service_accepts_every_example(http_account: Account) -> None:
-    ids = create_resources(http_account)
-
-    for name, (method, path, operation) in OPERATIONS.items():
-        if name in (*PREREQUISITES, *ENDLESS):
-            continue
-
-        assert send(http_account, method, path, operation, ids) in {200, 201, 202, 204}, name
-
-        if method == "DELETE":
-            ids = create_resources(http_account)
-
-
-def create_resources(account: Account) -> dict[str, str]:
-    """Creates a resource of each type from its example; returns the IDs by path segment."""
-    for name in PREREQUISITES:
-        method, path, operation = OPERATIONS[name]
-        assert send(account, method, path, operation, {}) in {201, 409}, name
-    if account.call("GetSuppression", email=SUPPRESSED).status == 404:
-        suppress(account, SUPPRESSED)
-    segment = account.ok("ListSegments")["segments"][-1]["id"]
-    account.ok("UpdateSegment", id=segment, filter="tags:vip")
-    subscriber = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]["id"]
-    webhook = account.ok("CreateWebhook", **DISABLED_WEBHOOK)["webhook"]["id"]
-    return {
-        "webhooks": webhook,
-        "webhook-deliveries": account.ok("TestWebhook", id=webhook)["delivery"]["id"],
-        "custom-fields": account.ok("ListCustomFields")["customFields"][0]["id"],
-        "subscribers": subscriber,
-        "segments": segment,
-        "operations": account.ok("BatchChangeSubscribers", **COUNT)["operation"]["id"],
-        "merge-tags": subscriber,
-        "tags": account.ok("ListTags")["tags"][-1]["id"],
-        "keys": account.ok("ListApiKeys")["apiKeys"][-1]["id"],
-    }
-
-
-def send(
-    account: Account, method: str, path: str, operation: dict[str, Any], ids: dict[str, str]
-) -> int:
-    """Sends the example request with an existing ID and returns the status."""
-    id_ = ids.get(path.split("/")[2], "")
-    parameters = [p for p in operation["parameters"] if "example" in p]
-    query = {p["name"]: as_text(p["example"]) for p in parameters if p["in"] == "query"}
-    # Only lists and exports of subscribers have a segment, and statistics have several.
-    query |= {name: ids["segments"] for name in query if name in ("segment", "segments")}
-    body, headers = None, {}
-    for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
-        example = content.get("example", "")
-        text = example if isinstance(example, str) else json.dumps(example)
-        if media_type == FORM and example:
-            text = urlencode(example, doseq=True)
-        body = text.replace("01M7Y2MPAQ036JVMBN3RCKGA5K", id_).encode()
-        headers = {"Content-Type": media_type}
-    token = token_of(account, path) if "{token}" in path else ""
-    path = path.format(id=id_, webhookId=id_, email=quote(SUPPRESSED), token=token)
-    target = f"{path}?{urlencode(query, doseq=True)}"
-    assert isinstance(account.front, HttpFront)
-    status, _, _ = account.front.exchange(method, target, account.key, body=body, headers=headers)
-    return status
-
-
-def token_of(account: Account, path: str) -> str:
-    """Returns a token for the path of a link."""
-    links = account.ok("CreateSubscriberLinks", id="ada@example.com")
-    url: str = links["confirmUrl" if path.startswith("/c/") else "unsubscribeUrl"]
-    return url.rpartition("/")[2]
-
-
-def as_text(value: Any) -> Any:
-    """Returns a value for a query."""
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-def objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Yields every object in a value."""
-    if isinstance(value, dict):
-        yield value
-    if isinstance(value, (dict, list)):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from objects(inner)
-
-
-@each("name", list(OPERATIONS))
-def test_response_example_is_consistent(name: str) -> None:
-    _, _, operation = OPERATIONS[name]
-    contents = [response.get("content", {}) for response in operation["responses"].values()]
-    examples = [media.get("example") for content in contents for media in content.values()]
-
-    for value in (value for example in examples for value in objects(example)):
-        if value.get("enabled"):
-            assert value.keys().isdisjoint({"disabledReason", "failingSince"})
-        if value.get("status") in ("PENDING", "SENDING"):
-            assert "finishedAt" not in value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from google.api.http_pb2 import HttpRule as Rule
 from google.protobuf import duration_pb2, struct_pb2, wrappers_pb2  # noqa: F401
 from openapi_spec_validator import validate
@@ -88,40 +87,6 @@ def test_fields_outside_the_body_field_are_query_parameters() -> None:
     assert schema["anyOf"][0] == {"$ref": "#/components/schemas/Book"}
 
 
-def test_body_of_the_whole_request_excludes_path_variables() -> None:
-    described = document_of(Rule(post="/a/{id}", body="*"))
-
-    schema = described["components"]["schemas"]["Request"]
-    assert schema["properties"].keys() == {"book", "pageSize", "words", "since", "anything"}
-    assert parameters(described["paths"]["/a/{id}"]["post"]) == {"id": "path"}
-
-
-def test_response_body_field_has_its_own_schema() -> None:
-    content = operation(Rule(get="/a", response_body="books"))["responses"]["200"]["content"]
-
-    assert content["application/json"]["schema"]["items"] == {"$ref": "#/components/schemas/Book"}
-
-
-def test_absent_response_body_field_is_null() -> None:
-    content = operation(Rule(get="/a", response_body="book"))["responses"]["200"]["content"]
-
-    schema = content["application/json"]["schema"]
-    assert schema["anyOf"] == [{"$ref": "#/components/schemas/Book"}, {"type": "null"}]
-
-
-def test_additional_bindings_have_unique_operation_ids() -> None:
-    rule = Rule(get="/a", additional_bindings=[Rule(get="/b"), Rule(post="/b", body="*")])
-
-    paths = document_of(rule)["paths"]
-    names = [operation["operationId"] for item in paths.values() for operation in item.values()]
-    assert names == ["Do", "DoByGet", "DoByPost"]
-
-
-@pytest.mark.parametrize("rule", [Rule(post="/a", body="words"), Rule(get="/{book.author.name}")])
-def test_document_of_unusual_binding_is_valid(rule: Rule) -> None:
-    assert operation(rule)["responses"]["200"]
-
-
 def test_streams_of_whole_messages_are_described_as_text() -> None:
     described = operation(Rule(post="/a", body="*"), request="*Book", reply="*Book")
 
@@ -129,10 +94,3 @@ def test_streams_of_whole_messages_are_described_as_text() -> None:
         assert content["application/x-ndjson"]["schema"]["type"] == "string"
         assert "text/csv" not in content
     assert "text/event-stream" in described["responses"]["200"]["content"]
-
-
-def test_service_without_comments_has_a_valid_document() -> None:
-    described = operation(Rule(get="/a"))
-
-    assert "summary" not in described
-    assert described["responses"]["200"]["description"]

@@ -79,19 +79,6 @@ def test_every_binding_is_documented_and_every_operation_is_routed_to_it(
     assert all(reached[str(b)] == 1 for b in bound if b.http_method != ANY_METHOD)
 
 
-@pytest.mark.parametrize("services", SERVICES_BY_CASE.values(), ids=SERVICES_BY_CASE)
-def test_paths_differ_in_more_than_parameter_names(
-    services: list[ServiceDescriptor],
-) -> None:
-    operations = operations_of(*services)
-
-    bare = Counter(re.sub(r"\{[^}]*\}", "{}", path) for path in {path for _, path in operations})
-    assert set(bare.values()) == {1}
-    for (_, path), operation in operations.items():
-        names = [p["name"] for p in operation["parameters"] if p.get("in") == "path"]
-        assert names == re.findall(r"\{([^}]*)\}", path)
-
-
 def test_variable_of_several_segments_is_split_into_parameters() -> None:
     operations = operations_of(rules("/v1/{name=shelves/*/books/*}", "/v1/{name=shelves/*}"))
 
@@ -104,28 +91,6 @@ def test_variable_of_several_segments_is_split_into_parameters() -> None:
     assert one["description"] == "`name` is `shelves/{name1}/books/{name2}`."
 
 
-def test_equal_paths_have_the_parameter_names_of_the_first_binding() -> None:
-    operations = operations_of(rules("/a/{id}", Rule(delete="/a/{name=*}")))
-
-    assert ids(operations) == {"GET /a/{id}": "Rule0", "DELETE /a/{id}": "Rule1"}
-    assert "`name`" not in str(operations["DELETE", "/a/{id}"])
-    assert {"name": "name", "in": "query"}.items() <= operations["GET", "/a/{id}"]["parameters"][
-        1
-    ].items()
-
-
-def test_wildcard_for_any_number_of_segments_has_the_first_free_path() -> None:
-    operations = operations_of(rules("/a/{id=**}", "/a/*", "/a/*/*"))
-
-    assert ids(operations) == {
-        "GET /a/{any}": "Rule1",
-        "GET /a/{any1}/{any2}": "Rule2",
-        "GET /a/{id1}/{id2}/{id3}": "Rule0",
-    }
-    first = operations["GET", "/a/{id1}/{id2}/{id3}"]["parameters"][0]
-    assert "any number of segments" in first["description"]
-
-
 def test_binding_for_all_methods_covers_the_unbound_methods_in_any_order() -> None:
     for case_rules in (["/a", custom("*", "/a")], [custom("*", "/a"), "/a"]):
         operations = operations_of(rules(*case_rules))
@@ -135,12 +100,6 @@ def test_binding_for_all_methods_covers_the_unbound_methods_in_any_order() -> No
             "GET"
         ]
         assert {verb for verb, _ in operations} == {"DELETE", "GET", "PATCH", "POST", "PUT"}
-
-
-def test_parameter_names_are_distinct() -> None:
-    operations = operations_of(rules("/a/*/{id=b/*/c/*}/*"))
-
-    assert ids(operations) == {"GET /a/{any1}/b/{id1}/c/{id2}/{any2}": "Rule0"}
 
 
 def test_indistinguishable_bindings_are_rejected() -> None:

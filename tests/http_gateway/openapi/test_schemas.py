@@ -120,8 +120,6 @@ def test_boolean_like_field_is_a_boolean_and_describes_other_forms() -> None:
     ("kind", "rules", "keywords"),
     [
         ("string", {"string": {"max_len": 5}}, {"maxLength": 5}),
-        ("string", {"string": {"min_len": 2}}, {"minLength": 2}),
-        ("string", {"string": {"len": 3}}, {"minLength": 3, "maxLength": 3}),
         ("string", {"string": {"pattern": "^a$"}}, {"pattern": "^a$"}),
         ("string", {"string": {"in": ["a", "b"]}}, {"enum": ["a", "b", None]}),
         ("string", {"string": {"email": True}}, {"format": "email"}),
@@ -139,18 +137,6 @@ def test_validation_rules_become_keywords(
     assert schema.items() >= keywords.items()
 
 
-def test_validation_rules_of_items_become_keywords_of_items() -> None:
-    rules: dict[str, Any] = {"repeated": {"items": {"string": {"min_len": 1, "max_len": 9}}}}
-
-    assert (
-        input_schema("*string", {RULES: Rules(**rules)})["items"].items()
-        >= {
-            "minLength": 1,
-            "maxLength": 9,
-        }.items()
-    )
-
-
 def test_required_trimmed_text_cannot_be_blank() -> None:
     options = {RULES: Rules(required=True), http_pb2.trimmed: True}
 
@@ -161,13 +147,15 @@ def test_required_trimmed_text_cannot_be_blank() -> None:
 @pytest.mark.parametrize(
     ("options", "texts"),
     [
-        # In Python, $ also matches before a final line break. In JavaScript it does not.
         ({}, ["", "a b", "a\u2028b", "\t", "\n", "a\n"]),
-        ({http_pb2.trimmed: True}, ["", "a b", "a\u2028b", "\t", "\n", "a\n"]),
         ({http_pb2.trimmed: True, RULES: Rules(required=True)}, ["a b", "a\u2028b", "a\n"]),
         ({http_pb2.multiline: True}, ["", "a b", "a\u2028b", "\t", "\n", "a\n", "a\nb", "a\r\nb"]),
     ],
-    ids=["one line", "trimmed", "trimmed and required", "multiline"],
+    ids=[
+        "one line",
+        "trimmed and required",
+        "multiline",
+    ],
 )
 def test_control_characters_are_excluded_by_the_file_option(
     options: Options, texts: list[str]
@@ -205,66 +193,16 @@ def test_required_field_cannot_be_null_or_absent() -> None:
     assert schema_of_message["additionalProperties"] is False
 
 
-def test_never_empty_text_can_be_absent_or_null() -> None:
-    options = {http_pb2.never_empty: True}
-
-    assert accepted_by_schema("string", options, ["", None, "x"]) == ["None", "'x'"]
-
-
-@pytest.mark.parametrize(
-    ("rules", "described"),
-    [
-        ({}, ["number", "NaN"]),
-        ({"double": {"gte": 0}}, ["number", "NaN"]),
-        ({"double": {"finite": True}}, ["number"]),
-        ({"double": {"gt": 0, "lte": 9}}, ["number"]),
-    ],
-)
-def test_finite_number_has_no_string_form(rules: dict[str, Any], described: list[str]) -> None:
-    options = {RULES: Rules(**rules)}
-    schema = Schemas(POLICY).output_property(message_of(x=("double", options)).fields[0])
-    alternatives = schema.get("anyOf", [schema])
-
-    assert [form.get("type") or form["enum"][0] for form in alternatives] == described
-
-
-def test_whole_double_is_an_integer() -> None:
-    options = {http_pb2.whole: True, RULES: Rules(double=validate_pb2.DoubleRules(gte=1, lte=9))}
-    field = message_of(x=("double", options)).fields[0]
-
-    assert Schemas(POLICY).output_property(field)["type"] == "integer"
-    assert accepted_by_schema("double", options, [1, 9, 1.5, 0, 10]) == ["1", "9"]
-
-
-def test_excluded_fields_are_not_in_the_request_schema() -> None:
-    schemas = Schemas(POLICY)
-    schemas.input_reference(message_of(x=("string", {}), y=("string", {})), frozenset({"x"}))
-
-    assert schemas.components["Example"]["properties"].keys() == {"y"}
-
-
-def test_message_has_separate_request_and_response_schemas() -> None:
-    schemas, message = Schemas(POLICY), message_of(x=("int64", {}))
-
-    assert schemas.output_reference(message) != schemas.input_reference(message)
-    assert schemas.output_reference(message) == schemas.output_reference(message)
-    assert len(schemas.components) == 2
-
-
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
         ("string", "a"),
-        ("int32", -5),
         ("int64", 2**60),
         ("uint64", 2**64 - 1),
-        ("double", 1.5),
         ("double", float("inf")),
-        ("bool", True),
         ("bytes", b"\xff"),
         ("enum", 2),
         ("*int64", [1, 2]),
-        ("?string", "a"),
     ],
 )
 def test_output_of_the_codec_matches_the_response_schema(kind: str, value: Any) -> None:
@@ -283,16 +221,3 @@ def test_output_of_the_codec_matches_the_response_schema(kind: str, value: Any) 
             )
             == []
         )
-
-
-def test_response_requires_fields_without_presence_and_required_ones() -> None:
-    message = message_of(
-        a=("string", {}),
-        b=("?string", {}),
-        c=(".google.protobuf.Timestamp", {}),
-        d=(".google.protobuf.Timestamp", {RULES: Rules(required=True)}),
-    )
-    schemas = Schemas(POLICY)
-    schemas.output_reference(message)
-
-    assert schemas.components["Example"]["required"] == ["a", "d"]

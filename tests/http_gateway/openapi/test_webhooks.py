@@ -9,14 +9,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from rosterd.http_gateway.openapi.document import document, webhooks_document
-from rosterd.server.app import SERVICES
 from rosterd.server.features.events.rules import EventType
 from rosterd.server.serving.gateway_policy import POLICY
 
 from ..routing.protos import library
 
 DOCUMENT = webhooks_document(POLICY)
-CLIENTS = document(SERVICES, POLICY)
 
 
 def violations(event_type: str, event: dict[str, Any]) -> list[str]:
@@ -47,53 +45,6 @@ def test_event_matches_only_the_schema_of_its_type(event_type: EventType) -> Non
     assert violations(event_type, event) == []
     others = [other for other in EventType if other is not event_type]
     assert all(violations(other, event) for other in others)
-
-
-@pytest.mark.parametrize("event_type", EventType)
-def test_schema_requires_the_whole_resource(event_type: EventType) -> None:
-    event = example(event_type)
-    (resource,) = event["data"].values()
-    del resource["id"]
-
-    assert violations(event_type, event)
-
-
-def test_every_header_of_a_delivery_is_described() -> None:
-    operation = DOCUMENT["webhooks"][EventType.TAG_CREATED]["post"]
-    names = [p["$ref"].rpartition("/")[2] for p in operation["parameters"]]
-    headers = [DOCUMENT["components"]["parameters"][name] for name in names]
-
-    assert [header["name"] for header in headers] == [
-        "webhook-id",
-        "webhook-timestamp",
-        "webhook-signature",
-    ]
-    assert operation["security"] == []
-    assert list(operation["responses"]) == ["2XX", "410", "default"]
-
-
-@pytest.mark.parametrize("described", [DOCUMENT, CLIENTS], ids=["webhooks", "clients"])
-def test_discriminator_maps_every_event_type_to_its_resource(
-    described: dict[str, Any],
-) -> None:
-    schemas = described["components"]["schemas"]
-    mapping = schemas["EventPayload"]["discriminator"]["mapping"]
-    whole = {**schemas["EventPayload"], "components": described["components"]}
-
-    assert list(mapping) == list(EventType)
-    for event_type in EventType:
-        (resource,) = example(event_type)["data"]
-        assert mapping[event_type] == f"#/components/schemas/{event_type.message}Event"
-        schema = schemas[mapping[event_type].rpartition("/")[2]]
-        assert schema["properties"]["data"]["required"] == [resource]
-        assert Draft202012Validator(whole).is_valid(example(event_type))
-        assert not Draft202012Validator(whole).is_valid({**example(event_type), "sequence": 1.5})
-
-
-def test_api_document_has_no_webhooks_section() -> None:
-    assert "webhooks" not in CLIENTS
-    assert "paths" not in DOCUMENT
-    assert DOCUMENT["components"]["schemas"].items() <= CLIENTS["components"]["schemas"].items()
 
 
 def test_document_of_services_without_webhooks_has_no_events() -> None:

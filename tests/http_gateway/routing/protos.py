@@ -61,7 +61,7 @@ def service_of(**rules: Rule | str) -> ServiceDescriptor:
         name="example.proto", package="example", syntax="proto3"
     )
     message = file.message_type.add(name="Example")
-    for number, name in enumerate(("id", "name", "tags"), start=1):
+    for number, name in enumerate(("id", "name", "tags", "one", "two"), start=1):
         message.field.add(name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
     message.field[2].label = descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED
     file.message_type.add(name="Reply")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from http import HTTPMethod
 from typing import Any
 from unittest import mock
 
@@ -29,10 +28,8 @@ from .protos import library, library_with
         pytest.param(
             'get: "/a/{third.shelf}/{third.row_number}"', id="two fields of one oneof member"
         ),
-        pytest.param('post: "/a" body: "places"', id="repeated message as body"),
         pytest.param('post: "/a" body: "more"', id="Struct as body"),
         pytest.param('post: "/a/{place.shelf}" body: "place"', id="field of the body in the path"),
-        pytest.param('delete: "/a" body: "text"', id="DELETE with a body"),
         pytest.param('custom { kind: "REPORT" path: "/a" } body: "*"', id="custom method"),
         pytest.param('custom { kind: "*" path: "/a" } body: "*"', id="all methods"),
         pytest.param('get: "/a" response_body: "labels"', id="map as response body"),
@@ -50,34 +47,22 @@ def test_valid_rule_is_bound(rule: str) -> None:
         ('body: "*"', "start with a slash"),
         ('get: "/a/{nothing}"', "no field 'nothing'"),
         ('get: "/a/{place.nothing}"', "no field 'place.nothing'"),
-        ('get: "/a/{text.shelf}"', "no field 'text.shelf'"),
-        ('get: "/a/{place.rowNumber}"', "no field 'place.rowNumber'"),
         ('get: "/a/{moment.seconds}"', "no field 'moment.seconds'"),
         ('get: "/a/{texts}"', "texts is or enters a repeated field"),
         ('get: "/a/{places.shelf}"', "places.shelf is or enters a repeated field"),
-        ('get: "/a/{labels}"', "labels is or enters a repeated field or a map"),
         ('get: "/a/{place}"', "place is a message that text cannot represent"),
-        ('get: "/a/{more}"', "more is a message that text cannot represent"),
         ('get: "/a/{text}/{text}"', "contains the variable text twice"),
         ('get: "/a/{one}/{other}"', "one and other are both bound"),
-        ('get: "/a/{third.shelf}/{one}"', "third and one are both bound"),
         ('post: "/a/{one}" body: "third"', "one and third are both bound"),
         ('get: "/a/{text=**}/b"', "allowed only as the last"),
         ('get: "/a" body: "*"', "GET has no body"),
-        ('get: "/a" body: "text"', "GET has no body"),
-        ('custom { kind: "HEAD" path: "/a" } body: "*"', "HEAD has no body"),
-        ('custom { kind: "TRACE" path: "/a" } body: "*"', "TRACE has no body"),
         ('custom { kind: "" path: "/a" }', "'' is not a valid HTTP method"),
-        ('custom { kind: "get" path: "/a" }', "'get' is not a valid HTTP method"),
-        ('custom { kind: "CONNECT" path: "/a" }', "'CONNECT' is not a valid HTTP method"),
         ('custom { kind: "APPROVE" path: "/a" }', "'APPROVE' is not a valid HTTP method"),
         ('post: "/a" body: "nothing"', "no field 'nothing' that can be the body"),
         ('post: "/a" body: "place.shelf"', "no field 'place.shelf' that can be the body"),
         ('post: "/a/{text}" body: "text"', "the field 'text' is both the body and a variable"),
         ('get: "/a" response_body: "nothing"', "that can be the response body"),
-        ('get: "/a" response_body: "place.shelf"', "that can be the response body"),
         ('get: "/b" additional_bindings { get: "/a/{nothing}" }', "no field 'nothing'"),
-        ('get: "/b" additional_bindings { body: "*" }', "start with a slash"),
     ],
 )
 def test_invalid_rule_fails_startup_with_rpc_path_and_reason(rule: str, reason: str) -> None:
@@ -110,11 +95,7 @@ def test_aiohttp_accepts_every_method_that_can_be_bound(method: str) -> None:
     assert parsed_methods(method) == [method]
 
 
-def test_standard_methods_except_connect_can_be_bound() -> None:
-    assert {method.value for method in HTTPMethod} - {"CONNECT"} <= METHODS
-
-
-@pytest.mark.parametrize("method", ["APPROVE", "FOO", "GETS", "PLAY", "PRI"])
+@pytest.mark.parametrize("method", ["APPROVE", "PRI"])
 def test_aiohttp_rejects_methods_that_cannot_be_bound(method: str) -> None:
     assert method not in METHODS
     with pytest.raises(BadHttpMessage):
@@ -122,9 +103,7 @@ def test_aiohttp_rejects_methods_that_cannot_be_bound(method: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/healthz", "/readyz"])
-@pytest.mark.parametrize(
-    "rule", ['get: "{path}"', 'post: "{path}" body: "*"', 'get: "/{{text}}"', 'get: "/**"']
-)
+@pytest.mark.parametrize("rule", ['get: "{path}"', 'get: "/**"'])
 def test_binding_that_hides_a_gateway_page_fails_startup(path: str, rule: str) -> None:
     with pytest.raises(InvalidBinding, match=r"library\.Other\.Wrong .* takes /"):
         Gateway(mock.Mock(), [library_with(rule.format(path=path))])

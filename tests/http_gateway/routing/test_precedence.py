@@ -73,16 +73,3 @@ def test_binding_for_all_methods_has_the_lowest_precedence() -> None:
     assert matched(routes, "OPTIONS", "/a/x") is None
     allowed = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
     assert routes.methods("/a/x") == allowed
-
-
-def test_options_can_be_bound() -> None:
-    routes = Routes([service_of(Say=custom("OPTIONS", "/a/{id}"))])
-
-    assert matched(routes, "OPTIONS", "/a/x") == ("Say", {"id": "x"})
-
-
-def test_percent_encoded_literal_matches() -> None:
-    routes = Routes([service_of(One="/a b/{id}:do")])
-
-    assert matched(routes, "GET", "/%61%20b/x:%64o") == ("One", {"id": "x"})
-    assert matched(routes, "GET", "/a+b/x:do") is None

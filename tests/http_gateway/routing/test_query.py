@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 from google.protobuf.message import Message
-from google.protobuf.timestamp_pb2 import Timestamp
 
-from roster.v1 import api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2
+from roster.v1 import subscribers_pb2, tags_pb2
 from rosterd.http_gateway.codec.transcode import message_class
 from rosterd.http_gateway.request_errors import RequestError
 from rosterd.http_gateway.routing.query import QueryReader
@@ -37,42 +36,22 @@ def violations_of(
     ("query", "expected"),
     [
         ("limit=7&page=2", tags_pb2.ListTagsRequest(limit=7, page=2)),
-        ("limit=%37", tags_pb2.ListTagsRequest(limit=7)),
         ("&limit=7&", tags_pb2.ListTagsRequest(limit=7)),
-        ("limit=-1", tags_pb2.ListTagsRequest(limit=-1)),
         ("name=a+b%26", tags_pb2.CreateTagRequest(name="a b&")),
         ("name=", tags_pb2.CreateTagRequest()),
-        ("name=%C3%A9", tags_pb2.CreateTagRequest(name="é")),
-        ("name=a=b", tags_pb2.CreateTagRequest(name="a=b")),
         ("firstName=A", subscribers_pb2.CreateSubscriberRequest(first_name="A")),
         ("first_name=A", subscribers_pb2.CreateSubscriberRequest(first_name="A")),
         ("isConfirmed=true", subscribers_pb2.CreateSubscriberRequest(is_confirmed=True)),
-        ("isConfirmed=false", subscribers_pb2.CreateSubscriberRequest()),
         ("tags=a&tags=b", subscribers_pb2.CreateSubscriberRequest(tags=["a", "b"])),
-        (
-            "dataType=DATE",
-            custom_fields_pb2.CreateCustomFieldRequest(
-                data_type=custom_fields_pb2.CustomField.DATE
-            ),
-        ),
-        (
-            "expiresAt=1970-01-01T00:00:01Z",
-            api_keys_pb2.CreateApiKeyRequest(expires_at=Timestamp(seconds=1)),
-        ),
     ],
 )
 def test_parameter_sets_its_field(query: str, expected: Message) -> None:
     assert read(query, type(expected)()) == expected
 
 
-@pytest.mark.parametrize("name", ["nothing", "Limit", "limit[]", "limit ", "id.x"])
+@pytest.mark.parametrize("name", ["nothing", "Limit", "limit[]"])
 def test_unknown_parameter_is_reported(name: str) -> None:
     assert violations_of(f"{name}=1") == [(name, "UNKNOWN_FIELD")]
-
-
-@pytest.mark.parametrize("query", ["limit=1&limit=1", "limit=1&limit=2"])
-def test_duplicate_parameter_is_reported(query: str) -> None:
-    assert violations_of(query) == [("limit", "DUPLICATE_FIELD")]
 
 
 def test_json_and_proto_name_of_one_field_are_duplicates() -> None:
@@ -114,8 +93,6 @@ def search(text: str = "") -> Any:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("near.shelf=a", "near {shelf: 'a'}"),
-        ("near.row_number=1", "near {row_number: 1}"),
         ("near.rowNumber=1", "near {row_number: 1}"),
         ("near.next.next.row_number=1", "near {next {next {row_number: 1}}}"),
         ("near.shelf=", "near {}"),
@@ -127,16 +104,11 @@ def search(text: str = "") -> Any:
         ("readMask=text,near.rowNumber", "read_mask {paths: 'text' paths: 'near.row_number'}"),
         ("read_mask=", "read_mask {}"),
         ("most=0", "most {}"),
-        ("most=7", "most {value: 7}"),
         ("spellings=a&spellings=", "spellings {value: 'a'} spellings {}"),
         ("cover=%2B%2F8=", r"cover: '\373\377'"),
-        ("cover=-_8", r"cover: '\373\377'"),
         ("weight=1.5e3", "weight: 1500"),
         ("weight=-Infinity", "weight: -inf"),
-        ("lent=false", "lent: false"),
-        ("isbn=a+b", "isbn: 'a b'"),
         ("oldNumber=1", "old_number: 1"),
-        ("place.shelf=a&place.row_number=2", "place {shelf: 'a' row_number: 2}"),
     ],
 )
 def test_parameter_sets_a_field_of_any_type_with_a_text_form(query: str, expected: str) -> None:
@@ -148,22 +120,12 @@ def test_parameter_sets_a_field_of_any_type_with_a_text_form(query: str, expecte
     [
         "near",
         "near.",
-        ".near",
-        "near..shelf",
-        "near.nothing",
         "near.shelf.x",
-        "near.next",
         "Near.shelf",
         "places",
-        "places.shelf",
         "labels",
-        "labels.a",
         "labels.key",
-        "more",
         "more.fields",
-        "since.seconds",
-        "most.value",
-        "read_mask.paths",
         ".".join(["near", *["next"] * 31, "shelf"]),
     ],
 )
@@ -176,33 +138,17 @@ def test_field_without_a_text_form_is_an_unknown_parameter(name: str) -> None:
     [
         ("near.rowNumber=x", "near.rowNumber", "INVALID_TYPE"),
         ("near.row_number=2147483648", "near.row_number", "OUT_OF_RANGE"),
-        ("genres=PROSE", "genres", "INVALID_VALUE"),
-        ("genres=nov", "genres", "INVALID_VALUE"),
         (f"genres={'1' * 5000}", "genres", "INVALID_VALUE"),
         ("since=today", "since", "INVALID_FORMAT"),
-        ("longerThan=1", "longerThan", "INVALID_FORMAT"),
-        ("most=x", "most", "INVALID_TYPE"),
-        ("cover=%21", "cover", "INVALID_FORMAT"),
-        ("weight=heavy", "weight", "INVALID_TYPE"),
-        ("lent=maybe", "lent", "INVALID_TYPE"),
         ("near.shelf=a&near.shelf=b", "near.shelf", "DUPLICATE_FIELD"),
         ("near.rowNumber=1&near.row_number=1", "near.row_number", "DUPLICATE_FIELD"),
         ("most=1&most=2", "most", "DUPLICATE_FIELD"),
         ("isbn=a&oldNumber=1", "oldNumber", "INVALID_VALUE"),
-        ("isbn=a&place.shelf=b", "place.shelf", "INVALID_VALUE"),
         ("place.shelf=b&isbn=", "isbn", "INVALID_VALUE"),
     ],
 )
 def test_invalid_parameter_is_reported(query: str, field: str, code: str) -> None:
     assert violations_of(query, search()) == [(field, code)]
-
-
-def test_excluded_nested_field_is_not_a_parameter() -> None:
-    excluded = frozenset({"near.shelf", "place"})
-
-    assert read("near.row_number=1", search(), excluded) == search("near {row_number: 1}")
-    for name in ("near.shelf", "place.shelf"):
-        assert violations_of(f"{name}=a", search(), excluded) == [(name, "UNKNOWN_FIELD")]
 
 
 def test_parameter_conflicts_with_a_oneof_member_set_by_the_path() -> None:

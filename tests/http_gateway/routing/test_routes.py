@@ -6,7 +6,6 @@ import pytest
 from google.api.http_pb2 import HttpRule as Rule
 
 from roster.v1 import subscribers_pb2
-from rosterd.http_gateway.routing.bindings import InvalidBinding
 from rosterd.http_gateway.routing.routes import Routes
 from rosterd.server.serving.gateway_policy import POLICY
 
@@ -49,10 +48,6 @@ def test_additional_bindings_are_routed() -> None:
     assert matched(routes, "PATCH", "/a/x") is None
 
 
-def test_rpc_without_a_binding_has_no_route() -> None:
-    assert Routes([service_of(None_=Rule())]).methods("/") == []
-
-
 def test_only_updates_with_a_body_fill_an_update_mask() -> None:
     routes = Routes(
         [subscribers_pb2.DESCRIPTOR.services_by_name["SubscriberService"]], POLICY.annotations
@@ -65,32 +60,3 @@ def test_only_updates_with_a_body_fill_an_update_mask() -> None:
     }
 
     assert masks == {"GET": None, "PUT": "update_mask", "PATCH": "update_mask", "DELETE": None}
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        pytest.param("", id="no path"),
-        pytest.param("a/{id}", id="no slash first"),
-        pytest.param("/a/", id="slash last"),
-        pytest.param("/a//b", id="empty segment"),
-        pytest.param("/a/{id", id="brace not closed"),
-        pytest.param("/a/id}", id="brace not opened"),
-        pytest.param("/a/{}", id="variable without name"),
-        pytest.param("/a/{nothing}", id="no such field"),
-        pytest.param("/a/{tags}", id="repeated field"),
-        pytest.param("/a/{id}/{id}", id="variable twice"),
-        pytest.param("/a/x{id}", id="variable within a segment"),
-        pytest.param(Rule(post="/a", body="nothing"), id="no such body"),
-        pytest.param(Rule(get="/a", response_body="nothing"), id="no such response body"),
-        pytest.param(
-            Rule(get="/a", additional_bindings=[Rule(get="/a")]), id="same path twice of one rpc"
-        ),
-        pytest.param(
-            Rule(get="/a", additional_bindings=[Rule(get="/b/{nothing}")]), id="additional binding"
-        ),
-    ],
-)
-def test_invalid_binding_fails_startup_and_is_named(rule: Rule | str) -> None:
-    with pytest.raises(InvalidBinding, match=r"example\.Service\.Wrong"):
-        Routes([service_of(Wrong=rule)])

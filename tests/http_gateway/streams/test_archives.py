@@ -40,9 +40,7 @@ def changed(data: bytes, offset: int, value: int) -> bytes:
 @pytest.mark.parametrize(
     ("files", "method"),
     [
-        ({"export.csv": CSV}, zipfile.ZIP_DEFLATED),
         ({"list.TXT": CSV}, zipfile.ZIP_STORED),
-        ({"export": CSV}, zipfile.ZIP_DEFLATED),
         ({"notes.pdf": b"%PDF", "d/": b"", "d/export.ndjson": CSV}, zipfile.ZIP_DEFLATED),
         (
             {"__MACOSX/._a.csv": b"x", ".DS_Store": b"x", "a/.DS_Store": b"x", "a/b.json": CSV},
@@ -59,11 +57,9 @@ def test_one_data_file_is_read(files: dict[str, bytes], method: int) -> None:
     [
         (archive({"subscribed.csv": CSV, "cleaned.csv": CSV}), ["subscribed.csv, cleaned.csv"]),
         (archive({f"{n}.csv": CSV for n in range(12)}), ["12 data files", "9.csv and 2 more"]),
-        (archive({"a.csv": CSV, "old.zip": b"x"}), ["another archive: old.zip"]),
         (archive({"export": archive({"a.csv": CSV})}), ["another archive: export"]),
         (archive({"[Content_Types].xml": b"", "xl/workbook.xml": b""}), ["Excel", "as CSV"]),
         (archive({}), ["no file"]),
-        (archive({"a\n.pdf": b"", "b.pdf": b""}), ["a?.pdf, b.pdf"]),
         (changed(archive({"a.csv": CSV}), 8, 0b1), ["encrypted: a.csv"]),
         (changed(archive({"a.csv": CSV}), 8, 0b100000), ["cannot be read", "Unpack it first"]),
         (archive({"a.csv": CSV}, zipfile.ZIP_BZIP2), ["deflate: a.csv"]),

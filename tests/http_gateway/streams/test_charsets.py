@@ -34,10 +34,13 @@ def test_utf_8_is_passed_on_without_changes(body: bytes) -> None:
         ("windows-1252", "utf-16"),
         ("UTF-16LE", "utf-16-le"),
         ("Windows-1252", "cp1252"),
-        ("ISO-8859-1", "latin-1"),
-        ("iso-8859-15", "iso-8859-15"),
     ],
-    ids=["UTF-16", "UTF-16 wins", "UTF-16LE", "Windows-1252", "Latin-1", "Latin-9"],
+    ids=[
+        "UTF-16",
+        "UTF-16 wins",
+        "UTF-16LE",
+        "Windows-1252",
+    ],
 )
 @given(text=st.text("aé\n,ß", max_size=10))
 def test_text_in_another_encoding_is_converted(charset: str, encoding: str, text: str) -> None:
@@ -75,7 +78,7 @@ def test_invalid_byte_is_rejected_with_its_position_after_the_text_before_it(
     assert raised.value.error.details[0].message == f"must be encoded in {message}"
 
 
-@pytest.mark.parametrize("charset", ["klingon", "zlib", "rot13", "utf-7", "a\0b", "é", " "])
+@pytest.mark.parametrize("charset", ["klingon", "zlib", "a\0b"])
 def test_unknown_charset_is_rejected(charset: str) -> None:
     with pytest.raises(RequestError) as raised:
         Converter(charset, "charset")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -35,57 +33,41 @@ def cells(*pieces: bytes) -> list[list[str]]:
     return [row for _, row in read(*pieces)]
 
 
-TABLES = {
-    "plain": ("a,b\r\n1,2\r\n", [(1, ["a", "b"]), (2, ["1", "2"])]),
-    "no line break at the end": ("a,b\n1,2", [(1, ["a", "b"]), (2, ["1", "2"])]),
-    "quoted line breaks": (
+TABLES = {"quoted line breaks": (
         'a,b\r\n"1\r\n\n2",x\r\n3,"4\n"\r\n',
         [(1, ["a", "b"]), (4, ["1\r\n\n2", "x"]), (6, ["3", "4\n"])],
     ),
-    "quotes": (
+"quotes": (
         'a,b\n"""",""\n"x""y","z, ""w"""\n5" pipe,a"b"c\n',
         [(1, ["a", "b"]), (2, ['"', ""]), (3, ['x"y', 'z, "w"']), (4, ['5" pipe', 'a"b"c'])],
     ),
-    "blank lines": ("\n\r\na,b\n\n1,2\n\n", [(3, ["a", "b"]), (5, ["1", "2"])]),
-    "rows of different lengths": ("a,b\n1\n1,2,3\n,\n", [
+"blank lines": ("\n\r\na,b\n\n1,2\n\n", [(3, ["a", "b"]), (5, ["1", "2"])]),
+"rows of different lengths": ("a,b\n1\n1,2,3\n,\n", [
         (1, ["a", "b"]), (2, ["1"]), (3, ["1", "2", "3"]), (4, ["", ""]),
     ]),
-    "semicolons": ('a;"b;,,,"\n1,5;2\n', [(1, ["a", "b;,,,"]), (2, ["1,5", "2"])]),
-    "tabs": ("a\tb\n1,5;\t2\n", [(1, ["a", "b"]), (2, ["1,5;", "2"])]),
-    "one column": ("a\n1;2\n", [(1, ["a"]), (2, ["1;2"])]),
-    "header with a line break": (
-        '"a;\n,",b,c\n"1\n2",3\n',
-        [(2, ["a;\n,", "b", "c"]), (4, ["1\n2", "3"])],
-    ),
-    "sep= with a semicolon": ("sep=;\r\na,b;c\r\n1;2\r\n", [(2, ["a,b", "c"]), (3, ["1", "2"])]),
-    "sep= with a vertical bar": ("SEP=|\na|b,c\n1|2\n", [(2, ["a", "b,c"]), (3, ["1", "2"])]),
-    "sep= with a tab in quotes": ('"sep=\t"\na,b\tc\n', [(2, ["a,b", "c"])]),
-    "sep= in another line": ("a,b\nsep=;\n", [(1, ["a", "b"]), (2, ["sep=;"])]),
-    "CR": ("sep=;\ra;b\r\r1;\"2\r3\"\r4;5", [(2, ["a", "b"]), (5, ["1", "2\r3"]), (6, ["4", "5"])]),
-    "CR, LF and CRLF": (
+"semicolons": ('a;"b;,,,"\n1,5;2\n', [(1, ["a", "b;,,,"]), (2, ["1,5", "2"])]),
+"sep= with a semicolon": ("sep=;\r\na,b;c\r\n1;2\r\n", [(2, ["a,b", "c"]), (3, ["1", "2"])]),
+"sep= with a tab in quotes": ('"sep=\t"\na,b\tc\n', [(2, ["a,b", "c"])]),
+"CR": ("sep=;\ra;b\r\r1;\"2\r3\"\r4;5", [(2, ["a", "b"]), (5, ["1", "2\r3"]), (6, ["4", "5"])]),
+"CR, LF and CRLF": (
         'a,b\r1,2\r\n\r3,"4\r\n5"\n6,"7"\r"8",9\n\r\r\n10,\r11,"',
         [
             (1, ["a", "b"]), (2, ["1", "2"]), (5, ["3", "4\r\n5"]), (6, ["6", "7"]),
             (7, ["8", "9"]), (10, ["10", ""]), (11, ["11", '"']),
         ],
     ),
-    "blanks around quotes": (
+"blanks around quotes": (
         'a, "b" ,\t"c"\n "1, ""2"", " ,x , y\n"" , " \n" , \t"z"\n',
         [(1, ["a", "b", "c"]), (2, ['1, "2", ', "x ", " y"]), (4, ["", " \n", "z"])],
     ),
-    "spaces around quotes between tabs": (
-        'a\t "b"\n\t""\t\n "1" \t2\n',
-        [(1, ["a", "b"]), (2, ["", "", ""]), (3, ["1", "2"])],
-    ),
-    "malformed quotes": (
+"malformed quotes": (
         'a,b\n"1" x,"2, 3"\n4,"5\n6,""\n"7,8\n9,10"\n"x" ,y"\n',
         [
             (1, ["a", "b"]), (2, ['"1" x', "2, 3"]), (3, ["4", '"5']), (4, ["6", ""]),
             (6, ["7,8\n9,10"]), (7, ["x", 'y"']),
         ],
     ),
-    "NUL": ("a,b\n1,\0\n2,3\n", [(1, ["a", "b"]), (2, ["1", "\ufffd"]), (3, ["2", "3"])]),
-    "beyond ASCII": ('é,"€\n😀"\n', [(2, ["é", "€\n😀"])]),
+"NUL": ("a,b\n1,\0\n2,3\n", [(1, ["a", "b"]), (2, ["1", "\ufffd"]), (3, ["2", "3"])]),
 }  # fmt: skip
 
 
@@ -96,28 +78,6 @@ def test_result_does_not_depend_on_how_the_body_is_split(name: str) -> None:
     assert read(text.encode()) == expected
     for pieces in splits(BOM + text.encode()):
         assert read(*pieces) == expected, pieces
-
-
-@given(
-    st.lists(st.lists(st.text('a,;\t"\r\n é', max_size=4), min_size=2, max_size=4), min_size=1),
-    st.sampled_from([",", ";", "\t"]),
-    st.sampled_from(["\n", "\r\n"]),
-    st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
-    st.integers(1, 40),
-)
-def test_output_of_the_standard_library_can_be_parsed(
-    table: list[list[str]], delimiter: str, end: str, quoting: Any, length: int
-) -> None:
-    table = [["head", "er"], *table]
-    text = io.StringIO()
-    csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=quoting).writerows(table)
-    body = text.getvalue().encode()
-    pieces = [body[start : start + length] for start in range(0, len(body), length)]
-
-    # A bare CR must be quoted, but QUOTE_MINIMAL quotes only the line break that it writes.
-    if quoting == csv.QUOTE_MINIMAL and end == "\n" and "\r" in text.getvalue():
-        return
-    assert cells(*pieces) == table
 
 
 class Dialect(NamedTuple):
@@ -229,23 +189,22 @@ def violation(*pieces: bytes) -> tuple[str, str]:
 
 @pytest.mark.parametrize(
     ("body", "code", "position"),
-    [
-        (b'a,"b"c\n1,2\n', "INVALID_FORMAT", "line 1"),
-        (b'\na,"b\n1,2\n', "INVALID_FORMAT", "line 2"),
-        (b',,,;"a,";b\n1,2\n3,4\n', "INVALID_FORMAT", "line 1"),
-        (b"a,b\n1,\xff\n", "INVALID_FORMAT", "line 2, byte 3"),
-        (b'a,b\n"1\n\nx\xe9\n\n",2\n', "INVALID_FORMAT", "line 4, byte 2"),
-        ("a,b\n1,2\n".encode("utf-16"), "INVALID_FORMAT", "line 1, byte 1"),
-        (b"sep=x\na,b\n", "INVALID_VALUE", "line 1"),
-        (b"a,b\0\n1,2\n", "INVALID_CHARACTER", "line 1"),
-        (b"a,b\n1,2\n3," + b"x" * MAX_RECORD_BYTES, "TOO_LONG", "line 3"),
-    ],
-    ids=[
-        "text after a quote in the header", "unclosed quote in the header",
-        "quote after another delimiter in the header", "not UTF-8", "not UTF-8 in quotes",
-        "UTF-16", "unknown delimiter", "NUL",
-        "long line",
-    ],
+    [(b'a,"b"c\n1,2\n', "INVALID_FORMAT", "line 1"),
+(b'\na,"b\n1,2\n', "INVALID_FORMAT", "line 2"),
+(b"a,b\n1,\xff\n", "INVALID_FORMAT", "line 2, byte 3"),
+(b'a,b\n"1\n\nx\xe9\n\n",2\n', "INVALID_FORMAT", "line 4, byte 2"),
+(b"sep=x\na,b\n", "INVALID_VALUE", "line 1"),
+(b"a,b\0\n1,2\n", "INVALID_CHARACTER", "line 1"),
+(b"a,b\n1,2\n3," + b"x" * MAX_RECORD_BYTES, "TOO_LONG", "line 3"),
+],
+    ids=["text after a quote in the header",
+"unclosed quote in the header",
+"not UTF-8",
+"not UTF-8 in quotes",
+"unknown delimiter",
+"NUL",
+"long line",
+],
 )  # fmt: skip
 def test_invalid_csv_is_rejected_with_its_position(body: bytes, code: str, position: str) -> None:
     actual, text = violation(body)
@@ -257,13 +216,7 @@ def test_invalid_csv_is_rejected_with_its_position(body: bytes, code: str, posit
     assert violation(*pieces)[0] == code
 
 
-def test_cell_can_be_as_long_as_a_record() -> None:
-    cell = "x" * (MAX_RECORD_BYTES - len('"",b\n'))
-
-    assert cells(b'a,b\n"' + cell.encode() + b'",b\n') == [["a", "b"], [cell, "b"]]
-
-
-@pytest.mark.parametrize("line", [b"x\n", b'"x"\n', b'y""\n', b"\n"])
+@pytest.mark.parametrize("line", [b"x\n", b"\n"])
 def test_unclosed_quote_fails_its_row_when_the_record_is_too_long(line: bytes) -> None:
     parser = CsvParser("lines")
     assert len(list(parser.feed(b'a,b\n1,"2\n'))) == 2
@@ -277,14 +230,6 @@ def test_unclosed_quote_fails_its_row_when_the_record_is_too_long(line: bytes) -
                 assert pending < 4 + MAX_RECORD_BYTES
                 return
     pytest.fail("the record has no end")
-
-
-def test_record_that_is_too_long_has_at_most_one_mebibyte() -> None:
-    body = b'a,b\n"' + b"x\n" * (MAX_RECORD_BYTES // 2) + b'"\n1,2\n'
-    rows = read(body)
-
-    assert rows[:3] == [(1, ["a", "b"]), (2, ['"x']), (3, ["x"])]
-    assert rows[-1] == (MAX_RECORD_BYTES // 2 + 3, ["1", "2"])
 
 
 def seconds(body: bytes, length: int) -> float:

@@ -79,8 +79,7 @@ def test_keepalive_records_are_sent_without_records_and_start_the_response(
     )
 
 
-@each_channel
-def test_response_of_undetermined_format_starts_with_its_first_record(kind: str) -> None:
+def test_response_of_undetermined_format_starts_with_its_first_record() -> None:
     started = asyncio.Event()
 
     async def late(_request: Any, _context: Any) -> AsyncIterator[Any]:
@@ -97,14 +96,13 @@ def test_response_of_undetermined_format_starts_with_its_first_record(kind: str)
         started.set()
         return chunks
 
-    assert with_gateway(kind, body, options=OPTIONS_SOON, List=late) == [
+    assert with_gateway("in-process", body, options=OPTIONS_SOON, List=late) == [
         NDJSON.record,
         NDJSON.keepalive,
     ]
 
 
-@each_channel
-def test_csv_has_no_keepalive_records(kind: str) -> None:
+def test_csv_has_no_keepalive_records() -> None:
     async def slow(_request: Any, _context: Any) -> AsyncIterator[Any]:
         for cell in "ab":
             yield message("NotesReply", lines=[csv_line([cell])])
@@ -115,4 +113,4 @@ def test_csv_has_no_keepalive_records(kind: str) -> None:
         await client.begin("GET", "/list")
         return (await client.response()).body
 
-    assert with_gateway(kind, body, options=OPTIONS_SOON, List=slow) == b"a\r\nb\r\n"
+    assert with_gateway("in-process", body, options=OPTIONS_SOON, List=slow) == b"a\r\nb\r\n"

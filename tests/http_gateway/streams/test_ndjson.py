@@ -84,25 +84,15 @@ def test_blank_lines_are_ignored_and_the_last_line_needs_no_line_break() -> None
     assert rows(b"") == rows(b"\n\n") == rows(BOM) == []
 
 
-def test_byte_order_mark_is_ignored_at_the_start_only() -> None:
-    assert rows(BOM + b'{"name":"a"}\n' + BOM + b'{"name":"b"}\n') == [("a", []), ("", [""])]
-
-
 @pytest.mark.parametrize(
     "line",
     [
-        b"x",
         b'{"name":"a"',
         b'{"name":"a"} {"name":"b"}',
-        b'{"name":"a"},',
         b'{"name":NaN}',
         b'{"name":"\xff"}',
-        b'{"name":"\xed\xa0\x80"}',
         b"[" * 33 + b"]" * 33,
-        b"[" * 100_000,
         b"[]",
-        b'"a"',
-        b"7",
         b"null",
     ],
     ids=lambda line: repr(line[:24]),
@@ -116,7 +106,6 @@ def test_line_that_is_not_an_object_is_an_invalid_row(line: bytes) -> None:
 @pytest.mark.parametrize(
     ("line", "fields"),
     [
-        (b'{"name":7}', ["name"]),
         (b'{"size":"x","name":[]}', ["name", "size"]),
         (b'{"name":"a","other":1}', ["other"]),
         (b'{"faults":[]}', ["faults"]),
@@ -196,13 +185,10 @@ def test_items_of_an_array_are_records(indent: int | None, start: str) -> None:
     ("body", "count", "text"),
     [
         (b'[{"a":1},]', 1, "(item 2)"),
-        (b"[,1]", 0, "(item 1)"),
         (b"[1,2", 1, "(item 2)"),
         (b'["a', 0, "(item 1)"),
-        (b"[{}}", 0, "(item 1)"),
         (b"[1]\n{}", 1, "after the array"),
         (b"[1,[" + b"2," * (MAX_RECORD_BYTES // 2 + 1), 1, "(item 2)"),
-        (b'[1,"' + b"x" * (MAX_RECORD_BYTES + 1), 1, "(item 2)"),
     ],
 )
 def test_malformed_array_is_rejected_after_its_items(body: bytes, count: int, text: str) -> None:
@@ -220,10 +206,8 @@ def test_malformed_array_is_rejected_after_its_items(body: bytes, count: int, te
 @pytest.mark.parametrize(
     "body",
     [
-        b'{"items":[{"name":"a"}]}',
         b'\n{"total":1,"page":{"items":[{"name":"a"}]}}',
         b'{\n"items":[{"name":"a"}]}',
-        b'{"items":[\n{"name":"a"}]}',
         b'{"items":[' + b'{"name":"a"},' * 100_000,
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from ..client import Client
-from ..stream_service import message, notes_reply, reject
+from ..stream_service import message
 from .handlers import each_channel, with_gateway
 
 ACCEPTED = (("ratelimit", "7"), ("x-other", "1"))
@@ -53,42 +52,3 @@ def test_vary_has_the_names_of_the_server_and_accept() -> None:
         return (await client.head())[1]["vary"]
 
     assert with_gateway("in-process", body, Tail=tail) == "Accept-Language, Accept"
-
-
-@each_channel
-def test_head_is_sent_before_the_request_body_is_complete(kind: str) -> None:
-    async def exchange(requests: Any, context: Any) -> AsyncIterator[Any]:
-        await context.send_initial_metadata(ACCEPTED)
-        async for request in requests:
-            yield notes_reply(request.items[0].name)
-
-    async def body(runner: web.ServerRunner) -> tuple[int, bytes]:
-        client = await Client.to(runner)
-        await client.begin("POST", "/exchange", Accept="text/event-stream")
-        status, _ = await client.head()
-        await client.send(b'{"name":"a"}\n')
-        return status, await client.chunk()
-
-    assert with_gateway(kind, body, Exchange=exchange) == (200, b'data: {"text":"a"}\n\n')
-
-
-@each_channel
-def test_error_after_acceptance_is_the_last_record(kind: str) -> None:
-    started = asyncio.Event()
-
-    async def failing(_request: Any, context: Any) -> AsyncIterator[Any]:
-        await context.send_initial_metadata(ACCEPTED)
-        await started.wait()
-        await reject(context, "UNAVAILABLE")
-        yield message("Note")
-
-    async def body(runner: web.ServerRunner) -> tuple[int, Any]:
-        client = await Client.to(runner)
-        await client.begin("GET", "/tail")
-        status, _ = await client.head()
-        started.set()
-        return status, json.loads(await client.chunk())
-
-    status, record = with_gateway(kind, body, Tail=failing)
-
-    assert (status, record["error"]["code"]) == (200, "Unavailable")

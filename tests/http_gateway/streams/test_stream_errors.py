@@ -143,9 +143,8 @@ def test_error_after_the_first_record_is_the_last_record(kind: str, reason: str,
     assert "rose" not in got.body.decode()
 
 
-@each_channel
 def test_started_response_is_aborted_if_the_gateway_fails(
-    kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: Any) -> Any:
         raise LookupError("rose")
@@ -156,7 +155,7 @@ def test_started_response_is_aborted_if_the_gateway_fails(
 
     monkeypatch.setattr(errors, "call_error", broken)
 
-    got = with_gateway(kind, lambda to: get(to, "/list"), List=send_notes)
+    got = with_gateway("in-process", lambda to: get(to, "/list"), List=send_notes)
 
     assert (got.status, got.texts, got.is_whole) == (200, ["a"], False)
     assert "LookupError: rose" in caplog.text
@@ -180,13 +179,12 @@ def test_error_during_the_body_closes_the_connection(kind: str) -> None:
     assert (got.texts, got.is_whole, is_closed) == (["a", "Unavailable"], True, True)
 
 
-@each_channel
-def test_csv_response_is_aborted_at_an_error(kind: str) -> None:
+def test_csv_response_is_aborted_at_an_error() -> None:
     async def send_notes(_request: Any, context: Any) -> AsyncIterator[Any]:
         yield message("NotesReply", lines=[csv_line(["a"])])
         await reject(context, "UNAVAILABLE")
 
-    got = with_gateway(kind, lambda to: get(to, "/list"), List=send_notes)
+    got = with_gateway("in-process", lambda to: get(to, "/list"), List=send_notes)
 
     assert (got.status, got.is_whole) == (200, False)
     assert b"error" not in got.body
@@ -195,30 +193,29 @@ def test_csv_response_is_aborted_at_an_error(kind: str) -> None:
 BAD_CSV = b"a,b\n1,2\n" + b"3,\xff\n" + b"6,7\n"
 
 
-@each_channel
-def test_responses_to_records_before_an_invalid_one_are_sent_first(kind: str) -> None:
-    got = with_gateway(kind, lambda to: post(to, "/exchange", BAD_CSV, CSV), Exchange=echo)
+def test_responses_to_records_before_an_invalid_one_are_sent_first() -> None:
+    got = with_gateway("in-process", lambda to: post(to, "/exchange", BAD_CSV, CSV), Exchange=echo)
 
     assert (got.status, got.texts) == (200, ["1:a|b", "2:1|2", "ValidationError"])
     (detail,) = got.records[-1]["error"]["details"]
     assert (detail["code"], detail["message"][-16:]) == ("INVALID_FORMAT", "(line 3, byte 3)")
 
 
-@each_channel
-def test_invalid_record_without_a_field_for_errors_is_not_sent(kind: str) -> None:
+def test_invalid_record_without_a_field_for_errors_is_not_sent() -> None:
     async def strictly(requests: Any, _context: Any) -> AsyncIterator[Any]:
         async for request in requests:
             yield notes_reply(*(strict.name for strict in request.stricts))
 
     body = b'{"name":"a"}\n{"name":"b"}\n{"name":"c","x":1}\n'
-    got = with_gateway(kind, lambda to: post(to, "/exchange-strict", body), ExchangeStrict=strictly)
+    got = with_gateway(
+        "in-process", lambda to: post(to, "/exchange-strict", body), ExchangeStrict=strictly
+    )
 
     assert got.texts == ["a", "b", "ValidationError"]
     assert got.records[-1]["error"]["details"][0]["field"] == "stricts[2].x"
 
 
-@each_channel
-def test_error_in_the_body_before_any_response_is_the_response(kind: str) -> None:
+def test_error_in_the_body_before_any_response_is_the_response() -> None:
     async def body(runner: web.ServerRunner) -> list[ReceivedResponse]:
         client = await Client.to(runner)
         await client.begin("POST", "/exchange")
@@ -229,7 +226,7 @@ def test_error_in_the_body_before_any_response_is_the_response(kind: str) -> Non
             await client.response(),
         ]
 
-    for got in with_gateway(kind, body, Exchange=echo, ExchangeStrict=echo):
+    for got in with_gateway("in-process", body, Exchange=echo, ExchangeStrict=echo):
         assert (got.status, json.loads(got.body)["error"]["code"]) == (400, "ValidationError")
 
 
@@ -253,21 +250,21 @@ def test_incomplete_body_of_a_client_stream_cancels_its_call(kind: str) -> None:
     assert errors_pb2.Error.FromString(error).details[0].message.endswith("(line 3, byte 3)")
 
 
-@each_channel
-def test_server_is_called_before_an_error_in_the_body_is_reported(kind: str) -> None:
+def test_server_is_called_before_an_error_in_the_body_is_reported() -> None:
     async def collect(requests: Any, context: Any) -> Any:
         if REQUEST_ERROR_METADATA in dict(context.invocation_metadata()):
             await reject(context, "FORBIDDEN")
         return await count(requests, context)
 
-    got = with_gateway(kind, lambda to: post(to, "/collect/x", BAD_CSV, CSV), Collect=collect)
+    got = with_gateway(
+        "in-process", lambda to: post(to, "/collect/x", BAD_CSV, CSV), Collect=collect
+    )
 
     assert json.loads(got.body)["error"]["code"] == "Forbidden"
 
 
-@each_channel
 @pytest.mark.parametrize("started", [False, True])
-def test_idle_body_times_out(kind: str, started: bool) -> None:
+def test_idle_body_times_out(started: bool) -> None:
     options = replace(OPTIONS, stream_idle_seconds=0.3)
 
     async def body(runner: web.ServerRunner) -> Any:
@@ -279,7 +276,7 @@ def test_idle_body_times_out(kind: str, started: bool) -> None:
         await client.finish()
         return got, await client.is_closed()
 
-    got, is_closed = with_gateway(kind, body, options=options, Exchange=echo)
+    got, is_closed = with_gateway("in-process", body, options=options, Exchange=echo)
 
     if started:
         assert (got.status, got.texts) == (200, ["a", "RequestTimeout"])
@@ -322,8 +319,7 @@ def test_draining_gateway_stops_reading_the_body_with_an_error(kind: str, workin
     assert (got.texts, got.is_whole) == (["a", "Unavailable"], True)
 
 
-@each_channel
-def test_draining_gateway_makes_no_second_call(kind: str) -> None:
+def test_draining_gateway_makes_no_second_call() -> None:
     handlers = Handlers()
 
     async def body(runner: web.ServerRunner) -> ReceivedResponse:
@@ -344,7 +340,7 @@ def test_draining_gateway_makes_no_second_call(kind: str) -> None:
         calls += 1
         return await handlers.collect(requests, context)
 
-    got = with_gateway(kind, body, grace=TIMEOUT, Collect=collect)
+    got = with_gateway("in-process", body, grace=TIMEOUT, Collect=collect)
 
     assert (got.status, json.loads(got.body)["error"]["code"]) == (503, "Unavailable")
     assert calls == 1
