@@ -36,7 +36,7 @@ from .evidence import stated_status
 from .presets import PRESETS
 from .status_words import COMMON_WORDS, parse_status_map
 
-# The times of a row by JSON name: those of the record, and with those of the profile.
+# Names of times by JSON name: of the consent record, then also of the profile.
 _TIMES = {json_name(name): name for name in ConsentRecord._fields if name.endswith("_at")}
 _ALL_TIMES = _TIMES | {PROFILE[name].json_name: name for name in profile_fields(Kind.TIME)}
 _CONSENT = (("consent_source", is_valid_source), ("consent_ip", is_valid_ip))
@@ -133,7 +133,7 @@ def import_row(
 
 
 def _add_consent(message: pb.ImportSubscriber, row: Row, stated: dict[str, Any], now: int) -> None:
-    """Adds the times and the consent of a message. That of an export is in a message of its own."""
+    """Adds the times and the consent of a message. Exports have a nested message `consent`."""
     in_export = message.consent if message.HasField("consent") else None
     for path, name in _TIMES.items():
         if message.HasField(name):  # type: ignore[arg-type]
