@@ -181,10 +181,11 @@ class Summary:
     """Counts the results of an import by outcome, reason, and status."""
 
     def __init__(self) -> None:
-        # By number, because members of an enum are slow as keys.
+        # Indexed by number: enum members are slow dictionary keys.
         self._outcomes = [0] * (max(Outcome) + 1)
         self._reasons = [0] * (max(Failure) + 1)
         self._statuses = [0] * (max(Status) + 1)
+        # Rows whose subscriber kept its status.
         self._statuses_kept = 0
         self._rows_with_dropped_cells = 0
 
@@ -196,6 +197,7 @@ class Summary:
                 self._reasons[row_error.failure] += 1
             elif status_kept:
                 self._statuses_kept += 1
+            # The statuses that this import set.
             elif (new := subscriber_of(row)) is not None and (
                 outcome is Outcome.CREATED or (outcome is Outcome.UPDATED and new.has_status)
             ):
