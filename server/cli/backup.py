@@ -66,7 +66,7 @@ def _target(name: str, database: Path, *, replace: bool) -> Path | None:
     """
     with writing(name, ExitCode.USAGE):
         file = replaceable(name)
-    # Of everything that is not a regular file, only a disk has content to lose.
+    # Writing to a device or a FIFO loses no content, unless it is a disk.
     has_content = Path(name).is_block_device() if file is None else file.exists()
     if has_content and not replace:
         raise CommandError(f"{name} already exists. Use --replace to overwrite it.", ExitCode.USAGE)

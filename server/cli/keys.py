@@ -120,7 +120,7 @@ def revoke(
 
 
 def _as_json(row: ApiKeyRow) -> dict[str, Any]:
-    """Returns a key in the form in which the API returns it."""
+    """Returns a key as the API returns it."""
     key = {
         "id": row.id,
         "name": row.name,

@@ -95,7 +95,7 @@ def test_accounts_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (False, True, [True] * 4),
     ],
 )
-def test_pauses_are_longer_beside_calls(
+def test_pauses_are_longer_while_calls_arrive(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     has_calls: bool,

@@ -227,7 +227,7 @@ def test_ended_operations_are_deleted_after_their_retention(tx: Transaction) -> 
     store.cancel(OURS, ended.id, tx)
     assert not store.has_old(OURS, tx)
 
-    tx.now += store.RETENTION + 1
+    tx.now += store.RETENTION_MILLISECONDS + 1
 
     assert store.has_old(OURS, tx)
     assert (store.purge(OURS, tx), store.purge(OURS, tx)) == (1, 0)

@@ -55,7 +55,7 @@ class ByteProgress(_Bar):
 class RowProgress(_Bar):
     """The rows done, the speed and the remaining time.
 
-    `noun` is what a row is called. `done` and `total` estimate the remaining time; they may count
+    `noun` is the name of a row. `done` and `total` estimate the remaining time; they may count
     lines instead of rows.
     """
 

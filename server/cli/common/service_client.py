@@ -81,7 +81,7 @@ class ServiceClient:
             return await self._json(response)
 
     async def post(self, path: str, body: Any) -> Any:
-        """Sends a JSON value to a path and returns that of the response."""
+        """Sends a JSON value to a path and returns the JSON value of the response."""
         async with self.request("POST", path, {}, json=body) as response:
             return await self._json(response)
 

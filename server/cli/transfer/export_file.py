@@ -156,7 +156,7 @@ def _id_of(row: bytes, header: bytes) -> str:
 
 
 class RowCounter:
-    """Counts rows by the line breaks that end them; those in CSV quotes do not."""
+    """Counts rows by line breaks. A line break within CSV quotes ends no row."""
 
     def __init__(self, file_format: FileFormat) -> None:
         self._has_quotes = file_format is FileFormat.CSV

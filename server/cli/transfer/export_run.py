@@ -19,7 +19,7 @@ from .export_target import PartialExport, StreamTarget
 
 ExportTarget = ExportFile | StreamTarget
 # The parameters of an export that a list does not have.
-_NOT_COUNTED = ("include", "bom", "escapeFormulas")
+_EXPORT_ONLY = ("include", "bom", "escapeFormulas")
 
 
 def run(
@@ -64,7 +64,7 @@ async def _export(
     resume: bool,
 ) -> int:
     async with client:
-        counted = {name: filters[name] for name in filters if name not in _NOT_COUNTED}
+        counted = {name: filters[name] for name in filters if name not in _EXPORT_ONLY}
         total = await client.count_subscribers(**counted)
         partial = target.open(resume=resume)
         if partial.rows:

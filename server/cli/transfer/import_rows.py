@@ -1,4 +1,4 @@
-"""Keeps the rows of an import until their results arrive, and formats those that failed.
+"""Keeps the rows of an import until their results arrive, and formats the failed ones.
 
 The parsers of the service split the data into rows. Results arrive in the order of the rows, so
 only the rows after the last result are kept.

@@ -12,12 +12,13 @@ from struct import error as StructError  # noqa: N812 - the name of the library 
 from struct import unpack_from
 from typing import NamedTuple
 
+# Pixels.
 MAX_SIDE = 2_048
 
 _PNG, _JPEG, _WEBP = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"WEBP"
-# The samples of a pixel by color type.
+# Samples per pixel, by color type.
 _PNG_SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-# The first pixel and the distances of the pixels of each pass, in both directions.
+# By interlace method, the first pixel (x, y) and the steps (x, y) of each pass.
 _PNG_PASSES = {
     0: ((0, 0, 1, 1),),
     1: (

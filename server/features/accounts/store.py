@@ -142,7 +142,7 @@ _IDENTIFY = Statement(
 _ACCOUNT_OF_KEY = Statement(
     lambda _: ApiKey.select(ApiKey.account_id).where(ApiKey.id == param("id"))
 )
-# The usable admin key, apart from one, that expires last.
+# Of the usable admin keys except one, the last to expire.
 _LAST_TO_EXPIRE = Statement(
     lambda _: (
         ApiKey.select(ApiKey.expires_at)
@@ -274,7 +274,7 @@ def rotate_key(account_id: str, key_id: str, secret_hash: str, tx: Transaction) 
 def is_last_admin_key(account_id: str, key_id: str, tx: Transaction) -> bool:
     """Whether an account needs a key to manage its keys.
 
-    This is its only usable admin key, and its only one that does not expire.
+    No other admin key is usable, or the others expire and this one does not.
     """
     key = _KEYS.find_or_none(account_id, key_id, tx)
     if key is None or key.scope != ADMIN or key.is_expired(tx.now):

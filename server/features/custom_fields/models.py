@@ -16,7 +16,7 @@ from peewee import (
 class CustomField(Model):
     """A custom field; `label_key` is the normal form of the label.
 
-    That of a deleted field is DELETED_KEY and its ID, until no subscriber has a value.
+    If the field is deleted, it is DELETED_KEY and the ID, until no subscriber has a value.
     """
 
     account_id = TextField()
@@ -36,6 +36,7 @@ class CustomField(Model):
         without_rowid = True
 
 
+# DELETED_KEY sorts before a space, and every label after it.
 IS_DELETED_FIELD = CustomField.label_key < SQL("' '")
 IS_FIELD = CustomField.label_key > SQL("' '")
 # The search across accounts for deleted fields reads only these.
@@ -49,7 +50,7 @@ CustomField.add_index(
 
 
 class CustomValue(Model):
-    """A subscriber's value of a custom field, as JSON. Deleted with either of them.
+    """A subscriber's value of a custom field, as JSON. Deleted with the subscriber or the field.
 
     `text_key` and `number_key` are for comparisons, see `subscribers/value_keys.py`. The index
     contains them after the subscriber, so that the values of a new subscriber are added at its end.

@@ -45,7 +45,7 @@ _TIMES = [name for name in ConsentRecord._fields if name.endswith("_at")]
 
 
 class CellError(Exception):
-    """A cell that could not be parsed. `hint` is what to do about it, if that is known."""
+    """A cell that could not be parsed. `hint` states the remedy, if one is known."""
 
     def __init__(self, hint: str | None = None) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ def parse_opted_in(row: CsvRow, cell: str) -> None:
 
 
 def parse_opted_out(row: CsvRow, cell: str) -> None:
-    """Parses a flag, or the reasons of an opt-out. Any text except a negative word is one."""
+    """Parses a flag, or the reasons of an opt-out. Any text except a negative word is a reason."""
     key = column_key(cell)
     if key in ("allow", "allowed") or COMMON_WORDS.get(key) in _MAILABLE:
         return

@@ -84,7 +84,7 @@ class Header:
             )
             for column in fields
         }
-        # The last parser of a field takes effect, and is that of the lowest rank.
+        # Highest rank first: the last parser of a field takes effect.
         by_rank = sorted(self.columns.known, key=lambda column: column.rank, reverse=True)
         self._parsers = [
             Parser(column.position, field, parsers[field])

@@ -36,7 +36,7 @@ from .evidence import stated_status
 from .presets import PRESETS
 from .status_words import COMMON_WORDS, parse_status_map
 
-# The times of a row by JSON name: those of the record, and with those of the profile.
+# Names of times by JSON name: of the consent record, then also of the profile.
 _TIMES = {json_name(name): name for name in ConsentRecord._fields if name.endswith("_at")}
 _ALL_TIMES = _TIMES | {PROFILE[name].json_name: name for name in profile_fields(Kind.TIME)}
 _CONSENT = (("consent_source", is_valid_source), ("consent_ip", is_valid_ip))
@@ -133,7 +133,7 @@ def import_row(
 
 
 def _add_consent(message: pb.ImportSubscriber, row: Row, stated: dict[str, Any], now: int) -> None:
-    """Adds the times and the consent of a message. That of an export is in a message of its own."""
+    """Adds the times and the consent of a message. Exports have a nested message `consent`."""
     in_export = message.consent if message.HasField("consent") else None
     for path, name in _TIMES.items():
         if message.HasField(name):  # type: ignore[arg-type]
@@ -181,10 +181,11 @@ class Summary:
     """Counts the results of an import by outcome, reason, and status."""
 
     def __init__(self) -> None:
-        # By number, because members of an enum are slow as keys.
+        # Indexed by number: enum members are slow dictionary keys.
         self._outcomes = [0] * (max(Outcome) + 1)
         self._reasons = [0] * (max(Failure) + 1)
         self._statuses = [0] * (max(Status) + 1)
+        # Rows whose subscriber kept its status.
         self._statuses_kept = 0
         self._rows_with_dropped_cells = 0
 
@@ -196,6 +197,7 @@ class Summary:
                 self._reasons[row_error.failure] += 1
             elif status_kept:
                 self._statuses_kept += 1
+            # The statuses that this import set.
             elif (new := subscriber_of(row)) is not None and (
                 outcome is Outcome.CREATED or (outcome is Outcome.UPDATED and new.has_status)
             ):

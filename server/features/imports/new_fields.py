@@ -191,7 +191,7 @@ class UnknownFields:
         existing: Iterable[ColumnField],
         tx: Transaction,
     ) -> dict[str, str | None]:
-        """Returns the keys of unknown fields by name, None for those without any value."""
+        """Returns the keys of unknown fields by name, None for fields without any value."""
         by_label = {field.label_key: field.key for field in existing}
         values: dict[str, Any] = {}
         for row in rows:
@@ -239,7 +239,7 @@ def _renamed(row: Validated, new_names: Mapping[str, str | None]) -> Validated:
         values: dict[str, Any] = {}
         for name, value in row.values.items():
             key = new_names.get(name, name)
-            # The value of a key takes precedence over that of a label.
+            # A value by key takes precedence over one by label.
             if key is not None and (key == name or key not in row.values):
                 values[key] = value
         return row._replace(values=values)

@@ -19,9 +19,9 @@ BOUNCED, COMPLAINED = Status.BOUNCED, Status.COMPLAINED
 class Preset:
     """The columns of the exports of a service, and their fields.
 
-    `name` is that of the enum in the proto. The preset is detected if a header has all columns of
+    `name` is the enum value in the proto. The preset is detected if a header has all columns of
     one of its `signatures`. `columns` are the fields that a column sets, joined by plus signs, or
-    "" for a column to ignore. Of several columns for one field, the first one with a value is used.
+    "" to ignore it. Of several columns for one field, the first one with a value is used.
     `statuses` are status words in addition to COMMON_WORDS, or with another meaning. A row with a
     value in a column of `marks` has at least the status of the mark. With `lists_by_mark`, a file
     with one such column contains only these people. `status` is the default in files without a

@@ -25,8 +25,8 @@ class ImportMethods:
     async def ImportSubscribers(
         self, requests: AsyncIterator[pb.ImportSubscribersRequest], context: Context
     ) -> AsyncIterator[pb.ImportSubscribersResponse]:
-        # Reading, validating, storing and responding run concurrently, one message each. One more
-        # transaction waits for the running one.
+        # Reading, validating, storing and responding run concurrently, on one message each. One
+        # more transaction is queued.
         # The generators are closed explicitly. Otherwise they could outlive the call.
         pipeline = ImportPipeline(self._store, self._database, self._filters)
         async with (

@@ -49,7 +49,7 @@ class SeenRows:
         )
 
     def add(self, rows: Iterable[NewSubscriber]) -> None:
-        """Stores rows, and replaces those with the same addresses."""
+        """Stores rows, and replaces stored rows with the same addresses."""
         with self._connection:
             self._connection.executemany(_ADD, [(row.email.key, _text(row)) for row in rows])
 

@@ -18,7 +18,7 @@ from ..subscribers.store_reading import find_or_none
 from ..suppressions.rules import NewSuppression, Reason
 from ..suppressions.store import Suppressions
 
-# Looked up for a text that is not a token, so that the response takes as long as for others.
+# Looked up in place of an invalid token, so that the response takes as long.
 _NO_TOKEN = Token(Purpose.UNSUBSCRIBE, "0" * 26, "0" * 26)
 
 
@@ -58,7 +58,7 @@ class LinkStore:
     def find(self, token: Token | None, tx: Transaction) -> FoundLink:
         """Returns the link of a token. Raises LinkNotFound.
 
-        All tokens that do not work cause the same work.
+        Every invalid token causes the same work.
         """
         token = token or _NO_TOKEN
         account_id, id_ = token.account_id, token.subscriber_id

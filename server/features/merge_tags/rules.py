@@ -47,7 +47,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 class Values(NamedTuple):
     """The values of a subscriber.
 
-    `built_in` are those of the tags that are not custom fields, by name, without the URLs if links
+    `built_in` are the values of tags other than custom fields, by name, without URLs if links
     cannot be created. `custom` are its custom field values by key. `fallbacks` are the fallbacks of
     all custom fields of the account by key; "" is none.
     """
@@ -73,7 +73,7 @@ def render(subject: str, body: str, values: Values) -> Rendered:
     the fallback of the field. Empty text is not a value; 0 and false are. An unknown key is
     replaced by nothing, even if the tag has a fallback, so that a misspelled key is noticed.
     Another unknown name is replaced by the fallback of the tag, or else by nothing.
-    Unknown keys and names are listed once, in order of appearance, those of the subject first.
+    Unknown keys and names are listed once, in order of appearance, the subject first.
 
     Values in the body are HTML-escaped. In the subject, each run of line breaks and other
     control characters becomes one space, so that a value cannot start another header line.
@@ -81,7 +81,7 @@ def render(subject: str, body: str, values: Values) -> Rendered:
     Raises ValidationError if the inserted values are larger than `MAX_INSERTED`, or
     PublicUrlNotSet for the tag of a URL without one.
     """
-    # The full names by what is listed.
+    # Full names by listed name.
     unknown: dict[str, str] = {}
     insertion = _Insertion()
     rendered_subject = _IN_SUBJECT.sub(

@@ -20,10 +20,10 @@ class State(IntEnum):
 class BatchRequest(NamedTuple):
     """A request for an operation, as it is stored.
 
-    `message` is the request in JSON, without its IDs. `texts` are the filter and that of the
-    segment at the start. `key_id` and `by_admin` are those of the caller. `revision` is the last
+    `message` is the request in JSON, without its IDs. `texts` are the filter, and the filter
+    of the segment at the start. `key_id` and `by_admin` describe the caller. `revision` is the last
     one of the account at the start, and `end_id` is greater than the IDs of all subscribers at the
-    start: 0 and empty in operations of earlier versions.
+    start; they are 0 and empty in operations of earlier versions.
     """
 
     message: dict[str, Any]

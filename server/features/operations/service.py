@@ -28,12 +28,12 @@ from .rules import BatchRequest, State
 from .store_actions import ACTIONS
 from .store_filters import name_revision
 
-# Seconds between the states of a watched operation.
+# Seconds between reads of a watched operation.
 WATCH_SECONDS = 0.5
 
 
 class OperationService(OperationServiceServicer):
-    """Manages the operations of the caller's account. `notify` starts those of accounts."""
+    """Manages the operations of the caller's account. `notify` starts operations of accounts."""
 
     def __init__(
         self,
@@ -63,8 +63,8 @@ class OperationService(OperationServiceServicer):
         if len(given) != 1:
             code = "INVALID_VALUE" if given else "REQUIRED"
             raise invalid("filter", code, "must be set, or segment, or ids, but only one of them")
-        # Before the segment and the names are read.
-        names = await self._database.read(partial(name_revision, account))
+        # Read first, to detect a change of the segment or of names after they are read.
+        names_before = await self._database.read(partial(name_revision, account))
         texts, ids = await self._filters.texts(request.filter, request.segment), None
         if request.ids:
             ids = sorted(set(request.ids))
@@ -83,7 +83,7 @@ class OperationService(OperationServiceServicer):
             if check is not None:
                 check(account, value, tx)
             row = store.create(account, batch, ids, total, tx)
-            if texts and not request.dry_run and name_revision(account, tx) != names:
+            if texts and not request.dry_run and name_revision(account, tx) != names_before:
                 # The filter could match other subscribers than those that were counted.
                 row = store.end(account, row, State.FAILED, tx)
             return pb.BatchChangeSubscribersResponse(operation=_operation(row))

@@ -20,7 +20,7 @@ from ..subscribers.store_revisions import last_revision
 from .models import Operation
 from .rules import MAX_RUNNING, BatchRequest, State, stored_request
 
-RETENTION = 30 * 24 * 3600 * 1000
+RETENTION_MILLISECONDS = 30 * 24 * 3600 * 1000
 
 
 class OperationRow(NamedTuple):
@@ -194,12 +194,14 @@ def cancel(account_id: str, operation_id: str, tx: Transaction) -> OperationRow:
 
 def has_old(account_id: str, tx: Transaction) -> bool:
     """Whether an account has operations that are no longer retained."""
-    return tx.one(_HAS_OLD, account_id=account_id, before=tx.now - RETENTION) is not None
+    return (
+        tx.one(_HAS_OLD, account_id=account_id, before=tx.now - RETENTION_MILLISECONDS) is not None
+    )
 
 
 def purge(account_id: str, tx: Transaction) -> int:
     """Deletes the operations that are no longer retained, and returns their number."""
-    return tx.run(_PURGE, account_id=account_id, before=tx.now - RETENTION)
+    return tx.run(_PURGE, account_id=account_id, before=tx.now - RETENTION_MILLISECONDS)
 
 
 def ids_of_any_account_with_running(limit: int, tx: Transaction) -> list[str]:

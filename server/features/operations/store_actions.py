@@ -33,7 +33,7 @@ class Scope(NamedTuple):
     tx: Transaction
 
 
-# Returns the outcome of each subscriber: a RosterError, or something else.
+# Returns the outcome of each subscriber: a RosterError if it failed.
 Change = Callable[[Scope, Sequence[SubscriberRow], Any], Sequence[object]]
 
 

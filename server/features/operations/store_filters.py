@@ -115,9 +115,9 @@ def _terms(batch: BatchRequest) -> list[Any]:
     return [each for text in batch.texts for each in comparisons(parse(text))]
 
 
-def _end(account_id: str, names_it: Callable[[BatchRequest], bool], tx: Transaction) -> None:
-    """Ends the running operations whose request names what changes, and counts the change."""
+def _end(account_id: str, is_affected: Callable[[BatchRequest], bool], tx: Transaction) -> None:
+    """Ends the running operations that a change affects, and counts the change."""
     tx.run(_COUNT_CHANGE, account_id=account_id, revision=1)
     for row in store.running(account_id, tx):
-        if names_it(row.batch):
+        if is_affected(row.batch):
             store.end(account_id, row, State.FAILED, tx)

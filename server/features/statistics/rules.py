@@ -1,6 +1,6 @@
 """The names of counts.
 
-Totals are `status:NUMBER`, the subscribers with a status, and `tag:ID:NUMBER`, those with a tag
+Totals are `status:NUMBER`, the subscribers with a status, and `tag:ID:NUMBER`, the ones with a tag
 and a status. The counts of a day are its flows.
 """
 

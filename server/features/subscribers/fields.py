@@ -61,7 +61,7 @@ class Returned(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """Marks an attribute that clients also set. `max_length` is that of a TEXT."""
+    """Marks an attribute that clients also set. `max_length` applies to a TEXT."""
 
     kind: Kind
     max_length: int = 0
@@ -146,7 +146,7 @@ def _declared() -> Iterator[Field]:
                 yield Field(name, in_json, *mark)
 
 
-# The fields of the view BASIC, and those that FULL adds.
+# The fields of the view BASIC, and the additional ones of FULL.
 FIELDS = tuple(field for field in _declared() if not field.full)
 ADDED_BY_FULL = tuple(field for field in _declared() if field.full)
 # The fields that clients set when they create, update or import a subscriber, by name.

@@ -42,7 +42,7 @@ def urls_of(
 ) -> SubscriberUrls:
     """Returns the URLs of a subscriber. Raises PublicUrlNotSet.
 
-    Unless `can_confirm`, only an UNCONFIRMED subscriber has one that confirms, so that a program
+    Unless `can_confirm`, `confirm_url` is None if the status is not UNCONFIRMED, so that a program
     that mails each of these URLs does not send mail to people who unsubscribed.
     """
     of_row, confirm_url = (account_id, row.id, row.email_key), None

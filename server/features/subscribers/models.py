@@ -11,10 +11,10 @@ class Subscriber(Model):
     `name_key` and `last_name_key` are for searches by name, see `rules.SearchKeys`.
     `email_unicode_key` is the email key with its domain in Unicode, or null if that is equal.
     Migrations add indexes of domains and of Gmail mailboxes: their expressions depend on the
-    database. `revision` is explained in `store_revisions.py`; `status_revision` is that of the last
-    change of the status, or 0, and `inserted_revision` that of the creation, 0 in rows of earlier
-    versions. `origin` is the first entry of the history, stored here so that a creation inserts one
-    row; null in rows of earlier versions.
+    database. `revision` is explained in `store_revisions.py`. `status_revision` is the revision at
+    the last change of the status, or 0; `inserted_revision` at the creation, or 0 in rows of
+    earlier versions. `origin` is the first entry of the history, stored here so that a creation
+    inserts one row; null in rows of earlier versions.
     """
 
     account_id = TextField()

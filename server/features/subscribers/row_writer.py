@@ -216,7 +216,7 @@ class RowWriter:
         return results
 
     def _make_stricter(self, before: SubscriberRow, new: NewSubscriber, tx: Transaction) -> bool:
-        """Changes the status to that of a row if it is stricter. Returns whether it did."""
+        """Changes the status to the status of a row if it is stricter. Returns whether it did."""
         if not rules.is_stricter(new.status, Status(before.status)):
             return False
         change_status(

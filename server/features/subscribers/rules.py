@@ -29,7 +29,7 @@ MAX_REPEATED = 320
 # Control characters, and the line and paragraph separators of Unicode. A name can become part of
 # the header of a mail.
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# Those that earlier versions accepted.
+# The ones in names that earlier versions accepted.
 _ACCEPTED_BEFORE = re.compile(r"[\t\n\r\x80-\x9f\u2028\u2029]+")
 _TEXTS = profile_fields(Kind.TEXT)
 # The years 1 to 9999 in milliseconds, which a Timestamp can contain.
@@ -145,11 +145,11 @@ STATUS_OF_REASON = {
     Reason.COMPLAINED: Status.COMPLAINED,
     Reason.MANUAL: Status.UNSUBSCRIBED,
 }
-# The strictness of each status: that of its reason, or 0.
+# The strictness of each status: the strictness of its reason, or 0.
 _STRICTNESS = dict.fromkeys(Status, 0) | {
     STATUS_OF_REASON[reason]: strictness for reason, strictness in STRICTNESS.items()
 }
-# The transitions to statuses that are not stricter. Those to stricter ones are always allowed.
+# The allowed transitions to statuses that are not stricter. A stricter one is always allowed.
 # Only a key of scope admin can undo a complaint.
 _TRANSITIONS = {
     Status.UNCONFIRMED: {Status.CONFIRMED},

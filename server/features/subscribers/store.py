@@ -192,8 +192,8 @@ class SubscriberStore:
         DUPLICATE_IN_REQUEST. A rejected row does not claim its address.
 
         Runs at most twelve statements for any number of rows, one more on SQLite if some of them
-        exist, a few more if a counter bucket is full or opt-outs have suppressed addresses, and
-        those that record events.
+        exist, and a few more if a counter bucket is full or opt-outs have suppressed addresses,
+        not counting the statements that record events.
         """
         row_errors, reduced = self._invalid_rows(account_id, rows, tx)
         if reduced:
@@ -232,7 +232,7 @@ class SubscriberStore:
         suppressed = self._suppressions.suppressed_among(account_id, set(keys.values()), tx)
         if not suppressed:
             return row_errors, reduced
-        # An opt-out in another service can be stricter than the one that was suppressed.
+        # An opt-out in another service can be stricter than the stored suppression.
         opt_outs = [
             NewSuppression(key, Reason(rows[index].status))
             for index, key in keys.items()
@@ -366,7 +366,7 @@ class SubscriberStore:
     def _insert(
         self, account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, by: Actor
     ) -> _Inserted:
-        """Stores valid subscribers with different addresses, except those that exist already.
+        """Stores valid subscribers with different addresses, except existing ones.
 
         Records their events.
         """
@@ -409,7 +409,7 @@ class _Inserted(NamedTuple):
 def _insert(
     account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, by: Actor
 ) -> _Inserted:
-    """Stores valid subscribers with different addresses, except those that exist already."""
+    """Stores valid subscribers with different addresses, except existing ones."""
     if not new:
         return _Inserted({})
     revision = next_revision(account_id, tx)
@@ -537,7 +537,7 @@ def _new_rows(
     statuses = [int(each.status) for each in new]
     profiles = zip(*[_profile_values(each.profile) for each in new], strict=True)
     profile = dict(zip(PROFILE, profiles, strict=True))
-    # By number, because members of an enum are slow as keys.
+    # Indexed by number: enum members are slow dictionary keys.
     origins = ["", *(origin(status, now, by) for status in Status)]
     records = zip(*[each.consent_record for each in new], strict=True)
     _, status_changed_at, _, *other_times_and_consent = records

@@ -286,7 +286,7 @@ def store_changes(
 
     A change is a row before and after. Tags and values are not stored here; `statistics` already
     contains the changes of tags. A change to equal values has no effect. A statement for each
-    different change, four more, and those that record events.
+    different change and four more, not counting the statements that record events.
     """
     if all(before == row for before, row in changes):
         return [row for _, row in changes]

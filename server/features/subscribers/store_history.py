@@ -101,7 +101,7 @@ _LAST_CHANGE_IS = Statement(
     ),
     has_one_plan=True,
 )
-# The email address is the first of the changed fields.
+# The JSON starts with the email address if it changed. In ASCII, ; follows the colon.
 _CHANGES_OF_EMAIL = Statement(
     lambda _: (
         SubscriberHistory.select(SubscriberHistory.changes)
@@ -182,7 +182,7 @@ def last_change(
 def opted_out_after_bounce(
     account_id: str, subscriber_ids: Sequence[str], tx: Transaction
 ) -> Collection[str]:
-    """Returns those of the subscribers whose last change was from BOUNCED to UNSUBSCRIBED."""
+    """Returns the subscribers whose last change was from BOUNCED to UNSUBSCRIBED."""
     changes = statuses(Status.BOUNCED, Status.UNSUBSCRIBED)
     rows = tx.all(
         _LAST_CHANGE_IS,

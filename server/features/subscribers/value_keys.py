@@ -14,8 +14,8 @@ TEXT_KEY_LENGTH = 64
 def value_keys(value: Any) -> tuple[str | None, float | None]:
     """Returns the columns for comparisons with a value of a custom field.
 
-    A text is compared by its first characters. The number is that of a NUMBER, 1 or 0 for true or
-    false, and the milliseconds since 1970 of a text that is a date.
+    The first column has the first characters of a text. The second has a number, 1 or 0 for true or
+    false, or the milliseconds since 1970 of a text that is a date.
     """
     return text_keys(value) if isinstance(value, str) else (None, float(value))
 

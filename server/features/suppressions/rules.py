@@ -16,7 +16,7 @@ class Reason(IntEnum):
     MANUAL = 6
 
 
-# The one order of strictness: that of the statuses of subscribers follows from it.
+# Reasons by strictness. The strictness of statuses follows from it.
 STRICTNESS = {
     Reason.BOUNCED: 1,
     Reason.MANUAL: 2,

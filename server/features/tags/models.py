@@ -8,7 +8,7 @@ from peewee import SQL, BigIntegerField, CompositeKey, Model, TextField
 class Tag(Model):
     """A tag; `name_key` is the normal form of the name, for comparison and order.
 
-    That of a deleted tag is DELETED_KEY and its ID, until no subscriber has the tag.
+    If the tag is deleted, it is DELETED_KEY and the ID, until no subscriber has the tag.
     """
 
     account_id = TextField()
@@ -25,6 +25,7 @@ class Tag(Model):
         without_rowid = True
 
 
+# DELETED_KEY sorts before a space, and every name after it.
 IS_DELETED_TAG = Tag.name_key < SQL("' '")
 IS_TAG = Tag.name_key > SQL("' '")
 # The search across accounts for deleted tags reads only these.
@@ -32,7 +33,7 @@ Tag.add_index(Tag.account_id, Tag.id, name="tag_deleted", unique=True, where=IS_
 
 
 class SubscriberTag(Model):
-    """A tag of a subscriber. Deleted with either of them."""
+    """A tag of a subscriber. Deleted with the subscriber or the tag."""
 
     account_id = TextField()
     subscriber_id = TextField()

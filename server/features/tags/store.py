@@ -137,8 +137,8 @@ def delete(account_id: str, tag_id: str, tx: Transaction) -> None:
 def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, TagRef]:
     """Returns tags by name key, and creates missing ones.
 
-    `names` has the name of a new tag by key. One statement if all tags exist, otherwise three
-    and those that record events.
+    `names` has the name of a new tag by key. One statement if all tags exist, otherwise three, not
+    counting the statements that record events.
     """
     if not names:
         return {}

@@ -22,9 +22,9 @@ from peewee import EXCLUDED, SQL, Expression, ModelSelect, fn
 from ....storage.statements import Dialect, Statement, param
 from ..models import Subscriber, SubscriberCounter
 
-# Subscribers in a bucket when it is closed, which happens at twice this number, and buckets
-# in a group.
+# An open bucket with twice this many subscribers is split: the first ones become a closed bucket.
 BUCKET_SIZE = 500
+# Buckets in a group.
 GROUP_SIZE = 64
 
 # The levels of ranges.
@@ -50,18 +50,18 @@ def nth() -> ModelSelect[Subscriber]:
     return query.order_by(other.id).limit(SQL("1")).offset(param("skip"))
 
 
-def _first_id_of_holding(level: int, name: str) -> ModelSelect[SubscriberCounter]:
-    """Selects the first ID of the range of this level that contains the ID of a parameter."""
+def _first_id_of_range_with(level: int, parameter: str) -> ModelSelect[SubscriberCounter]:
+    """Selects the first ID of the range of this level that contains the ID in a parameter."""
     other = SubscriberCounter.alias()
     return other.select(fn.MAX(other.first_id)).where(
-        of_level(level, other) & (other.first_id <= param(name))
+        of_level(level, other) & (other.first_id <= param(parameter))
     )
 
 
 def _closed_between(level: int) -> Expression:
     """Returns the condition that selects the ranges of this level that contain IDs of a range."""
     counter = SubscriberCounter
-    first_id = _first_id_of_holding(level, "first_id")
+    first_id = _first_id_of_range_with(level, "first_id")
     return of_level(level) & (counter.first_id >= first_id) & (counter.first_id <= param("last_id"))
 
 
@@ -102,7 +102,7 @@ MOVE_OPEN = Statement(
     ).where(of_level(OPEN_BUCKET)),
     has_one_plan=True,
 )
-# Adds to ranges, and begins those that do not exist.
+# Adds to ranges, and inserts missing ones.
 ADD = Statement(
     lambda dialect: dialect.insert_all(
         SubscriberCounter.account_id,

@@ -184,9 +184,9 @@ def _lease_within_limits(
 def _find_due(
     account_id: str, webhook: WebhookRow, limit: int, tx: Transaction
 ) -> Iterable[LeasedDelivery]:
-    """Yields the due deliveries of an endpoint, those with the earliest due time first.
+    """Yields the due deliveries of an endpoint, the earliest due time first.
 
-    They have the fences of the leases that they get.
+    Their fences are those of the new leases.
     """
     for *values, fence, event_type, envelope in tx.all(
         _DUE, account_id=account_id, webhook_id=webhook.id, now=tx.now, limit=limit
@@ -197,7 +197,7 @@ def _find_due(
 
 
 def release(account_id: str, leases: Sequence[Lease], tx: Transaction) -> None:
-    """Makes leased deliveries due now. Does not change those that were leased again since."""
+    """Makes leased deliveries due now. Does not change deliveries that were leased again since."""
     if not leases:
         return
     queue = lock_queue_only(account_id, tx)

@@ -149,7 +149,7 @@ def ids_of_any_account_with_queue(tx: Transaction) -> list[str]:
 
 
 def ids_of_any_account_with_work(limit: int, tx: Transaction) -> list[str]:
-    """Returns accounts with due deliveries or new events, those that wait longest first."""
+    """Returns accounts with due deliveries or new events, the longest waiting first."""
     rows = tx.all(_WITH_WORK, now=tx.now, limit=limit)
     return [account_id for account_id, _ in sorted(rows, key=itemgetter(1))]
 

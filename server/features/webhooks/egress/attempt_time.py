@@ -44,7 +44,7 @@ class AttemptTime:
                 self._timeout.reschedule(ends_at + seconds)
 
 
-# The connector resolves names in tasks of their own, which copy the context of the attempt.
+# The connector resolves names in separate tasks, which copy the context of the attempt.
 _current: ContextVar[AttemptTime | None] = ContextVar("attempt_time", default=None)
 
 

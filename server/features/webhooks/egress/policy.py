@@ -81,7 +81,7 @@ class EgressPolicy:
         return bool(self._allowed)
 
     def allows(self, address: Address) -> bool:
-        """Whether the address is allowed. Those with a zone, such as fe80::1%eth0, never are."""
+        """Whether an address is allowed. One with a zone, such as fe80::1%eth0, never is."""
         if isinstance(address, IPv4Address):
             return self._in_allowed(address) or not _in(address, _DENIED_IPV4)
         if address.scope_id is not None:

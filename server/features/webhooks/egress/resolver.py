@@ -3,9 +3,9 @@
 A name that has both public and blocked addresses is rejected: otherwise repeated attempts would
 reach the blocked one. Nothing is cached between connections, since the addresses can change.
 
-The system's lookup blocks its thread until the name server responds and cannot be canceled. So
-lookups run in threads of their own, one at a time per account and name, and daemon threads do not
-delay the end of the process. An account has few threads, so that name servers that do not respond
+The system's lookup blocks its thread until the name server responds, and cannot be canceled. So
+lookups run in daemon threads, which do not delay the end of the process, one at a time per account
+and name. An account has few threads, so that name servers that do not respond
 delay only its own deliveries. An attempt does not count the wait for a thread.
 """
 
@@ -28,7 +28,7 @@ from .policy import Address, EgressPolicy
 
 Lookup = Callable[[str], Awaitable[Sequence[Address]]]
 
-# Lookups at a time, of all accounts and of one; further ones wait.
+# Maximum concurrent lookups, in total and per account. Further ones wait.
 MAX_LOOKUPS, MAX_LOOKUPS_PER_ACCOUNT = 64, 4
 # How long an attempt waits for its lookup to start. A lease lasts longer than this and an attempt.
 MAX_WAIT_SECONDS = 30.0
@@ -53,7 +53,7 @@ class Resolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Returns some addresses of a name. Raises BlockedAddress if any of all is blocked."""
+        """Returns some addresses of a name. Raises BlockedAddress if it has a blocked one."""
         del family  # aiohttp passes it by name; addresses of both families are used.
         addresses = await self._lookup(host)
         for address in addresses:
