@@ -46,7 +46,7 @@ class Nodes:
         return {node.id: node not in self.not_responding for node in nodes}
 
     def limits_of_write(self, account_id: str, threads: int) -> GroupLimits:
-        """Returns the groups of a write beside that of its account. Raises Unavailable."""
+        """Returns the groups of a write except its account: node and shard. Raises Unavailable."""
         if self.placement is None:
             return ()
         # Writes to a shard wait while the shard is moved.
@@ -54,7 +54,7 @@ class Nodes:
         return (*self.limits_of_read(account_id, threads), shard)
 
     def limits_of_read(self, account_id: str, threads: int) -> GroupLimits:
-        """Returns the groups of a read beside that of its account. Raises Unavailable."""
+        """Returns the groups of a read except its account: the node. Raises Unavailable."""
         if self.placement is None:
             return ()
         return self.limits_of(self.placement.node_of(account_id), threads)
