@@ -126,11 +126,11 @@ class Resource(Generic[Row]):
 
 
 class LargeDeletion(Generic[Row]):
-    """Deletes rows with the rows that are attached to them, in several transactions if many are.
+    """Deletes rows and the rows attached to them, in several transactions if there are many.
 
     A deleted row is marked in its unique column, and no statement reads it or the attached rows
-    afterwards. The attached rows have a column `attached` with the value of the row's column
-    `value`, and a `member`. `after` runs after a row is deleted, with its key.
+    afterwards. The column `attached` of an attached row has the value of the deleted row's column
+    `value`; `member` orders these rows. `after` runs after a row is deleted, with its key.
     """
 
     def __init__(
