@@ -155,7 +155,7 @@ class Setting(Generic[Value]):
     """A setting.
 
     `parse` returns the value of a text, or raises ValueError with a message that continues the
-    name of the setting. `defaults` are those of commands that deviate from `default`.
+    name of the setting. `defaults` has the commands whose default differs from `default`.
     """
 
     name: str

@@ -13,7 +13,7 @@ _end: ContextVar[float | None] = ContextVar("end", default=None)
 
 
 def set_deadline(end: float | None) -> None:
-    """Sets the deadline of the current call, in the time of `time.monotonic`; None for none."""
+    """Sets the deadline of the current call, in the time of `time.monotonic`, or None."""
     _end.set(end)
 
 

@@ -11,8 +11,8 @@ A token contains only letters and digits: it is in base 64, with 00, 01 and 02 f
         CONFIRM:        expiry in milliseconds (8 bytes), status revision (8 bytes) and hash of the
                         email key (16 bytes)
 
-A link that unsubscribes works by its address, also if the subscriber was deleted. One that confirms
-works until it expires, or the address or the status changes.
+An unsubscribe link contains the address, so it works even if the subscriber was deleted. A
+confirmation link works until it expires, or the address or the status changes.
 
 Earlier versions issued tokens with a MAC that covers the current address:
 
@@ -40,15 +40,15 @@ from ..values.ids import id_bytes, timestamp_of
 from .encryption import DecryptionError, Encryption
 
 DAY = 24 * 3600 * 1000
-# Milliseconds for which a link that confirms works.
+# How long a confirmation link is valid, in milliseconds.
 CONFIRM_TIME = 30 * DAY
-# Milliseconds for which a person can undo that they unsubscribed.
+# How long a person can undo an unsubscription, in milliseconds.
 UNDO_TIME = 10 * 60 * 1000
 MAX_TOKEN_LENGTH = 420
 
 # Each purpose of `Encryption` has its own key.
 _ENCRYPTED, _SIGNED = "link token", "link"
-# The version is in the high half, the number of the secret key in the low one.
+# High 4 bits: the version. Low 4 bits: the number of the secret key.
 _VERSION_AND_KEY = b"\x10"
 _HEAD = struct.Struct(">B16s16s")
 _CONFIRM = struct.Struct(">QQ16s")
@@ -185,7 +185,7 @@ class Links:
 
 
 def unsubscribe_headers(url: str) -> dict[str, str]:
-    """Returns the fields of a mail that offer to unsubscribe (RFC 8058)."""
+    """Returns the header fields of a mail for one-click unsubscription (RFC 8058)."""
     return {"List-Unsubscribe": f"<{url}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
 
 

@@ -41,14 +41,14 @@ _REASON = errors_pb2.Error.Reason
 _DESCRIPTORS = files("roster.v1") / "descriptors.binpb"
 _EXAMPLES = files("rosterd.server.serving") / "examples"
 _PACKAGE = metadata("roster")
-# The reasons of every call over HTTP, and of those with an idempotency key.
+# The reasons that every call over HTTP can have, then those of calls with an idempotency key.
 _EVERY_CALL = (
     "VALIDATION_ERROR",
     "RATE_LIMITED",
     "INTERNAL",
     "UNAVAILABLE",
     "DEADLINE_EXCEEDED",
-    # Any request can have a body, if only to be rejected.
+    # Any request can send a body, even if the body is then rejected.
     "REQUEST_TIMEOUT",
     "UNSUPPORTED_MEDIA_TYPE",
 )

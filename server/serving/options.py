@@ -54,7 +54,7 @@ class UpstreamOptions:
 
 @dataclass(frozen=True)
 class ObservabilityOptions:
-    """The address of metrics, None for none, and what is logged and traced.
+    """The address of metrics (None: disabled), and what is logged and traced.
 
     `address_is_set` is false if the address is the default.
     """

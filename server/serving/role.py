@@ -2,8 +2,8 @@
 
 A process listens before its database is open and migrated, so that a service manager sees that it
 is alive and not ready, and does not stop it during a migration. If other processes already serve
-on the same port, the kernel also sends connections to a process that cannot serve them yet. Such a
-process listens when it can serve.
+on the same port, the kernel would also send connections to a process that cannot serve them yet. So
+a FURTHER worker listens only when it can serve.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ async def find_key(setting: str, location: DatabaseLocation, database: Database)
 def has_backup_key(setting: str, database: Path, fingerprint: str) -> bool:
     """Returns whether the secret key of a backup is available for a database.
 
-    Raises StorageError if another key is.
+    Raises StorageError if a different key is available instead.
     """
     file = key_file(database)
     text = setting or _read(file)

@@ -102,12 +102,12 @@ class Supervisor:
             metrics = await self._serve_metrics(stack)
             first, ready = await self._start(0)
             if first is None or ready is None or self._stopping.is_set():
-                return await self._failed(first)
+                return await self._abort_start(first)
             others = await asyncio.gather(*(self._start(number) for number in range(1, count)))
             processes = [first]
             for process, also_ready in others:
                 if process is None or also_ready is None:
-                    return await self._failed(process)
+                    return await self._abort_start(process)
                 processes.append(process)
             announce(replace(ready, metrics=metrics), count)
             codes = await asyncio.gather(*map(self._keep_running, range(count), processes))
@@ -165,7 +165,7 @@ class Supervisor:
                     stdout=PIPE,
                     start_new_session=True,
                 )
-            # asyncio waits for a process in a thread, which can also be one too many.
+            # RuntimeError: the thread in which asyncio waits for the process cannot be started.
             except (OSError, RuntimeError) as error:
                 delay = _next_delay(delay)
                 log.error(
@@ -181,8 +181,8 @@ class Supervisor:
             await asyncio.wait_for(self._stopping.wait(), seconds)
         return self._stopping.is_set()
 
-    async def _failed(self, process: Process | None) -> int:
-        """Stops all workers after one did not start. Returns the exit code."""
+    async def _abort_start(self, process: Process | None) -> int:
+        """Stops all workers after `process` did not start. Returns the exit code."""
         code = await self._ended(process) if process else 0
         if self._stopping.is_set():
             code = 0
@@ -198,7 +198,7 @@ class Supervisor:
         while True:
             code = await self._ended(process)
             if self._stopping.is_set():
-                # The signal itself ends a worker that does not handle signals yet.
+                # A worker that does not handle signals yet is ended by SIGTERM itself.
                 return 0 if code == -signal.SIGTERM else code
             # Another process can listen on its port now.
             self._metrics_urls[number] = ""
@@ -233,7 +233,7 @@ class Supervisor:
         asyncio.get_running_loop().call_later(STOP_SECONDS, self._send, signal.SIGKILL)
 
     def _reload(self) -> None:
-        """Reloads the certificates of all workers that serve. The signal ends a starting one."""
+        """Reloads the certificates of serving workers. SIGHUP would end a starting one."""
         self._reloads += 1
         reload_certificates([self._observability.identity])
         for process in self._serving:

@@ -51,7 +51,7 @@ class Database(Protocol):
     async def read_parts(self, works: Sequence[Work[Result]]) -> list[Result]:
         """Runs the parts of a long read, at the same time if there are idle threads.
 
-        Each part can have a snapshot of its own.
+        The parts can read different snapshots.
         """
 
     async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:

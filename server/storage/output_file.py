@@ -4,8 +4,8 @@ A regular file is written as NAME.part in the same folder, and renamed when it i
 disk. After a crash, it is either complete or unchanged. The target of a symbolic link is replaced,
 not the link.
 
-Devices, FIFOs and sockets are never replaced or deleted. Nor is the file that is the standard
-output or standard error of this process: it is written through that stream.
+Devices, FIFOs and sockets are never replaced or deleted. A file that is the standard output or
+standard error of this process is not either: it is written through that stream.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def open_stream(name: str) -> Iterator[BinaryIO]:
 class AtomicFile:
     """A partial file NAME.part, locked against other processes until it replaces the target.
 
-    The content that an earlier process left in it stays.
+    Content from an earlier process is kept.
     """
 
     def __init__(self, target: Path, *, suffix: str = PART_SUFFIX, mode: int = 0o666) -> None:

@@ -1,6 +1,6 @@
 """Reads and writes the rows of a resource by their account and key.
 
-Stores keep what their resource does besides: rules of names and limits, events, searches.
+The stores add what is specific to a resource: rules for names and limits, events, searches.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ..values.texts import DELETED_KEY
 from .statements import Dialect, Statement, param, params
 from .transaction import Transaction
 
-# The rows that a transaction of a large deletion removes.
-REMOVED_AT_ONCE = 2_000
+# The rows that one transaction of a large deletion removes.
+REMOVED_PER_TRANSACTION = 2_000
 # A stored row, whose fields are columns.
 Row = TypeVar("Row", bound=NamedTuple)
 
@@ -25,10 +25,10 @@ Row = TypeVar("Row", bound=NamedTuple)
 class Resource(Generic[Row]):
     """A table whose rows have an account and a key.
 
-    `order` is that of pages. `unique` is a column that no two rows of an account have in common.
-    `hidden` columns are stored and not read, and an update stores the `changed` ones. Only rows
-    `among` those of a condition are read. `load` and `dump` convert rows whose values differ from
-    those of their columns.
+    Pages are sorted by `order`. The column `unique` has different values in all rows of an account.
+    `hidden` columns are written but not read. An update writes the columns `changed`; default: all
+    but the key. Only rows that match the condition `among` are read. `load` and `dump` convert
+    between rows and column values.
     """
 
     def __init__(
@@ -126,11 +126,11 @@ class Resource(Generic[Row]):
 
 
 class LargeDeletion(Generic[Row]):
-    """Deletes rows with the rows that are attached to them, in several transactions if many are.
+    """Deletes rows and the rows attached to them, in several transactions if there are many.
 
     A deleted row is marked in its unique column, and no statement reads it or the attached rows
-    afterwards. The attached rows have a column `attached` with the value of the row's column
-    `value`, and a `member`. `after` runs after a row is deleted, with its key.
+    afterwards. The column `attached` of an attached row has the value of the deleted row's column
+    `value`; `member` orders these rows. `after` runs after a row is deleted, with its key.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class LargeDeletion(Generic[Row]):
         self._remove_rows(account_id, key, value, tx)
 
     def remove_deleted(self, account_id: str, tx: Transaction) -> int:
-        """Removes some rows that are attached to a deleted one, and that after the last of them.
+        """Removes some rows that are attached to a deleted row, then the deleted row itself.
 
         Returns the number of removed rows, which is 0 if the account has no deleted row.
         """
@@ -191,9 +191,9 @@ class LargeDeletion(Generic[Row]):
         return [account_id for (account_id,) in tx.all(self._accounts, limit=limit)]
 
     def _remove_rows(self, account_id: str, key: str, value: str, tx: Transaction) -> int:
-        of_row = {self._attached: value, "limit": REMOVED_AT_ONCE}
+        of_row = {self._attached: value, "limit": REMOVED_PER_TRANSACTION}
         removed = tx.run(self._remove, account_id=account_id, **of_row)
-        if removed < REMOVED_AT_ONCE:
+        if removed < REMOVED_PER_TRANSACTION:
             removed += tx.run(self._delete, account_id=account_id, **{self._key: key})
             if self._after is not None:
                 self._after(account_id, key, tx)

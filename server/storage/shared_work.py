@@ -1,4 +1,4 @@
-"""Work of several calls that runs together, in fewer statements than one call after the other."""
+"""Runs the work of several calls together, with fewer statements than call by call."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class OneStatement(Generic[Result]):
 
 @dataclass(slots=True)
 class SharedWork(Generic[Argument, Result]):
-    """Work of one call, which runs together with that of waiting calls with an equal key.
+    """Work of one call, which runs together with the work of waiting calls with an equal key.
 
-    `run_all` has no effect for an argument that it returns an exception for. If it raises an
+    `run_all` has no effect for an argument if it returns an exception for it. If it raises an
     exception, the work of each call runs alone. `has_one_statement` is whether it only looks up
     rows by key, with one statement.
     """

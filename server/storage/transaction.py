@@ -19,8 +19,8 @@ class Transaction:
     `statements` is the number of statements run; tests limit it for pages and bulk requests.
     Listeners are notified of `accounts_to_notify` after the commit.
 
-    `cache` passes facts from one transaction to the next. It contains only facts that other
-    transactions of the same database object change. It is empty if other processes can write.
+    `cache` passes facts from one transaction to the next: only facts that no other database object
+    changes. It is empty if other processes can write.
     """
 
     __slots__ = (

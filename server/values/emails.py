@@ -18,19 +18,19 @@ import orjson
 
 from .texts import with_texts
 
-# Addresses at .test, .example, .local and .invalid are what people try a service with.
+# Accepts .test, .example, .local and .invalid: people try a service with such addresses.
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 
 MAX_LENGTH = 254
 # Including surrounding whitespace.
 MAX_INPUT_LENGTH = 320
 
-# Possessive, because it is matched against every address. A label without two hyphens in a row is
-# no A-label (xn--), which the library checks.
+# Possessive, because it is matched against every address. Labels with two hyphens in a row are left
+# to the library, because they can be A-labels (xn--).
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]++"
 _LABEL = r"[A-Za-z0-9]++(?:-[A-Za-z0-9]++)*+"
 _PLAIN = re.compile(rf"{_ATOM}(?:\.{_ATOM})*+@(?:{_LABEL}\.)++[A-Za-z]++")
-# In an address of this length, no part can be too long.
+# No part of an address of at most this length can be too long.
 _MAX_PLAIN_LENGTH = 64
 
 # The prefix of an A-label, which encodes a Unicode label (RFC 5890).
@@ -134,7 +134,7 @@ def addresses_in(text: str) -> Iterator[str]:
 
 
 def pattern_of(key: str) -> str:
-    """Returns a pattern of LIKE for every text in which `without_address` can replace."""
+    """Returns a LIKE pattern that matches every text that `without_address` can change."""
     return f"%{_NOT_PLAIN.sub('%', key.partition('@')[0])}%@%"
 
 

@@ -21,7 +21,7 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 # Python's digits of base 32.
 _TO_BASE_32 = str.maketrans(_ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
-# The positions of the pairs of characters of the start of a timestamp, and of the random part.
+# Bit positions of character pairs: in `_encoded_head` and in the 80 random bits.
 _HEAD_SHIFTS = range(20, -10, -10)
 _RANDOM_SHIFTS = range(70, -10, -10)
 _TAIL_BITS = 40
@@ -79,7 +79,7 @@ def ids_at(times: Sequence[int], number: int) -> list[str]:
     Unlike those of `Ids`, they can be smaller than stored ones. IDs of the same millisecond
     ascend, and follow those of a smaller `number`.
     """
-    # With one free bit, so that counting does not reach the next number.
+    # One bit stays free, so that counting does not reach the IDs of the next number.
     first = (number & _LAST_NUMBER) << _NUMBERED_BITS | secrets.randbits(_NUMBERED_BITS - 1)
     counts = dict.fromkeys(times, 0)
     randoms: list[str] = []
@@ -96,7 +96,7 @@ def ids_at(times: Sequence[int], number: int) -> list[str]:
 
 @lru_cache(1024)
 def _encoded_head(number: int) -> str:
-    """Returns the first six characters of an ID, which last for 17 minutes."""
+    """Returns the first six characters of an ID, which change every 17 minutes."""
     return _encoded(number, _HEAD_SHIFTS)
 
 

@@ -15,16 +15,16 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 _NEVER_ALLOWED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-# The maximum characters of a text in `cached_if_short`.
+# The maximum length of a text whose result `cached_if_short` caches.
 _MAX_CACHED = 200
-# The key of the name of a deleted tag or custom field starts with this. Those of all names sort
-# after it, and after a space.
+# The prefix of the name keys of deleted tags and custom fields. It sorts before a space, and all
+# other name keys sort after a space.
 DELETED_KEY = "\x01"
 _COLUMN_SPACES = re.compile(r"[\s_-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Whitespace, C1 controls, default ignorable characters of Unicode (zero width, format
-# characters, variation selectors, fillers), and the blank braille pattern. The content of a class
-# of regular expressions.
+# characters, variation selectors, fillers), and the blank braille pattern. For use in a character
+# class of a regular expression.
 INVISIBLE = (
     r"\s\x80-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
@@ -36,7 +36,7 @@ _INVISIBLE = re.compile(rf"[{INVISIBLE}]*")
 def cached_if_short(function: Callable[[str], Result]) -> Callable[[str], Result]:
     """Caches the results of a function for short texts, because clients choose the texts.
 
-    A cell of a CSV file can have a mebibyte.
+    A cell of a CSV file can have 1 MiB.
     """
     cached = lru_cache(4096)(function)
 

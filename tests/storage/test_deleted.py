@@ -35,7 +35,7 @@ MANY = 2 * AT_ONCE + 20
 
 @pytest.fixture(autouse=True)
 def _few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "REMOVED_AT_ONCE", AT_ONCE)
+    monkeypatch.setattr(resource, "REMOVED_PER_TRANSACTION", AT_ONCE)
 
 
 def fill(tx: Transaction) -> tuple[str, str]:

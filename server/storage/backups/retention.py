@@ -1,10 +1,10 @@
 """Names the backups of a database in a directory, and selects the expired ones.
 
-A backup is named DATABASE-TIMESTAMP.db, in UTC, so that names sort by time. Retained are the
-last backup of each of the latest 24 hours with a backup, and of each of the latest 7 days
-with a backup. Hours and days without a backup do not count, so downtime deletes none. Backups
-with a timestamp in the future, of a clock that was wrong, are counted separately, so that they
-delete no others. Other files are never deleted.
+A backup is named DATABASE-TIMESTAMP.db, in UTC, so that names sort by time. The last backup of each
+of the latest 24 hours with a backup is retained, and of each of the latest 7 days with a backup.
+Hours and days without a backup do not count, so downtime deletes none. Backups with a timestamp in
+the future, from a wrong clock, are counted separately, so that they delete no others. Other files
+are never deleted.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Nodes:
         return {node.id: node not in self.not_responding for node in nodes}
 
     def limits_of_write(self, account_id: str, threads: int) -> GroupLimits:
-        """Returns the groups of a write beside that of its account. Raises Unavailable."""
+        """Returns the groups of a write except its account: node and shard. Raises Unavailable."""
         if self.placement is None:
             return ()
         # Writes to a shard wait while the shard is moved.
@@ -54,7 +54,7 @@ class Nodes:
         return (*self.limits_of_read(account_id, threads), shard)
 
     def limits_of_read(self, account_id: str, threads: int) -> GroupLimits:
-        """Returns the groups of a read beside that of its account. Raises Unavailable."""
+        """Returns the groups of a read except its account: the node. Raises Unavailable."""
         if self.placement is None:
             return ()
         return self.limits_of(self.placement.node_of(account_id), threads)
@@ -113,12 +113,13 @@ class Nodes:
         seconds = PROBE_SECONDS + CONNECT_SECONDS
         while (placement := self.placement) is not None:
             overdue = asyncio.Event()
-            timer = asyncio.get_running_loop().call_later(seconds, _end, connection, overdue)
+            timer = asyncio.get_running_loop().call_later(seconds, _time_out, connection, overdue)
             try:
                 await connection.execute(*placement.probe(node))
             except psycopg.Error as error:
                 if overdue.is_set() or not connection.closed:
-                    self._fail(node, f"no response in {seconds:g} s" if overdue.is_set() else error)
+                    text = f"no response in {seconds:g} s" if overdue.is_set() else error
+                    self._mark_failed(node, text)
                 return
             finally:
                 timer.cancel()
@@ -128,8 +129,8 @@ class Nodes:
             seconds = PROBE_SECONDS
             await asyncio.sleep(PROBE_INTERVAL)
 
-    def _fail(self, node: Node, reason: object) -> None:
-        """Disconnects the transactions on a node, except those that are being committed."""
+    def _mark_failed(self, node: Node, reason: object) -> None:
+        """Marks a node as not responding, and disconnects its transactions except commits."""
         if node not in self.not_responding:
             log.error("database node %s does not respond: %s", node, " ".join(str(reason).split()))
         self.not_responding.add(node)
@@ -137,6 +138,6 @@ class Nodes:
         self._running.disconnect(node, older_than=STATEMENT_SECONDS)
 
 
-def _end(connection: psycopg.AsyncConnection[Any], overdue: asyncio.Event) -> None:
+def _time_out(connection: psycopg.AsyncConnection[Any], overdue: asyncio.Event) -> None:
     overdue.set()
     shut_down(connection)

@@ -136,7 +136,7 @@ class PostgresEndpoint(CopyEndpoint):
         for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
             self._run(f"SET {name} = 0")
         if database.has_citus:
-            # One connection to each node, because each has a snapshot of its own.
+            # One connection to each node, because two connections would read different snapshots.
             self._run("SET citus.max_adaptive_executor_pool_size = 1")
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:

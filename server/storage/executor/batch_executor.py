@@ -34,7 +34,7 @@ from .work_time import current
 
 log = logging.getLogger(__name__)
 
-# The maximum number of queued items of a group. Further calls are rejected at once: with a queue
+# The maximum number of queued items of a group. Further calls are rejected: with a queue
 # that only grows, all calls would exceed their deadlines.
 MAX_WAITING = 2_000
 # The maximum estimated queue delay, in seconds, for a call with a later deadline. A client

@@ -22,7 +22,7 @@ class ExecutorDatabase(Database):
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._notifications = Notifications()
-        # They ascend within this process. Across processes their order is that of the clocks.
+        # They ascend within this process. Between processes, the clocks determine their order.
         self.ids = Ids(clock)
         self._closing = AsyncExitStack()
 

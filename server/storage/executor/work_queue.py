@@ -16,13 +16,14 @@ class FifoQueue:
     """Returns all queued items as a batch, at most `max_batch`, in the order of their arrival.
 
     Threads call `take`, which waits and returns an empty batch if the thread must stop. The event
-    loop calls the rest. `len` and `ahead` do not count withdrawn items, which it discards.
+    loop calls the other methods, and `discard` for a withdrawn item. `len` and `ahead` do not count
+    withdrawn items.
     """
 
     def __init__(self, max_batch: int) -> None:
         self._max_batch = max_batch
         self._items: SimpleQueue[WorkItem[Any] | None] = SimpleQueue()
-        # Without those that were withdrawn. Each change is one call of C code, which is atomic.
+        # The queued items that were not withdrawn. Each change is one C call, which is atomic.
         self._counted: set[WorkItem[Any]] = set()
 
     def __len__(self) -> int:
@@ -90,7 +91,7 @@ class FairQueue:
         self._in_use: Counter[Hashable] = Counter()
         # The items are the keys, in the order of their arrival.
         self._waiting: dict[GroupLimits, dict[WorkItem[Any], None]] = {}
-        # Items in ready batches, without those that were withdrawn, as in FifoQueue.
+        # The items in ready batches that were not withdrawn, as in FifoQueue.
         self._counted: set[WorkItem[Any]] = set()
         # The number of threads to stop when no item waits.
         self._to_stop = 0

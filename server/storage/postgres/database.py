@@ -10,8 +10,8 @@ timeout. Reads and writes have separate threads, so that reads continue while wr
 for locks. A batch of reads shares one snapshot, taken after the last of them was queued.
 
 A transaction that was rolled back by a conflict, or by a connection lost before the commit, is
-run once more. If the connection is lost during the commit, the outcome is unknown: its writes
-are not repeated and their calls fail.
+retried once. If the connection is lost during the commit, the outcome is unknown: its writes are
+not retried and their calls fail.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ log = logging.getLogger(__name__)
 QUEUE_TIMEOUT_SECONDS = 5.0
 # The timeout of a request to cancel a statement, in seconds.
 CANCEL_SECONDS = 3.0
-# The interval of such requests, in seconds.
+# The interval of repeated cancel requests, in seconds.
 CANCEL_INTERVAL = 0.02
 # The maximum number of reads that share a snapshot and its round trips.
-READS_AT_ONCE = 32
+MAX_READ_BATCH = 32
 # The maximum number of writes of an account that share a transaction.
-WRITES_AT_ONCE = 64
-# The time in seconds after which a failed write is not retried.
+MAX_WRITE_BATCH = 64
+# A write that fails later than this after its start is not retried, in seconds.
 RETRY_SECONDS = 2.0
 
 
@@ -94,7 +94,7 @@ class PostgresDatabase(ExecutorDatabase):
                 stack.push_async_callback(_end, asyncio.create_task(task))
             stack.push_async_callback(self._stop_listening)
             self._writing = self._executor(
-                "writer", self._write_batch, self._writers, max_batch=WRITES_AT_ONCE
+                "writer", self._write_batch, self._writers, max_batch=MAX_WRITE_BATCH
             )
             await self._writing.open()
             stack.push_async_callback(self._writing.close)
@@ -102,7 +102,7 @@ class PostgresDatabase(ExecutorDatabase):
                 "reader",
                 self._read_batch,
                 self._readers,
-                max_batch=READS_AT_ONCE,
+                max_batch=MAX_READ_BATCH,
                 abandons=True,
             )
             await self._reading.open()
@@ -191,12 +191,12 @@ class PostgresDatabase(ExecutorDatabase):
         if not claimed:
             return
         try:
-            self._write_twice(claimed)
+            self._write_with_retry(claimed)
         except Exception as error:  # noqa: BLE001 - raised to all callers
             for item in claimed:
                 item.result, item.error = None, self._client_error(error)
 
-    def _write_twice(self, items: Sequence[WorkItem[Work[Any]]]) -> None:
+    def _write_with_retry(self, items: Sequence[WorkItem[Work[Any]]]) -> None:
         began, groups = time.monotonic(), grouped(items)
         try:
             self._write(groups)
@@ -237,10 +237,10 @@ class PostgresDatabase(ExecutorDatabase):
                 if len(groups) == 1:
                     notified = self._run(groups[0], commands)
                 else:
-                    # The lock of the account, which all groups need, outlives their savepoints.
+                    # Taken before the savepoints: rolling back to one would release the lock.
                     commands.lock(str(limits[-1].group))
                     for group in groups:
-                        notified |= self._run_undoably(group, commands)
+                        notified |= self._run_in_savepoint(group, commands)
                 began = time.perf_counter()
                 self._running.begin_commit()
                 commands.commit()
@@ -258,10 +258,12 @@ class PostgresDatabase(ExecutorDatabase):
             raise RolledBack("a statement failed, and the work ignored its error")
         return tx.accounts_to_notify
 
-    def _run_undoably(self, group: Sequence[WorkItem[Work[Any]]], commands: Commands) -> set[str]:
-        """Runs a group after a savepoint, to which an error rolls back.
+    def _run_in_savepoint(
+        self, group: Sequence[WorkItem[Work[Any]]], commands: Commands
+    ) -> set[str]:
+        """Runs a group in a savepoint, which is rolled back on an error.
 
-        If several writes ran together, each then runs alone.
+        If several writes ran together, each is then run alone.
         """
         commands.savepoint()
         try:
@@ -277,7 +279,7 @@ class PostgresDatabase(ExecutorDatabase):
         notified = set[str]()
         for item in group:
             item.result, item.error = None, None
-            notified |= self._run_undoably([item], commands)
+            notified |= self._run_in_savepoint([item], commands)
         return notified
 
     def _notify(self, account_ids: Collection[str]) -> None:
@@ -291,7 +293,7 @@ class PostgresDatabase(ExecutorDatabase):
         if failure is None:
             return
         # A failed statement ends the transaction for the whole batch, so each read is run again
-        # on its own. Without a connection, all fail.
+        # alone. Without a connection, all fail.
         for item in items:
             if item.is_withdrawn:
                 continue
@@ -326,7 +328,7 @@ class PostgresDatabase(ExecutorDatabase):
             begin_reading(self._connections)
         interrupt = partial(_interrupt, self._connections.connection())
         for group in grouped(items):
-            # A group is a lookup, which is fast.
+            # Only a single read can be interrupted. Grouped reads are lookups, which are fast.
             claimed = [item for item in group if item.claim(interrupt if len(group) == 1 else None)]
             for item in claimed:
                 item.result, item.error = None, None
@@ -362,7 +364,7 @@ def _interrupt(connection: psycopg.Connection[Any], item: WorkItem[Work[Any]]) -
 def _cancel(connection: psycopg.Connection[Any], item: WorkItem[Work[Any]]) -> None:
     """Cancels statements until the read ends: one may not have started yet.
 
-    A cancellation that is late can hit another read, which is then run again.
+    A late cancellation can hit another read, which is then run again.
     """
     with suppress(psycopg.Error):
         while item.is_interrupted:
@@ -373,8 +375,8 @@ def _cancel(connection: psycopg.Connection[Any], item: WorkItem[Work[Any]]) -> N
 def _can_run_apart(error: Exception) -> bool:
     """Whether writes that failed together, without effect, can succeed one by one."""
     cause = driver_error(error)
-    is_of_one = not isinstance(error, (OutcomeUnknown, StorageError, Unavailable))
-    return is_of_one and (cause is None or not is_transient(cause))
+    is_of_one_write = not isinstance(error, (OutcomeUnknown, StorageError, Unavailable))
+    return is_of_one_write and (cause is None or not is_transient(cause))
 
 
 async def _end(task: asyncio.Task[None]) -> None:

@@ -6,8 +6,7 @@ of writes that run together, one COMMIT, then all results. A failed write is rol
 savepoint; the others are committed. If the commit fails, all writes of the batch fail.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
-last of them was queued. The third reader runs a part of a long read beside the first two, one at a
-time.
+last of them was queued. The third reader only runs parts of long reads, one at a time.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ log = logging.getLogger(__name__)
 # Reads go to the first reader while its queue is short, because two threads that compete
 # for the GIL do less than one. The second reader takes the overflow.
 READERS = 2
-SHORT_QUEUE = 64
-# A statement checks whether it is abandoned each time that it has run so many steps of SQLite's
-# virtual machine, which take about 5 ms.
+# The length from which a queue is no longer short.
+LONG_QUEUE = 64
+# Steps of SQLite's virtual machine, about 5 ms, between checks whether a statement was abandoned.
 STEPS_BETWEEN_CHECKS = 200_000
-# The duration of a slow batch of reads, in seconds.
+# A batch of reads that takes longer is slow, in seconds.
 SLOW_SECONDS = 0.02
 
 
@@ -67,8 +66,8 @@ class SqliteDatabase(ExecutorDatabase):
         self._is_damaged = False
         # Safe: the lock on the file excludes other servers.
         self._cache: set[Hashable] = set()
-        # The number of reads at each reader that are not short, by account.
-        self._accounts_of: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
+        # The number of long reads (not `is_short`) by reader name and account.
+        self._long_reads: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
 
     async def open(self) -> None:
         async with AsyncExitStack() as stack:
@@ -109,32 +108,32 @@ class SqliteDatabase(ExecutorDatabase):
         if is_short(work):
             return await self._reader_for_short().run(work)  # type: ignore[no-any-return]
         reader = self._reader_for(account_id)
-        accounts = self._accounts_of[reader.name]
-        accounts[account_id] += 1
+        long_reads = self._long_reads[reader.name]
+        long_reads[account_id] += 1
         try:
             return await reader.run(work)  # type: ignore[no-any-return]
         finally:
-            accounts[account_id] -= 1
-            if not accounts[account_id]:
-                del accounts[account_id]
+            long_reads[account_id] -= 1
+            if not long_reads[account_id]:
+                del long_reads[account_id]
 
     def _reader_for_short(self) -> BatchExecutor[Work[Any]]:
-        """Returns a reader for a short read, which does not wait for a long one if it need not."""
+        """Returns a reader without long reads for a short read, if there is one."""
         first, second = self._readers
-        is_behind_long = self._accounts_of[first.name] and not self._accounts_of[second.name]
+        is_behind_long = self._long_reads[first.name] and not self._long_reads[second.name]
         return second if is_behind_long else first
 
     def _reader_for(self, account_id: str | None) -> BatchExecutor[Work[Any]]:
-        """Returns the reader for a read of an account.
+        """Returns the reader for a long read of an account.
 
-        While the first reader runs a slow batch, it keeps the accounts that have reads there that
-        are not short, so that those of one account never take both.
+        While the first reader runs a slow batch, an account with long reads there uses only this
+        reader, so that one account does not occupy both.
         """
         first, second = self._readers
         if first.seconds_in_batch > SLOW_SECONDS:
-            return first if self._accounts_of[first.name][account_id] else second
-        is_long = first.waiting >= SHORT_QUEUE and second.waiting < first.waiting
-        return second if is_long else first
+            return first if self._long_reads[first.name][account_id] else second
+        is_first_busy = first.waiting >= LONG_QUEUE and second.waiting < first.waiting
+        return second if is_first_busy else first
 
     async def read_parts(self, works: Sequence[Work[Result]]) -> list[Result]:
         if self._part_reader.stats.busy or self._part_reader.waiting:
@@ -163,7 +162,7 @@ class SqliteDatabase(ExecutorDatabase):
 
     def _read_group(self, reader: APSWDatabase, group: Sequence[WorkItem[Work[Any]]]) -> None:
         try:
-            with _stops_if(reader, lambda: all(item.is_withdrawn for item in group)):
+            with _interrupts_if(reader, lambda: all(item.is_withdrawn for item in group)):
                 run_together(group, Transaction(reader, DIALECT, self._clock, self.ids))
         except Exception as error:  # noqa: BLE001 - raised to its caller
             if len(group) == 1:
@@ -287,8 +286,8 @@ def _connect(database: APSWDatabase) -> None:
 
 
 @contextmanager
-def _stops_if(reader: APSWDatabase, is_abandoned: Callable[[], bool]) -> Iterator[None]:
-    """Stops the statements of a block if no call waits for it."""
+def _interrupts_if(reader: APSWDatabase, is_abandoned: Callable[[], bool]) -> Iterator[None]:
+    """Interrupts the statements of a block when no call waits for them anymore."""
     connection = reader.connection()
     connection.set_progress_handler(is_abandoned, STEPS_BETWEEN_CHECKS)
     try:

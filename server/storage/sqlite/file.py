@@ -34,7 +34,7 @@ PRAGMAS = {
     # Overwrites deleted rows, so that a deleted address is not left in the file.
     "secure_delete": 1,
 }
-# Prepared statements kept by each connection; there are fewer in the code.
+# Maximum prepared statements per connection. The code has fewer, so that none is evicted.
 CACHED_STATEMENTS = 300
 
 DIALECT = SqliteDialect()
