@@ -22,7 +22,7 @@ import apsw
 import pytest
 
 from rosterd.server.features.accounts.rules import make_secret
-from rosterd.server.features.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
+from rosterd.server.features.subscribers.counters.store_counting import BUCKET, GROUP, OPEN_BUCKET
 from rosterd.server.storage.backups.create import back_up
 
 from ..bench.scale_fill import fill
