@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.query.plan import PagePosition, plan_of
 from rosterd.server.features.subscribers.query.store_pages import read_page
-from rosterd.server.features.subscribers.query.store_plan import PagePosition
 from rosterd.server.features.subscribers.query.tree import EVERYONE
 from rosterd.server.features.subscribers.rules import NewSubscriber
 from rosterd.server.features.subscribers.store import SubscriberStore
@@ -64,7 +64,7 @@ def _new() -> NewSubscriber:
 
 
 def _page(database: Database, offset: int) -> Awaitable[Any]:
-    return read_page(database, ACCOUNT, EVERYONE, PagePosition(LIMIT, offset))
+    return read_page(database, ACCOUNT, plan_of(EVERYONE), PagePosition(LIMIT, offset))
 
 
 def _create(database: Database, _: int) -> Awaitable[Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from rosterd.server.features.statistics.rules import STATUS, TAG, TOTALS
 from rosterd.server.features.statistics.store import add
-from rosterd.server.features.subscribers.counters.store_buckets import (
+from rosterd.server.features.subscribers.counters.store_counting import (
     ADD,
     BUCKET,
     BUCKET_SIZE,

@@ -19,8 +19,8 @@ from rich.table import Table
 
 from rosterd.server.features.custom_fields.store import types
 from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.query.plan import PagePosition, plan_of
 from rosterd.server.features.subscribers.query.store_pages import read_page
-from rosterd.server.features.subscribers.query.store_plan import PagePosition
 from rosterd.server.storage.database import Database
 from rosterd.server.storage.databases import database_at
 from rosterd.server.values.database_url import parse_database_url
@@ -114,7 +114,7 @@ async def _median(
     while len(times) <= REPETITIONS or sum(times) < SECONDS:
         started = time.perf_counter()
         tree = tree_of(case.filter, field_types, **case.parameters)
-        total = (await read_page(database, ACCOUNT, tree, position)).total
+        total = (await read_page(database, ACCOUNT, plan_of(tree), position)).total
         times.append(time.perf_counter() - started)
         if len(times) > 10 * REPETITIONS:
             break

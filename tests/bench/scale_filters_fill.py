@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
 from rosterd.server.features.custom_fields.rules import DataType
-from rosterd.server.features.subscribers.counters.store_buckets import ADD
+from rosterd.server.features.subscribers.counters.store_counting import ADD
 from rosterd.server.storage.databases import bring_up_to_date, unit_of_work
 from rosterd.server.storage.postgres.connection import connect
 from rosterd.server.storage.sqlite import file

@@ -40,7 +40,8 @@ def imported(service: Service, account: Account, results: str) -> list[Any]:
         page.goto(f"http://{service.http}/healthz")
         status, text = page.evaluate(_IMPORT, [account.key, results, ROWS])
     assert status == 200
-    return [json.loads(line) for line in text.splitlines()]
+    # Empty lines keep the connection alive while rows are stored.
+    return [json.loads(line) for line in text.splitlines() if line]
 
 
 def calls(service: Service, account: Account) -> int:

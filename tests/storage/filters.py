@@ -10,7 +10,7 @@ from typing import Any
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
 from rosterd.server.features.subscribers.history import Actor, Source
-from rosterd.server.features.subscribers.query.store_plan import PagePosition
+from rosterd.server.features.subscribers.query.plan import PagePosition
 from rosterd.server.features.subscribers.query.syntax import Comparison
 from rosterd.server.features.subscribers.query.tree import And, Not, Or
 from rosterd.server.features.subscribers.rules import ConsentRecord, NewSubscriber

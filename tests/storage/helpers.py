@@ -15,13 +15,13 @@ from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.fields import NO_PROFILE, Status
 from rosterd.server.features.subscribers.query.conditions import conditions_of
+from rosterd.server.features.subscribers.query.plan import PagePosition, plan_of
 from rosterd.server.features.subscribers.query.request import Filter
 from rosterd.server.features.subscribers.query.store_pages import (
     SubscriberPage,
     count_part,
     page_and_parts,
 )
-from rosterd.server.features.subscribers.query.store_plan import PagePosition, plan_of
 from rosterd.server.features.subscribers.query.syntax import parse
 from rosterd.server.features.subscribers.query.tree import EVERYONE
 from rosterd.server.features.subscribers.rules import NewSubscriber, search_text

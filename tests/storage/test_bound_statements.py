@@ -21,8 +21,8 @@ from playhouse.postgres_ext import Psycopg3Database
 
 from rosterd import server
 from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.subscribers.query.plan import Order, PagePosition
 from rosterd.server.features.subscribers.query.store_pages import ids_after, page_without_total
-from rosterd.server.features.subscribers.query.store_plan import Order, PagePosition
 from rosterd.server.features.webhooks.delivery import store_pages as deliveries
 from rosterd.server.features.webhooks.rules import DeliveryStatus
 from rosterd.server.storage.citus.distribution import REFERENCE_TABLES
@@ -71,7 +71,7 @@ MAKERS = {
     "features.subscribers.query.store_pages._select_among",
     "features.subscribers.query.store_pages._select_count",
     "features.subscribers.query.store_pages._select_ids",
-    "features.subscribers.query.store_plan._counting",
+    "features.subscribers.query.store_pages._count_candidates",
     "features.subscribers.query.store_search._counting",
     "features.subscribers.query.store_search._scanning",
     "features.subscribers.query.store_search._sorting",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rosterd.server.features.subscribers.history import Actor, Source
-from rosterd.server.features.subscribers.query.store_plan import PagePosition
+from rosterd.server.features.subscribers.query.plan import PagePosition
 from rosterd.server.features.subscribers.rules import ConsentRecord
 from rosterd.server.features.subscribers.store_reading import find
 from rosterd.server.storage.transaction import Transaction

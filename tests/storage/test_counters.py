@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from rosterd.server.features.subscribers.counters import store_counting
-from rosterd.server.features.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
-from rosterd.server.features.subscribers.query.store_plan import PagePosition
+from rosterd.server.features.subscribers.counters.store_counting import BUCKET, GROUP, OPEN_BUCKET
+from rosterd.server.features.subscribers.query.plan import PagePosition
 from rosterd.server.storage.postgres.database import PostgresDatabase
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.clock import system_clock

@@ -11,8 +11,8 @@ import pytest
 
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
 from rosterd.server.features.subscribers.query import store_search
+from rosterd.server.features.subscribers.query.plan import PagePosition
 from rosterd.server.features.subscribers.query.store_pages import page_without_total
-from rosterd.server.features.subscribers.query.store_plan import PagePosition
 from rosterd.server.features.subscribers.rules import NewSubscriber, search_text
 from rosterd.server.features.tags.rules import distinct
 from rosterd.server.storage.transaction import Transaction

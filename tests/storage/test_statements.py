@@ -13,7 +13,7 @@ from peewee import SQL, SqliteDatabase
 
 from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.query.store_plan import PagePosition
+from rosterd.server.features.subscribers.query.plan import PagePosition
 from rosterd.server.features.subscribers.rules import ConsentRecord, Failure
 from rosterd.server.features.subscribers.store import Changes, CreateManyResult
 from rosterd.server.features.subscribers.store_reading import find

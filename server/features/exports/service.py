@@ -22,9 +22,9 @@ from ..subscribers.csv_format import header_cells, row_cells
 from ..subscribers.fields import SubscriberRow
 from ..subscribers.linked import SubscriberUrls
 from ..subscribers.messages import fill_all, fill_urls
+from ..subscribers.query.plan import PagePosition
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.store_pages import page_without_total
-from ..subscribers.query.store_plan import PagePosition
 
 # The maximum number of subscribers in one read. Bounds the memory of an export.
 BATCH = 500

@@ -84,7 +84,7 @@ Subscriber.add_index(
 
 
 class SubscriberCounter(Model):
-    """The number of subscribers in a range of IDs, see `counters/store_buckets.py`."""
+    """The number of subscribers in a range of IDs, see `counters/store_counting.py`."""
 
     account_id = TextField()
     level = SmallIntegerField()

@@ -158,7 +158,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     ) -> SubscribersResponse:
         selected = selected_fields(request)
         query = await self._filters.list_query(request)
-        result = await read_page(self._database, account_id(), query.tree, query.position)
+        result = await read_page(self._database, account_id(), query.planned, query.position)
         return SubscribersResponse(
             result.rows,
             selected,

@@ -20,20 +20,15 @@ from .store_reading import ONE, Reference, find
 _OF_ONE = (SubscriberHistory.account_id == param("account_id")) & (
     SubscriberHistory.subscriber_id == param("subscriber_id")
 )
+# The columns of `Entry`.
+_ENTRY = tuple(getattr(SubscriberHistory, name) for name in Entry._fields)
 # Greater than every ID.
 END = "~"
 
 _ADD = Statement(
     lambda dialect: dialect.insert_all(
         SubscriberHistory.account_id,
-        (
-            SubscriberHistory.subscriber_id,
-            SubscriberHistory.id,
-            SubscriberHistory.type,
-            SubscriberHistory.source,
-            SubscriberHistory.actor,
-            SubscriberHistory.changes,
-        ),
+        (SubscriberHistory.subscriber_id, SubscriberHistory.id, *_ENTRY),
         "rows",
     ),
     has_one_plan=True,
@@ -55,13 +50,7 @@ def add_history(
 
 _PAGE = Statement(
     lambda _: (
-        SubscriberHistory.select(
-            SubscriberHistory.id,
-            SubscriberHistory.type,
-            SubscriberHistory.source,
-            SubscriberHistory.actor,
-            SubscriberHistory.changes,
-        )
+        SubscriberHistory.select(SubscriberHistory.id, *_ENTRY)
         .where(_OF_ONE & (SubscriberHistory.id < param("before")))
         .order_by(SubscriberHistory.id.desc())
         .limit(param("limit"))
@@ -70,13 +59,7 @@ _PAGE = Statement(
 )
 _LAST_OF_TYPES = Statement(
     lambda dialect: (
-        SubscriberHistory.select(
-            SubscriberHistory.id,
-            SubscriberHistory.type,
-            SubscriberHistory.source,
-            SubscriberHistory.actor,
-            SubscriberHistory.changes,
-        )
+        SubscriberHistory.select(SubscriberHistory.id, *_ENTRY)
         .where(_OF_ONE & dialect.any_of(SubscriberHistory.type, "types"))
         .order_by(SubscriberHistory.id.desc())
         .limit(SQL("1"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rosterd.server.features.accounts import store as accounts
-from rosterd.server.features.subscribers.query.store_plan import PagePosition
+from rosterd.server.features.subscribers.query.plan import PagePosition
 from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import add_tags
 from rosterd.server.features.tags import store as tags

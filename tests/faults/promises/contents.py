@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from rosterd.server.features.accounts import store
-from rosterd.server.features.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
+from rosterd.server.features.subscribers.counters.store_counting import BUCKET, GROUP, OPEN_BUCKET
 from rosterd.server.storage.databases import bring_up_to_date, reading
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.database_url import PostgresUrl, parse_database_url

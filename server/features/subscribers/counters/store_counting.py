@@ -1,27 +1,138 @@
-"""Updates the counters of subscribers, and creates and removes buckets and groups."""
+"""Stores how many subscribers an account has, per range of their IDs.
+
+Counting all subscribers, or skipping those before a page, takes time proportional to their
+number. So the IDs of an account are divided into buckets of several hundred subscribers,
+and buckets into groups of several dozen. The transaction that adds or removes subscribers
+also updates the counts. A page is located by skipping groups, then buckets, then
+subscribers: a few hundred steps in all.
+
+IDs are ascending, so new subscribers belong to the last bucket. That bucket is open: it is in
+no group, so only one row changes. A concurrent process may still add an ID to a closed bucket.
+A bucket covers the IDs from its `first_id` to that of the next bucket, and so does a group;
+the first one starts with the empty string. An account has one writer at a time, so
+its counts are exact.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
+from peewee import EXCLUDED, SQL, Expression, ModelSelect, fn
+
+from ....storage.statements import Dialect, Statement, param
 from ....storage.transaction import Transaction
-from .store_buckets import (
-    ADD,
-    ADD_TO_OPEN,
-    BUCKET,
-    BUCKET_SIZE,
-    CLOSED_BETWEEN,
-    FIRST_OF_OPEN,
-    GROUP,
-    GROUP_SIZE,
-    LAST_GROUP,
-    MOVE_OPEN,
-    NTH,
-    OPEN_BUCKET,
-    REMOVE_EMPTY,
+from ..models import Subscriber, SubscriberCounter
+
+# Subscribers in a bucket when it is closed, which happens at twice this number, and buckets
+# in a group.
+BUCKET_SIZE = 500
+GROUP_SIZE = 64
+
+# The levels of ranges.
+BUCKET, GROUP, OPEN_BUCKET = 0, 1, 2
+
+# The first ID of a range, and the number of subscribers in it.
+IdRange = tuple[str, int]
+
+
+def of_level(level: int, range_of: Any = SubscriberCounter) -> Expression:
+    """Returns the condition that selects the account's ranges of a level."""
+    condition: Expression = range_of.account_id == param("account_id")
+    condition &= range_of.level == SQL(str(level))
+    return condition
+
+
+def nth() -> ModelSelect[Subscriber]:
+    """Selects the ID of the subscriber that is `skip` subscribers after the start of a range."""
+    other = Subscriber.alias()
+    query = other.select(other.id).where(
+        (other.account_id == param("account_id")) & (other.id >= param("first_id"))
+    )
+    return query.order_by(other.id).limit(SQL("1")).offset(param("skip"))
+
+
+def _first_id_of_holding(level: int, name: str) -> ModelSelect[SubscriberCounter]:
+    """Selects the first ID of the range of this level that contains the ID of a parameter."""
+    other = SubscriberCounter.alias()
+    return other.select(fn.MAX(other.first_id)).where(
+        of_level(level, other) & (other.first_id <= param(name))
+    )
+
+
+def _closed_between(level: int) -> Expression:
+    """Returns the condition that selects the ranges of this level that contain IDs of a range."""
+    counter = SubscriberCounter
+    first_id = _first_id_of_holding(level, "first_id")
+    return of_level(level) & (counter.first_id >= first_id) & (counter.first_id <= param("last_id"))
+
+
+def _last_group(_: Dialect) -> ModelSelect[SubscriberCounter]:
+    """Selects the first ID of the last group, and its number of buckets."""
+    group, bucket = SubscriberCounter.alias(), SubscriberCounter.alias()
+    buckets = bucket.select(fn.COUNT(bucket.first_id)).where(
+        of_level(BUCKET, bucket) & (bucket.first_id >= group.first_id)
+    )
+    query = group.select(group.first_id, buckets).where(of_level(GROUP, group))
+    return query.order_by(group.first_id.desc()).limit(SQL("1"))
+
+
+# Adds to the open bucket, if an ID is in it.
+_ADD_TO_OPEN = Statement(
+    lambda _: (
+        SubscriberCounter.update(
+            {SubscriberCounter.total: SubscriberCounter.total + param("change")}
+        )
+        .where(of_level(OPEN_BUCKET) & (SubscriberCounter.first_id <= param("id")))
+        .returning(SubscriberCounter.first_id, SubscriberCounter.total)
+    ),
+    has_one_plan=True,
 )
+_CLOSED_BETWEEN = Statement(
+    lambda _: SubscriberCounter.select(
+        SubscriberCounter.level, SubscriberCounter.first_id, SubscriberCounter.total
+    ).where(_closed_between(BUCKET) | _closed_between(GROUP)),
+    has_one_plan=True,
+)
+_FIRST_OF_OPEN = Statement(
+    lambda _: SubscriberCounter.select(SubscriberCounter.first_id).where(of_level(OPEN_BUCKET)),
+    has_one_plan=True,
+)
+_MOVE_OPEN = Statement(
+    lambda _: SubscriberCounter.update(
+        {SubscriberCounter.first_id: param("first_id"), SubscriberCounter.total: param("total")}
+    ).where(of_level(OPEN_BUCKET)),
+    has_one_plan=True,
+)
+# Adds to ranges, and begins those that do not exist.
+ADD = Statement(
+    lambda dialect: dialect.insert_all(
+        SubscriberCounter.account_id,
+        (SubscriberCounter.level, SubscriberCounter.first_id, SubscriberCounter.total),
+        "rows",
+    ).on_conflict(
+        conflict_target=[
+            SubscriberCounter.account_id,
+            SubscriberCounter.level,
+            SubscriberCounter.first_id,
+        ],
+        update={SubscriberCounter.total: SubscriberCounter.total + EXCLUDED.total},
+    ),
+    has_one_plan=True,
+)
+_REMOVE_EMPTY = Statement(
+    lambda dialect: SubscriberCounter.delete().where(
+        (SubscriberCounter.account_id == param("account_id"))
+        & Expression(SubscriberCounter.level, "IN", SQL(f"({BUCKET}, {GROUP})"))
+        & dialect.any_of(SubscriberCounter.first_id, "first_ids")
+        & (SubscriberCounter.total == SQL("0"))
+    ),
+    has_one_plan=True,
+)
+_LAST_GROUP = Statement(_last_group, has_one_plan=True)
+_NTH = Statement(lambda _: nth(), has_one_plan=True)
 
 
 def add_to_counters(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
@@ -30,10 +141,10 @@ def add_to_counters(account_id: str, ids: Sequence[str], tx: Transaction) -> Non
     One statement, up to four more for IDs that precede the open bucket, and a few more when a
     bucket is full.
     """
-    for first_id, total in tx.all(ADD_TO_OPEN, account_id=account_id, id=ids[0], change=len(ids)):
+    for first_id, total in tx.all(_ADD_TO_OPEN, account_id=account_id, id=ids[0], change=len(ids)):
         _close_full(account_id, first_id, total, tx)
         return
-    open_first_id = tx.scalar(FIRST_OF_OPEN, account_id=account_id)
+    open_first_id = tx.scalar(_FIRST_OF_OPEN, account_id=account_id)
     if open_first_id is None:
         tx.run(ADD, account_id=account_id, rows=[(OPEN_BUCKET, "", len(ids))])
         _close_full(account_id, "", len(ids), tx)
@@ -50,10 +161,10 @@ def remove_from_counters(account_id: str, subscriber_id: str, tx: Transaction) -
     An empty bucket is removed, and the range before it then covers its IDs. The first bucket
     of a group stays until the group is empty; both are then removed.
     """
-    if tx.all(ADD_TO_OPEN, account_id=account_id, id=subscriber_id, change=-1):
+    if tx.all(_ADD_TO_OPEN, account_id=account_id, id=subscriber_id, change=-1):
         return
     bounds = {"first_id": subscriber_id, "last_id": subscriber_id}
-    ranges = tx.all(CLOSED_BETWEEN, account_id=account_id, **bounds)
+    ranges = tx.all(_CLOSED_BETWEEN, account_id=account_id, **bounds)
     tx.run(
         ADD, account_id=account_id, rows=[(level, first_id, -1) for level, first_id, _ in ranges]
     )
@@ -63,7 +174,7 @@ def remove_from_counters(account_id: str, subscriber_id: str, tx: Transaction) -
     empty = {bucket} - {group} if in_group > 1 else {bucket, group}
     # The first bucket and group stay: they cover all IDs before the next range.
     if empty - {""}:
-        tx.run(REMOVE_EMPTY, account_id=account_id, first_ids=list(empty - {""}))
+        tx.run(_REMOVE_EMPTY, account_id=account_id, first_ids=list(empty - {""}))
 
 
 def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
@@ -71,7 +182,7 @@ def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
 
     Two statements, and one more for each new bucket.
     """
-    ranges = tx.all(CLOSED_BETWEEN, account_id=account_id, first_id=ids[0], last_id=ids[-1])
+    ranges = tx.all(_CLOSED_BETWEEN, account_id=account_id, first_id=ids[0], last_id=ids[-1])
     changes = []
     for level in (BUCKET, GROUP):
         totals = {first_id: total for found, first_id, total in ranges if found == level}
@@ -93,14 +204,14 @@ def _close_full(account_id: str, first_id: str, total: int, tx: Transaction) -> 
     while total >= 2 * BUCKET_SIZE:
         following = _nth(account_id, first_id, tx)
         total -= BUCKET_SIZE
-        tx.run(MOVE_OPEN, account_id=account_id, first_id=following, total=total)
+        tx.run(_MOVE_OPEN, account_id=account_id, first_id=following, total=total)
         _add_to_group(account_id, first_id, tx)
         first_id = following
 
 
 def _add_to_group(account_id: str, first_id: str, tx: Transaction) -> None:
     """Adds a closed bucket to the last group or to a new one."""
-    group, buckets = tx.one(LAST_GROUP, account_id=account_id) or ("", GROUP_SIZE)
+    group, buckets = tx.one(_LAST_GROUP, account_id=account_id) or ("", GROUP_SIZE)
     if buckets >= GROUP_SIZE:
         group = first_id
     rows = [(BUCKET, first_id, BUCKET_SIZE), (GROUP, group, BUCKET_SIZE)]
@@ -122,4 +233,4 @@ def _divide(
 
 def _nth(account_id: str, first_id: str, tx: Transaction) -> str:
     """Returns the first ID after a bucket of the regular size."""
-    return str(tx.scalar(NTH, account_id=account_id, first_id=first_id, skip=BUCKET_SIZE))
+    return str(tx.scalar(_NTH, account_id=account_id, first_id=first_id, skip=BUCKET_SIZE))

@@ -21,7 +21,7 @@ from ...custom_fields.store import types as custom_field_types
 from ..fields import SubscriberRow
 from ..rules import check_email, search_text
 from .conditions import conditions_of, uses_custom_fields
-from .store_plan import Order, PagePosition
+from .plan import Order, PagePosition, Planned, plan_of
 from .syntax import parse
 from .tree import EVERYONE, And, Condition, Kind, joined, range_of
 
@@ -37,7 +37,7 @@ class SegmentFilters(Protocol):
 class ListQuery(NamedTuple):
     """The query of a list request; `list_key` identifies the list, on any of its pages."""
 
-    tree: Any
+    planned: Planned
     position: PagePosition
     page: int
     list_key: str
@@ -114,7 +114,7 @@ class Filter(NamedTuple):
             yield self.expression
 
     def tree(self) -> Any:
-        return joined(And, self.conditions())
+        return joined(And, [*self.conditions()])
 
 
 class FilterExpressions:
@@ -139,7 +139,7 @@ class FilterExpressions:
             token = parse_page_token(request.page_token, list_key)
             position = position._replace(offset=0, after=token.after, after_revision=token.revision)
             number = token.page
-        return ListQuery(filters.tree(), position, number, list_key)
+        return ListQuery(plan_of(filters.tree()), position, number, list_key)
 
     async def tree_of(self, request: ListRequest) -> Any:
         """Returns the conditions of a list or export.

@@ -13,22 +13,8 @@ from ....storage.statements import Dialect, Fragment, Within, param
 from ...custom_fields.models import CustomValue
 from ...tags.models import SubscriberTag, Tag
 from ..models import Subscriber
+from .store_search import in_range, search_ranges
 from .tree import And, Condition, Kind, Not, Or, is_status, required
-
-
-class IdRange(NamedTuple):
-    """The names of the parameters that are bounds of IDs. `end_id` is exclusive."""
-
-    first_id: str | None = None
-    end_id: str | None = None
-
-    def add_to(self, query: Any, id_: Any) -> Any:
-        """Adds the bounds to a query, given the column of IDs."""
-        if self.first_id is not None:
-            query = query.where(id_ >= param(self.first_id))
-        if self.end_id is not None:
-            query = query.where(id_ < param(self.end_id))
-        return query
 
 
 class SubscriberColumns(NamedTuple):
@@ -240,21 +226,6 @@ def _select_search(condition: Condition) -> Any:
     return reduce(add, map(_select_others, search_ranges(_OTHER, condition)))
 
 
-def search_ranges(one: Any, condition: Condition, *, has_domain: bool = True) -> list[Expression]:
-    """Returns the conditions of a search on the key of each index.
-
-    `has_domain` is whether the prefix contains a part of the domain, which can be in Unicode.
-    """
-    start, end, folded_start, folded_end = condition.values
-    unicode = [in_range(one.email_unicode_key, start, end)] if has_domain else []
-    return [
-        in_range(one.email_key, start, end),
-        *unicode,
-        in_range(one.name_key, folded_start, folded_end),
-        in_range(one.last_name_key, folded_start, folded_end),
-    ]
-
-
 def _select_others(condition: Any) -> Any:
     return _OTHER.select(_OTHER.id).where((_OTHER.account_id == param("account_id")) & condition)
 
@@ -307,7 +278,3 @@ def _compared(value: Any, condition: Condition) -> Any:
     if condition.operator == "prefix":
         return in_range(value, *condition.values)
     return Expression(value, condition.operator, param(condition.values[0]))
-
-
-def in_range(value: Any, start: str, end: str) -> Any:
-    return Expression(value, ">=", param(start)) & Expression(value, "<", param(end))

@@ -1,14 +1,20 @@
-"""Reads the matches of a plan: pages with their total, numbers and IDs."""
+"""Reads the matches of a tree of conditions: pages with their total, numbers and IDs.
+
+Conditions that few subscribers can fulfill are found with their index, and the others are checked
+for these. The indexes of names contain search keys, which do not distinguish case. They select
+candidates; then the names are compared. If many subscribers have the key of a name, a domain, or
+the prefix of an address, a scan of all subscribers takes less time than lookups of the candidates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter, itemgetter
 from sys import maxsize
 from typing import Any, NamedTuple
 
-from peewee import SQL, Field, ModelSelect, Node, fn
+from peewee import SQL, Field, ModelSelect, Node, Select, fn
 
 from ....storage.database import Database, Work
 from ....storage.shared_work import OneStatement
@@ -16,38 +22,55 @@ from ....storage.statements import Dialect, Statement, cached_by_account, param
 from ....storage.transaction import Transaction
 from ...tags.models import SubscriberTag
 from ..counters.store_pages import page_by_offset, select_total, total
-from ..counters.store_statistics import count_by_statistics, select_with
+from ..counters.store_statistics import count_by_statistics, count_with, select_with
 from ..fields import SubscriberRow
 from ..models import Subscriber
+from ..rules import search_text
 from ..store_reading import FIND_ALL, SelectedRow, complete, select_rows
+from .plan import Order, PagePosition, Plan, Planned, Strategy, after, plan_of, within
 from .store_conditions import (
     SUBSCRIBERS,
     SUBSCRIBERS_WITHOUT_INDEX,
     SubscriberColumns,
     condition_of,
     finds_few,
+    is_address_prefix,
+    select_candidates,
     select_tagged,
-)
-from .store_plan import (
-    Order,
-    PagePosition,
-    Plan,
-    Planned,
-    Strategy,
-    after,
-    plan_of,
-    with_statistics,
-    within,
 )
 from .store_search import count_search, search_rows
 from .store_sets import count_matching, select_matching
-from .tree import And, is_bound, is_search, is_tag, joined
+from .tree import (
+    And,
+    Condition,
+    Kind,
+    Or,
+    comparisons,
+    is_bound,
+    is_search,
+    is_status,
+    is_tag,
+    joined,
+    mapped,
+    range_of,
+    required,
+)
 
 # The size of a half of an account from which the halves are counted at the same time. Smaller ones
 # take a few milliseconds.
 MIN_HALF = 50_000
 # A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
 CACHED_STATEMENTS = 200
+# The most subscribers for which the other conditions are looked up. More take longer than set
+# operations on all subscribers (`customFields.plan=pro AND tags:k7` in `make bench-scale`).
+MAX_LOOKED_UP = 20_000
+# The most candidates to look up, a fraction of the subscribers that a scan reads in that time
+# (`firstName=Ada17 AND customFields.plan=pro AND status=CONFIRMED` in `make bench-scale`).
+MAX_CANDIDATES = 20_000
+# The maximum number of conditions of a filter that are counted, with one statement each.
+MAX_COUNTED = 3
+# The columns with an index of search keys.
+_NAMES = ("first_name", "last_name")
 _TAGGED = SubscriberTag.alias("tagged")
 _WITHOUT_ALIAS = SubscriberColumns("", Subscriber, Subscriber.id)
 
@@ -60,18 +83,18 @@ class SubscriberPage(NamedTuple):
     more: bool
 
 
-Found = tuple[SubscriberPage, list[Any]]
+Found = tuple[SubscriberPage, list[Planned]]
 
 
 async def read_page(
-    database: Database, account_id: str, tree: Any, position: PagePosition
+    database: Database, account_id: str, planned: Planned, position: PagePosition
 ) -> SubscriberPage:
     """Returns a page of a list. Its total can include changes later than its rows."""
-    planned = plan_of(tree)
+    plan = planned.plan
     work: Work[Found] = partial(page_and_parts, account_id, planned, position)
     # The statistics take statements of their own.
-    if planned.plan.has_one_statement(position) and not planned.plan.needs_statistics:
-        work = OneStatement(work, planned.plan.is_short(position))
+    if _has_one_statement(plan, position) and not plan.needs_statistics:
+        work = OneStatement(work, is_short(plan, position))
     found, parts = await database.read(work)
     if not parts:
         return found
@@ -82,7 +105,7 @@ async def read_page(
 def page_and_parts(
     account_id: str, planned: Planned, position: PagePosition, tx: Transaction
 ) -> Found:
-    """Returns a page, and trees for parts of the list if counting its total takes long.
+    """Returns a page, and parts of the list if counting its total takes long.
 
     The total is then the sum of `count_part` for these parts. At most three statements, and ten
     with a filter expression. A position after an ID costs the same on every page. So does an offset
@@ -91,10 +114,10 @@ def page_and_parts(
     planned = with_statistics(account_id, planned, tx)
     one_more = position._replace(limit=position.limit + 1)
     rows, count = _rows_and_total(account_id, planned, one_more, tx)
-    parts: list[Any] = []
+    parts: list[Planned] = []
     if count is None:
         parts = _halves(account_id, planned, tx)
-        count = 0 if parts else _count_all(account_id, planned, tx)
+        count = 0 if parts else count_part(account_id, planned, tx)
     found = SubscriberPage(
         rows=[complete(row) for row in rows[: position.limit]],
         total=count,
@@ -103,17 +126,104 @@ def page_and_parts(
     return found, parts
 
 
+def _has_one_statement(plan: Plan, position: PagePosition) -> bool:
+    """Whether a page that is not empty takes one statement, which also counts the matches."""
+    if plan.is_everyone:
+        return not _is_by_offset(plan, position)
+    # After an ID, the conditions of the page and those of the total are different.
+    return position.after is None and plan.strategy in (Strategy.ALL, Strategy.CHECK)
+
+
+def _is_by_offset(plan: Plan, position: PagePosition) -> bool:
+    """Whether the counters locate a page."""
+    is_in_order = position.order_by is Order.CREATED and position.after is None
+    return is_in_order and position.offset > 0 and plan.is_everyone
+
+
+def is_short(plan: Plan, position: PagePosition) -> bool:
+    """Whether a page reads no rows before the page and none for the total."""
+    return position.offset == 0 and plan.is_everyone
+
+
+def with_statistics(account_id: str, planned: Planned, tx: Transaction) -> Planned:
+    """Returns a plan that depends on numbers of subscribers.
+
+    At most two statements for a tag and a status, and `MAX_COUNTED` for other conditions.
+    """
+    if not planned.plan.needs_statistics:
+        return planned
+    parts = required(planned.tree)
+    for has_kind in (is_tag, is_status):
+        first = next(filter(has_kind, parts), None)
+        if first is not None and count_with(account_id, first, tx) <= MAX_LOOKED_UP:
+            others = [part for part in parts if part is not first]
+            return plan_of(And((first, *others)), is_looked_up=True)
+    return plan_of(_with_candidates(account_id, planned.tree, tx))
+
+
+def _with_candidates(account_id: str, tree: Any, tx: Transaction) -> Any:
+    """Returns a tree in which conditions that few subscribers can match have another kind.
+
+    Prefixes with a part of the domain that many addresses have are compared with both forms of the
+    address. At most `MAX_COUNTED` statements.
+    """
+    # First those that every match fulfills.
+    conditions = (*filter(_is_condition, required(tree)), *comparisons(tree))
+    marked = {each: few for each in conditions if (few := _marked(each)) is not None}
+    replaced: dict[Condition, Condition | Or] = {}
+    for condition, few in [*marked.items()][:MAX_COUNTED]:
+        _, plan, values = plan_of(few)
+        values |= {"account_id": account_id, "limit": MAX_CANDIDATES + 1}
+        if tx.scalar(_count_candidates(plan.shape), **values) <= MAX_CANDIDATES:
+            replaced[condition] = few
+        elif condition.kind is Kind.EMAIL:
+            forms = ("email_key", "email_unicode_key")
+            replaced[condition] = Or(
+                tuple(condition._replace(kind=Kind.COLUMN, column=form) for form in forms)
+            )
+    return mapped(tree, lambda condition: replaced.get(condition, condition))
+
+
+def _is_condition(tree: Any) -> bool:
+    return isinstance(tree, Condition)
+
+
+def _marked(condition: Condition) -> Condition | None:
+    """Returns a condition as one that few subscribers can match, or None if it has no index.
+
+    For a name, that is the range of its search keys too.
+    """
+    key = condition.values[0] if condition.values else ""
+    match condition.kind, condition.operator:
+        case Kind.EMAIL, "prefix":
+            marked = condition
+        case Kind.DOMAIN, "=" | "prefix":
+            marked = condition._replace(kind=Kind.RARE_DOMAIN)
+        case Kind.COLUMN, "prefix" if is_address_prefix(condition):
+            marked = condition._replace(kind=Kind.ADDRESS)
+        case Kind.COLUMN, "=" | "prefix" if condition.column in _NAMES:
+            if condition.operator == "prefix":
+                # A character after the prefix can be combined with its last one.
+                key = key[:-1] if key.isascii() else ""
+            key = search_text(key)
+            values = (*range_of(key), *condition.values)
+            marked = condition._replace(kind=Kind.NAME, values=values)
+        case _:
+            return None
+    return marked if key else None
+
+
 def _rows_and_total(
     account_id: str, planned: Planned, position: PagePosition, tx: Transaction
 ) -> tuple[Sequence[SelectedRow], int | None]:
     """Returns rows of `select_rows`, and the total if it does not have to be counted."""
     plan = planned.plan
     is_in_order = position.order_by is Order.CREATED
-    if plan.is_by_offset(position):
+    if _is_by_offset(plan, position):
         return page_by_offset(
             account_id, position.offset, position.limit, tx, descending=position.descending
         )
-    if plan.has_one_statement(position):
+    if _has_one_statement(plan, position):
         rows = _rows(account_id, planned, position, tx, counted=plan)
         if rows:
             return [row[:-1] for row in rows], int(rows[0][-1])
@@ -183,13 +293,8 @@ def count_matches(account_id: str, tree: Any, tx: Transaction) -> int:
     return _count(account_id, with_statistics(account_id, plan_of(tree), tx), tx)
 
 
-def count_part(account_id: str, part: Any, tx: Transaction) -> int:
-    """Returns the number of subscribers that match a part of a list. One statement."""
-    return _count_all(account_id, plan_of(part), tx)
-
-
-def _halves(account_id: str, planned: Planned, tx: Transaction) -> list[Any]:
-    """Splits a tree whose plan scans an index by ID, if the account is large. Returns two, or none.
+def _halves(account_id: str, planned: Planned, tx: Transaction) -> list[Planned]:
+    """Splits a list whose plan scans an index by ID, if the account is large. Returns two or none.
 
     With two cores, the total of `customFields.plan=pro AND customFields.optin=true AND tags:half1`
     takes 40 % less time (`make bench-scale`).
@@ -202,16 +307,17 @@ def _halves(account_id: str, planned: Planned, tx: Transaction) -> list[Any]:
     if half < MIN_HALF:
         return []
     ((middle, *_),), _ = page_by_offset(account_id, half, 1, tx, descending=False)
-    return [within(tree, "<", middle), within(tree, ">=", middle)]
+    return [plan_of(within(tree, operator, middle)) for operator in ("<", ">=")]
 
 
 def _count(account_id: str, planned: Planned, tx: Transaction) -> int:
     stored = _stored_count(account_id, planned, tx)
-    return _count_all(account_id, planned, tx) if stored is None else stored
+    return count_part(account_id, planned, tx) if stored is None else stored
 
 
-def _count_all(account_id: str, planned: Planned, tx: Transaction) -> int:
-    _, plan, values = planned
+def count_part(account_id: str, part: Planned, tx: Transaction) -> int:
+    """Returns the number of subscribers that match, counted with one statement."""
+    _, plan, values = part
     return int(tx.scalar(_select_count(account_id, plan), account_id=account_id, **values) or 0)
 
 
@@ -356,3 +462,18 @@ def _checked(
             condition_of(part, rows, dialect, is_required=is_required, is_looked_up=is_looked_up)
         )
     return plan.ids.add_to(query, rows.id), one, rows.id
+
+
+@lru_cache(20)
+def _count_candidates(condition: Condition) -> Statement:
+    """Returns the statement that counts the candidates for a condition, up to a limit."""
+
+    def build(dialect: Dialect) -> Select:
+        candidates = select_candidates(condition, dialect)
+        if condition.kind is Kind.RARE_DOMAIN and condition.operator == "=":
+            # In order, because PostgreSQL would otherwise read the index of all addresses.
+            candidates = candidates.order_by(SQL("1"))
+        candidates = candidates.limit(param("limit")).alias("candidates")
+        return Select([candidates], [fn.COUNT(SQL("*"))])
+
+    return Statement(build)

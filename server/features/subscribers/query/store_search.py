@@ -22,8 +22,8 @@ from ....storage.transaction import Transaction
 from ..counters.store_pages import select_total
 from ..models import Subscriber
 from ..store_reading import SelectedRow, select_rows
-from .store_conditions import IdRange, search_ranges
-from .store_plan import PagePosition, Plan, Planned
+from .plan import IdRange, PagePosition, Plan, Planned
+from .tree import Condition
 
 # The scanned subscribers in relation to the expected number, and the relation of the costs of
 # sorting a match and scanning a subscriber (`q (16 matches)`, `q (6 %)` and `q (100 %)` in
@@ -37,6 +37,25 @@ class Counts(NamedTuple):
 
     matches: int
     subscribers: int
+
+
+def search_ranges(one: Any, condition: Condition, *, has_domain: bool = True) -> list[Expression]:
+    """Returns the conditions of a search on the key of each index.
+
+    `has_domain` is whether the prefix contains a part of the domain, which can be in Unicode.
+    """
+    start, end, folded_start, folded_end = condition.values
+    unicode = [in_range(one.email_unicode_key, start, end)] if has_domain else []
+    return [
+        in_range(one.email_key, start, end),
+        *unicode,
+        in_range(one.name_key, folded_start, folded_end),
+        in_range(one.last_name_key, folded_start, folded_end),
+    ]
+
+
+def in_range(value: Any, start: str, end: str) -> Any:
+    return Expression(value, ">=", param(start)) & Expression(value, "<", param(end))
 
 
 def count_search(account_id: str, planned: Planned, tx: Transaction) -> Counts:

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from peewee import SQL, CompoundSelectQuery, Expression, Node, Select, fn
 
 from ....storage.statements import Dialect, Fragment, param
+from .plan import IdRange
 from .store_conditions import (
     ONE,
     SUBSCRIBERS,
     SUBSCRIBERS_WITHOUT_INDEX,
-    IdRange,
     condition_of,
     finds_few,
     is_address,

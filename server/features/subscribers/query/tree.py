@@ -16,7 +16,7 @@ class Kind(StrEnum):
     """The column or table that a condition reads, and how it is compared."""
 
     EMAIL = "email"
-    # A prefix that few addresses have, see `store_plan`.
+    # A prefix that few addresses have, see `store_pages`.
     ADDRESS = "address"
     DOMAIN = "domain"
     # A domain, or a prefix of domains, that few addresses have.

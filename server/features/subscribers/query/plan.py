@@ -1,13 +1,8 @@
 """Plans how the matches of a tree of conditions are read.
 
 `plan_of` chooses a strategy from the conditions alone. That suits reading all matches one after the
-other, as exports and operations do. `with_statistics` improves the plan of a page or a total with
-the numbers of subscribers that few statements return.
-
-Conditions that few subscribers can fulfill are found with their index, and the others are checked
-for these. The indexes of names contain search keys, which do not distinguish case. They select
-candidates; then the names are compared. If many subscribers have the key of a name, a domain, or
-the prefix of an address, a scan of all subscribers takes less time than lookups of the candidates.
+other, as exports and operations do. `with_statistics` in `store_pages` improves the plan of a page
+or a total with the numbers of subscribers that few statements return.
 """
 
 from __future__ import annotations
@@ -18,43 +13,24 @@ from enum import Enum, StrEnum
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from peewee import SQL, Select, fn
-
-from ....storage.statements import Dialect, Statement, param
-from ....storage.transaction import Transaction
-from ..counters.store_statistics import count_with
-from ..rules import search_text
-from .store_conditions import IdRange, is_address_prefix, select_candidates
+from ....storage.statements import param
 from .tree import (
     EVERYONE,
     And,
     Condition,
     Kind,
-    Or,
-    comparisons,
     is_bound,
     is_search,
     is_status,
     is_tag,
     joined,
     mapped,
-    range_of,
     required,
 )
 
-# The most subscribers for which the other conditions are looked up. More take longer than set
-# operations on all subscribers (`customFields.plan=pro AND tags:k7` in `make bench-scale`).
-MAX_LOOKED_UP = 20_000
-# The most candidates to look up, a fraction of the subscribers that a scan reads in that time
-# (`firstName=Ada17 AND customFields.plan=pro AND status=CONFIRMED` in `make bench-scale`).
-MAX_CANDIDATES = 20_000
-# The maximum number of conditions of a filter that are counted, with one statement each.
-MAX_COUNTED = 3
 # The plans of trees that differ only in their values.
 CACHED_PLANS = 500
 _INDEXED = {(Kind.TAG, "="), (Kind.EMAIL, "="), (Kind.SEARCH, "prefix")}
-# The columns with an index of search keys.
-_NAMES = ("first_name", "last_name")
 # Which of two bounds of a column is the closer one, by operator.
 _CLOSER: dict[str, Callable[..., Any]] = {">=": max, "<": min}
 
@@ -100,6 +76,21 @@ class Strategy(Enum):
     SEARCH = "search"
     SETS = "sets"
     CHECK = "check"
+
+
+class IdRange(NamedTuple):
+    """The names of the parameters that are bounds of IDs. `end_id` is exclusive."""
+
+    first_id: str | None = None
+    end_id: str | None = None
+
+    def add_to(self, query: Any, id_: Any) -> Any:
+        """Adds the bounds to a query, given the column of IDs."""
+        if self.first_id is not None:
+            query = query.where(id_ >= param(self.first_id))
+        if self.end_id is not None:
+            query = query.where(id_ < param(self.end_id))
+        return query
 
 
 @dataclass(frozen=True)
@@ -171,22 +162,6 @@ class Plan:
         """Whether all conditions are bounds in an order, so that rows are read in that order."""
         return not self.parts if order_by is Order.CREATED else self.is_of_revisions
 
-    def is_by_offset(self, position: PagePosition) -> bool:
-        """Whether the counters locate a page."""
-        is_in_order = position.order_by is Order.CREATED and position.after is None
-        return is_in_order and position.offset > 0 and self.is_everyone
-
-    def has_one_statement(self, position: PagePosition) -> bool:
-        """Whether a page that is not empty takes one statement, which also counts the matches."""
-        if self.is_everyone:
-            return not self.is_by_offset(position)
-        # After an ID, the conditions of the page and those of the total are different.
-        return position.after is None and self.strategy in (Strategy.ALL, Strategy.CHECK)
-
-    def is_short(self, position: PagePosition) -> bool:
-        """Whether a page reads no rows before the page and none for the total."""
-        return position.offset == 0 and self.is_everyone
-
 
 class Planned(NamedTuple):
     """A tree, the plan of its shape, and the values of the parameters by name."""
@@ -253,22 +228,6 @@ def _key(part: Any) -> Any:
     return part._replace(values=()) if is_bound(part) else part
 
 
-def with_statistics(account_id: str, planned: Planned, tx: Transaction) -> Planned:
-    """Returns a plan that depends on numbers of subscribers.
-
-    At most two statements for a tag and a status, and `MAX_COUNTED` for other conditions.
-    """
-    if not planned.plan.needs_statistics:
-        return planned
-    parts = required(planned.tree)
-    for has_kind in (is_tag, is_status):
-        first = next(filter(has_kind, parts), None)
-        if first is not None and count_with(account_id, first, tx) <= MAX_LOOKED_UP:
-            others = [part for part in parts if part is not first]
-            return plan_of(And((first, *others)), is_looked_up=True)
-    return plan_of(_with_candidates(account_id, planned.tree, tx))
-
-
 def _has_index(tree: Any) -> bool:
     """Whether a condition has an index that is in order, or that selects few subscribers."""
     return isinstance(tree, Condition) and (
@@ -282,70 +241,3 @@ def _is_bound_of_ids(tree: Any) -> bool:
 
 def _is_position(tree: Any) -> bool:
     return isinstance(tree, Condition) and tree.kind is Kind.POSITION
-
-
-def _with_candidates(account_id: str, tree: Any, tx: Transaction) -> Any:
-    """Returns a tree in which conditions that few subscribers can match have another kind.
-
-    Prefixes with a part of the domain that many addresses have are compared with both forms of the
-    address. At most `MAX_COUNTED` statements.
-    """
-    # First those that every match fulfills.
-    conditions = (*filter(_is_condition, required(tree)), *comparisons(tree))
-    marked = {each: few for each in conditions if (few := _marked(each)) is not None}
-    replaced: dict[Condition, Condition | Or] = {}
-    for condition, few in [*marked.items()][:MAX_COUNTED]:
-        _, plan, values = plan_of(few)
-        limit = MAX_CANDIDATES + 1
-        if tx.scalar(_counting(plan.shape), account_id=account_id, limit=limit, **values) < limit:
-            replaced[condition] = few
-        elif condition.kind is Kind.EMAIL:
-            forms = ("email_key", "email_unicode_key")
-            replaced[condition] = Or(
-                tuple(condition._replace(kind=Kind.COLUMN, column=form) for form in forms)
-            )
-    return mapped(tree, lambda condition: replaced.get(condition, condition))
-
-
-def _is_condition(tree: Any) -> bool:
-    return isinstance(tree, Condition)
-
-
-def _marked(condition: Condition) -> Condition | None:
-    """Returns a condition as one that few subscribers can match, or None if it has no index.
-
-    For a name, that is the range of its search keys too.
-    """
-    key = condition.values[0] if condition.values else ""
-    match condition.kind, condition.operator:
-        case Kind.EMAIL, "prefix":
-            marked = condition
-        case Kind.DOMAIN, "=" | "prefix":
-            marked = condition._replace(kind=Kind.RARE_DOMAIN)
-        case Kind.COLUMN, "prefix" if is_address_prefix(condition):
-            marked = condition._replace(kind=Kind.ADDRESS)
-        case Kind.COLUMN, "=" | "prefix" if condition.column in _NAMES:
-            if condition.operator == "prefix":
-                # A character after the prefix can be combined with its last one.
-                key = key[:-1] if key.isascii() else ""
-            key = search_text(key)
-            values = (*range_of(key), *condition.values)
-            marked = condition._replace(kind=Kind.NAME, values=values)
-        case _:
-            return None
-    return marked if key else None
-
-
-@lru_cache(20)
-def _counting(condition: Condition) -> Statement:
-    """Returns the statement that counts the candidates for a condition, up to a limit."""
-
-    def build(dialect: Dialect) -> Select:
-        candidates = select_candidates(condition, dialect)
-        if condition.kind is Kind.RARE_DOMAIN and condition.operator == "=":
-            # In order, because PostgreSQL would otherwise read the index of all addresses.
-            candidates = candidates.order_by(SQL("1"))
-        candidates = candidates.limit(param("limit")).alias("candidates")
-        return Select([candidates], [fn.COUNT(SQL("*"))])
-
-    return Statement(build)
