@@ -60,6 +60,17 @@ def test_full_view_has_the_times_of_changes(account: Account) -> None:
     assert export(account, view="FULL") == [full]
 
 
+def test_a_confirmation_ends_with_an_unconfirmed_status(account: Account) -> None:
+    row = create_subscriber(account, isConfirmed=True)
+
+    account.ok("ChangeSubscriberStatus", id=row["id"], status="UNSUBSCRIBED")
+    account.ok("ChangeSubscriberStatus", id=row["id"], status="UNCONFIRMED")
+
+    full = get(account, row["id"], view="FULL")
+    assert full["unsubscribedAt"]
+    assert "confirmedAt" not in full
+
+
 def test_full_view_of_a_table_adds_columns_before_the_custom_fields(account: Account) -> None:
     create_field(account, "City")
     create_subscriber(account, customFields={"city": "Paris"})

@@ -124,6 +124,19 @@ def test_change_expands_a_limited_number_of_pending_events(
     assert deliveries(tx) == [*expanded, *((row.id, event_type) for event_type in later)]
 
 
+def test_new_webhook_gets_only_later_events(tx: Transaction) -> None:
+    row = create(tx)
+    tags.create(OURS, "before", "", tx)
+    new = create(tx)
+    tags.create(OURS, "after", "", tx)
+
+    expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
+
+    assert sorted(deliveries(tx)) == sorted(
+        (webhook.id, EventType.TAG_CREATED) for webhook in (row, row, new)
+    )
+
+
 def test_two_secrets_sign_after_a_rotation_and_never_three(tx: Transaction) -> None:
     row = create(tx)
     assert row.secrets_at(tx.now) == [b"secret 1"]
