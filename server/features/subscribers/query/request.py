@@ -40,12 +40,12 @@ class ListQuery(NamedTuple):
     planned: Planned
     position: PagePosition
     page: int
-    list_key: str
+    list_key: tuple[Filter, Order, bool]
 
     def next_page_token(self, last: SubscriberRow) -> str:
         """Returns the token of the page after this subscriber."""
         revision = last.revision if self.position.order_by is Order.UPDATED else 0
-        return PageToken(last.id, self.page + 1, revision).text(self.list_key)
+        return PageToken(last.id, self.page + 1, revision).text(repr(self.list_key))
 
 
 class Filter(NamedTuple):
@@ -114,7 +114,8 @@ class Filter(NamedTuple):
             yield self.expression
 
     def tree(self) -> Any:
-        return joined(And, [*self.conditions()])
+        conditions = [*self.conditions()]
+        return joined(And, conditions) if conditions else EVERYONE
 
 
 class FilterExpressions:
@@ -132,11 +133,11 @@ class FilterExpressions:
         filters = await self._filter_of(request)
         page, descending = page_of(request), request.order == "desc"
         order_by = Order.UPDATED if request.order_by == "updatedAt" else Order.CREATED
-        list_key = repr((filters, order_by, descending))
+        list_key = (filters, order_by, descending)
         position = PagePosition(page.limit, page.offset, descending=descending, order_by=order_by)
         number = page.number
         if request.page_token:
-            token = parse_page_token(request.page_token, list_key)
+            token = parse_page_token(request.page_token, repr(list_key))
             position = position._replace(offset=0, after=token.after, after_revision=token.revision)
             number = token.page
         return ListQuery(plan_of(filters.tree()), position, number, list_key)
