@@ -93,20 +93,18 @@ class Filter(NamedTuple):
 
     def conditions(self) -> Iterator[Any]:
         """Yields the conditions of the parameters that are set."""
-        if self.status is not None:
-            yield Condition(Kind.COLUMN, "=", (self.status,), "status")
-        if self.tag_key is not None:
-            yield Condition(Kind.TAG, "=", (self.tag_key,))
-        if self.first_id is not None:
-            yield Condition(Kind.COLUMN, ">=", (self.first_id,), "id")
-        if self.end_id is not None:
-            yield Condition(Kind.COLUMN, "<", (self.end_id,), "id")
-        if self.updated_after is not None:
-            yield Condition(Kind.COLUMN, ">=", (self.updated_after + 1,), "revision")
-        if self.updated_before is not None:
-            yield Condition(Kind.COLUMN, "<", (self.updated_before,), "revision")
-        if self.email_key is not None:
-            yield Condition(Kind.EMAIL, "=", (self.email_key,))
+        after = None if self.updated_after is None else self.updated_after + 1
+        for value, kind, operator, column in (
+            (self.status, Kind.COLUMN, "=", "status"),
+            (self.tag_key, Kind.TAG, "=", ""),
+            (self.first_id, Kind.COLUMN, ">=", "id"),
+            (self.end_id, Kind.COLUMN, "<", "id"),
+            (after, Kind.COLUMN, ">=", "revision"),
+            (self.updated_before, Kind.COLUMN, "<", "revision"),
+            (self.email_key, Kind.EMAIL, "=", ""),
+        ):
+            if value is not None:
+                yield Condition(kind, operator, (value,), column)
         if self.prefix is not None and self.folded_prefix is not None:
             ranges = (*range_of(self.prefix), *range_of(self.folded_prefix))
             yield Condition(Kind.SEARCH, "prefix", ranges)
