@@ -114,7 +114,6 @@ def error_of(text: str) -> tuple[str, str]:
         ("createdAt>soon", "INVALID_FORMAT", "with a timestamp such as"),
         ("createdAt=2024*", "INVALID_VALUE", "cannot compare createdAt with a prefix"),
         ("customFields.score=ten", "INVALID_TYPE", "customFields.score with a number (column 20)"),
-        ("customFields.score=1_0", "INVALID_TYPE", "with a number"),
         ("customFields.score=1e999", "INVALID_TYPE", "with a number"),
         ("customFields.active=1", "INVALID_TYPE", "with true or false (column 21)"),
         (
@@ -122,15 +121,17 @@ def error_of(text: str) -> tuple[str, str]:
             "INVALID_TYPE",
             "must change the dataType to TEXT, or compare",
         ),
-        ("customFields.plan>=30", "INVALID_TYPE", "must quote the value of a TEXT field, or"),
-        ("customFields.plan>=30", "INVALID_TYPE", "its dataType to NUMBER (column 20)"),
+        (
+            "customFields.plan>=30",
+            "INVALID_TYPE",
+            "must quote the value of a TEXT field, or change its dataType to NUMBER (column 20)",
+        ),
         ("NOT customFields.plan=-1.5e3", "INVALID_TYPE", "to NUMBER (column 23)"),
         ("customFields.plan!=True", "INVALID_TYPE", "to BOOLEAN (column 20)"),
         ("customFields.plan<2026-01-31", "INVALID_TYPE", "to DATE (column 19)"),
         ("firstName>5", "INVALID_TYPE", "must quote the value of a text field"),
         ("customFields.born>30", "INVALID_FORMAT", "with a timestamp such as"),
         ("customFields.active>true", "INVALID_VALUE", "one of the operators != : ="),
-        ("customFields.born=x", "INVALID_FORMAT", "with a timestamp such as"),
     ],
 )
 def test_invalid_filter_is_rejected_with_its_column(text: str, code: str, message: str) -> None:

@@ -1,4 +1,5 @@
 """Query plans of subscriber pages on SQLite: every page uses an index of the account.
+
 The plans are those of the statements that a page runs, on a file with thousands of subscribers.
 Costs that a plan does not show, such as a range scan far from the page, show in the steps of
 SQLite's virtual machine.

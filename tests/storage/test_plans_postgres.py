@@ -1,4 +1,5 @@
 """Query plans of subscriber pages on PostgreSQL: every page uses an index of the account.
+
 The plans are those of the statements that a page runs, after ANALYZE, on tables with the
 subscribers of many accounts. Costs that a plan does not show are measured in blocks read.
 """

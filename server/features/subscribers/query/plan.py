@@ -104,6 +104,13 @@ class Plan:
     shape: Any = EVERYONE
     is_looked_up: bool = False
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.shape, self.is_looked_up))
+
     @cached_property
     def parts(self) -> tuple[Any, ...]:
         """The conditions that every match fulfills, except bounds of IDs."""
@@ -172,12 +179,15 @@ class Planned(NamedTuple):
 
 
 _plan = lru_cache(CACHED_PLANS)(Plan)
+_EVERYONE = Plan()
 
 
 def plan_of(tree: Any, *, is_looked_up: bool = False) -> Planned:
     """Returns the plan of a tree that does not depend on numbers of subscribers."""
-    tree = _with_closest_bounds(tree)
     values: dict[str, Any] = {}
+    if tree is EVERYONE:
+        return Planned(tree, _EVERYONE, values)
+    tree = _with_closest_bounds(tree)
 
     def named(condition: Condition) -> Condition:
         names = []

@@ -40,12 +40,12 @@ class ListQuery(NamedTuple):
     planned: Planned
     position: PagePosition
     page: int
-    list_key: str
+    list_key: tuple[Filter, Order, bool]
 
     def next_page_token(self, last: SubscriberRow) -> str:
         """Returns the token of the page after this subscriber."""
         revision = last.revision if self.position.order_by is Order.UPDATED else 0
-        return PageToken(last.id, self.page + 1, revision).text(self.list_key)
+        return PageToken(last.id, self.page + 1, revision).text(repr(self.list_key))
 
 
 class Filter(NamedTuple):
@@ -93,20 +93,18 @@ class Filter(NamedTuple):
 
     def conditions(self) -> Iterator[Any]:
         """Yields the conditions of the parameters that are set."""
-        if self.status is not None:
-            yield Condition(Kind.COLUMN, "=", (self.status,), "status")
-        if self.tag_key is not None:
-            yield Condition(Kind.TAG, "=", (self.tag_key,))
-        if self.first_id is not None:
-            yield Condition(Kind.COLUMN, ">=", (self.first_id,), "id")
-        if self.end_id is not None:
-            yield Condition(Kind.COLUMN, "<", (self.end_id,), "id")
-        if self.updated_after is not None:
-            yield Condition(Kind.COLUMN, ">=", (self.updated_after + 1,), "revision")
-        if self.updated_before is not None:
-            yield Condition(Kind.COLUMN, "<", (self.updated_before,), "revision")
-        if self.email_key is not None:
-            yield Condition(Kind.EMAIL, "=", (self.email_key,))
+        after = None if self.updated_after is None else self.updated_after + 1
+        for value, kind, operator, column in (
+            (self.status, Kind.COLUMN, "=", "status"),
+            (self.tag_key, Kind.TAG, "=", ""),
+            (self.first_id, Kind.COLUMN, ">=", "id"),
+            (self.end_id, Kind.COLUMN, "<", "id"),
+            (after, Kind.COLUMN, ">=", "revision"),
+            (self.updated_before, Kind.COLUMN, "<", "revision"),
+            (self.email_key, Kind.EMAIL, "=", ""),
+        ):
+            if value is not None:
+                yield Condition(kind, operator, (value,), column)
         if self.prefix is not None and self.folded_prefix is not None:
             ranges = (*range_of(self.prefix), *range_of(self.folded_prefix))
             yield Condition(Kind.SEARCH, "prefix", ranges)
@@ -114,7 +112,8 @@ class Filter(NamedTuple):
             yield self.expression
 
     def tree(self) -> Any:
-        return joined(And, [*self.conditions()])
+        conditions = [*self.conditions()]
+        return joined(And, conditions) if conditions else EVERYONE
 
 
 class FilterExpressions:
@@ -132,11 +131,11 @@ class FilterExpressions:
         filters = await self._filter_of(request)
         page, descending = page_of(request), request.order == "desc"
         order_by = Order.UPDATED if request.order_by == "updatedAt" else Order.CREATED
-        list_key = repr((filters, order_by, descending))
+        list_key = (filters, order_by, descending)
         position = PagePosition(page.limit, page.offset, descending=descending, order_by=order_by)
         number = page.number
         if request.page_token:
-            token = parse_page_token(request.page_token, list_key)
+            token = parse_page_token(request.page_token, repr(list_key))
             position = position._replace(offset=0, after=token.after, after_revision=token.revision)
             number = token.page
         return ListQuery(plan_of(filters.tree()), position, number, list_key)
