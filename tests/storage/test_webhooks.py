@@ -124,6 +124,21 @@ def test_change_expands_a_limited_number_of_pending_events(
     assert deliveries(tx) == [*expanded, *((row.id, event_type) for event_type in later)]
 
 
+def test_webhook_gets_no_events_from_before_it_was_created_or_enabled(tx: Transaction) -> None:
+    first, enabled = create(tx), create(tx, enabled=False)
+    tag = tags.create(OURS, "old", "", tx)
+    store.update(OURS, enabled.id, {"enabled": True}, tx)
+    created = create(tx)
+    tags.delete(OURS, tag.id, tx)
+
+    expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
+
+    assert sorted(deliveries(tx)) == [
+        (first.id, EventType.TAG_CREATED),
+        *((row.id, EventType.TAG_DELETED) for row in (first, enabled, created)),
+    ]
+
+
 def test_two_secrets_sign_after_a_rotation_and_never_three(tx: Transaction) -> None:
     row = create(tx)
     assert row.secrets_at(tx.now) == [b"secret 1"]
