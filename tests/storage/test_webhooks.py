@@ -86,6 +86,15 @@ def test_enabling_a_webhook_resets_its_health(tx: Transaction, change: dict[str,
     assert tx.accounts_to_notify == {OURS}
 
 
+def test_new_url_resets_the_health_and_wakes_the_queue(tx: Transaction) -> None:
+    row = fail(create(tx), tx)
+
+    moved = store.update(OURS, row.id, {"url": "https://example.org/"}, tx)
+
+    assert moved.health == (0, None, 0)
+    assert lock(OURS, tx).due_at == tx.now
+
+
 @pytest.mark.parametrize(
     "change", [{"enabled": False}, {"description": "x"}, {"event_types": ("tag.*",)}], ids=str
 )
