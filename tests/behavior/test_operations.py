@@ -171,6 +171,16 @@ def test_operations_of_an_account_run_in_order(account: Account) -> None:
     assert (page["total"], page["page"], page["limit"]) == (2, 2, 1)
 
 
+def test_a_dry_run_only_counts(account: Account) -> None:
+    create_people(account, "ada", "bob")
+
+    operation = start(account, filter=ALL, action={"delete": True}, dryRun=True)
+
+    assert (operation["state"], operation["done"], operation["total"]) == ("SUCCEEDED", True, 2)
+    assert (operation["dryRun"], operation["processed"]) == (True, 0)
+    assert account.ok("ListSubscribers")["total"] == 2
+
+
 def test_a_canceled_operation_ends(account: Account) -> None:
     create_people(account, "ada")
     operation = start(account, filter=ALL, action={"addTags": ["vip"]})

@@ -162,10 +162,9 @@ def test_suppressed_subscriber_cannot_be_subscribed_until_it_is_lifted(
     account.ok("ChangeSubscriberStatus", id=ada["id"], status=status)
 
     assert stored(account, ada)["status"] == status
-    types = [
-        entry["type"] for entry in account.ok("ListSubscriberHistory", id=ada["id"])["history"]
-    ]
-    assert types[:2] == ["STATUS_CHANGED", "SUPPRESSION_LIFTED"]
+    changed, lifted, *_ = account.ok("ListSubscriberHistory", id=ada["id"])["history"]
+    assert (changed["type"], lifted["type"]) == ("STATUS_CHANGED", "SUPPRESSION_LIFTED")
+    assert lifted["keyId"] == changed["keyId"]
 
 
 def test_suppressed_subscriber_can_be_updated_but_not_made_mailable(account: Account) -> None:

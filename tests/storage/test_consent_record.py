@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.history import Actor, Source
 from rosterd.server.features.subscribers.query.plan import PagePosition
 from rosterd.server.features.subscribers.rules import ConsentRecord
+from rosterd.server.features.subscribers.store import Changes
+from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.subscribers.store_reading import find
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.ids import timestamp_of
 
-from .helpers import EVERYONE, OURS, SUBSCRIBERS, list_subscribers, new
+from .helpers import EVERYONE, OURS, SUBSCRIBERS, email, list_subscribers, new
 
 IMPORT = Actor(Source.IMPORT, "key")
 DAY = 24 * 3600 * 1000
@@ -58,3 +61,31 @@ def test_creation_in_the_future_counts_as_now(tx: Transaction) -> None:
     ids = SUBSCRIBERS.create_many(OURS, rows, tx, IMPORT).ids
 
     assert [abs(timestamp_of(id_) - tx.now) < DAY // 2 for id_ in ids.values()] == [True, True]
+
+
+def test_confirmation_ends_with_another_address_or_the_status_unconfirmed(tx: Transaction) -> None:
+    row = SUBSCRIBERS.create(OURS, new("ada", status=Status.UNCONFIRMED), tx)
+    start = tx.now
+    # The seconds of the last confirmation and the last opt-out, after each second.
+    times: list[tuple[Status | str, int | None, int | None]] = [
+        (Status.CONFIRMED, 1, None),
+        (Status.UNSUBSCRIBED, 1, 2),
+        (Status.UNCONFIRMED, None, 2),
+        (Status.CONFIRMED, 4, 2),
+        (Status.BOUNCED, 4, 2),
+        ("eve", None, 2),
+    ]
+
+    for second, (change, *seconds) in enumerate(times, 1):
+        tx.now = start + 1_000 * second
+        if isinstance(change, Status):
+            row = change_status(OURS, row.id, change, tx, by_admin=False)
+        else:
+            row = SUBSCRIBERS.update(OURS, row.id, Changes(email=email(change)), tx)
+
+        expected = [second, *seconds]
+        stored = find(OURS, row.id, tx)
+        assert row == stored
+        assert [stored.status_changed_at, stored.confirmed_at, stored.unsubscribed_at] == [
+            at if at is None else start + 1_000 * at for at in expected
+        ], change

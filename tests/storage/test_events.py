@@ -56,6 +56,15 @@ def test_recording_any_number_of_events_costs_two_statements(tx: Transaction) ->
         assert statements_of(tx, lambda count=count: record_events(OURS, count, tx)) == 2
 
 
+def test_only_events_that_a_webhook_can_get_notify_dispatchers(tx: Transaction) -> None:
+    count_webhooks(OURS, 1, tx)
+
+    for account in (OURS, THEIRS):
+        record_events(account, 1, tx)
+
+    assert tx.accounts_to_notify == {OURS}
+
+
 @pytest.mark.parametrize("forgotten", [0, 4, 12])
 def test_pages_equal_the_filtered_list(tx: Transaction, forgotten: int) -> None:
     for account in (OURS, THEIRS):

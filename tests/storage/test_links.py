@@ -12,6 +12,7 @@ from rosterd.server.features.links.store import LinkStore
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
 from rosterd.server.features.subscribers.history import Actor, EntryType, Source
 from rosterd.server.features.subscribers.linked import urls_of
+from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.subscribers.store_history import last_change
 from rosterd.server.features.suppressions.rules import Reason
@@ -22,7 +23,7 @@ from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.ids import first_id_at
 
 from ..signed_links import signed_token
-from .helpers import ENCRYPTION, OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, new, select
+from .helpers import ENCRYPTION, OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, new, select
 
 LINKS = Links(ENCRYPTION, "https://news.example.com")
 STORE = LinkStore(LINKS, SUPPRESSIONS)
@@ -112,6 +113,16 @@ def test_unsubscribing_can_be_undone_for_ten_minutes(tx: Transaction) -> None:
     tx.now += 1
     assert STORE.find(unsubscribe, tx).undo is None
     assert STORE.undo(unsubscribe, tx, PERSON).status is Status.UNSUBSCRIBED
+
+
+def test_nothing_is_undone_after_a_change_of_the_address(tx: Transaction) -> None:
+    row = subscriber(tx, Status.CONFIRMED)
+    _, unsubscribe = tokens(row, tx)
+    STORE.follow(unsubscribe, tx, PERSON)
+    moved = SUBSCRIBERS.update(OURS, row.id, Changes(email=email("new")), tx)
+    _, other = tokens(moved, tx)
+
+    assert STORE.undo(other, tx, PERSON).status is Status.UNSUBSCRIBED
 
 
 def test_another_installation_accepts_no_links(tx: Transaction) -> None:

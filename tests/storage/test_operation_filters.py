@@ -59,6 +59,18 @@ def test_operation_ends_if_a_renamed_tag_comes_under_its_filter_or_leaves_it(
     store.cancel(OURS, operation.id, tx)
 
 
+def test_filter_and_action_follow_a_renamed_tag(tx: Transaction) -> None:
+    theirs = start(tx, "tags:customer", account=THEIRS)
+    ours = start(tx, 'NOT tags:"Customer"', adds="CUSTOMER")
+
+    FILTERS.rename_tag(OURS, "customer", "client", tx)
+
+    text = 'NOT tags:"client"'
+    batch = store.find(OURS, ours.id, tx).batch
+    assert (batch.filter, batch.texts, batch.value) == (text, [text], ["client"])
+    assert store.find(THEIRS, theirs.id, tx) == theirs
+
+
 CHANGES: dict[str, Callable[[Transaction], object]] = {
     "tag renamed": lambda tx: FILTERS.rename_tag(OURS, "customer", "client", tx),
     "tag deleted": lambda tx: FILTERS.release_tag(OURS, "customer", tx, force=False),

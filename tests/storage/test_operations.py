@@ -192,6 +192,27 @@ def test_operation_of_a_process_with_a_fast_clock_is_continued(tx: Transaction) 
     assert STEPS.run(OURS, select(tx, OTHER), OTHER, tx) is StepResult.ENDED
 
 
+def test_operations_of_an_account_run_in_order(tx: Transaction) -> None:
+    operations = [start(tx), start(tx)]
+
+    for operation in operations:
+        selection = select(tx)
+        assert selection.operation_id == operation.id
+        assert STEPS.run(OURS, selection, ONE, tx) is StepResult.ENDED
+
+
+def test_a_canceled_operation_is_not_continued(tx: Transaction) -> None:
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
+    operation = start(tx)
+    selection = select(tx)
+
+    store.cancel(OURS, operation.id, tx)
+
+    assert STEPS.run(OURS, selection, ONE, tx) is StepResult.ENDED
+    assert names_with(tx, "vip", "ada") == []
+    assert store.find(OURS, operation.id, tx).state == State.CANCELLED
+
+
 def test_a_filter_that_becomes_invalid_after_the_selection_fails_the_operation(
     tx: Transaction,
 ) -> None:

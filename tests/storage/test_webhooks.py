@@ -86,6 +86,15 @@ def test_enabling_a_webhook_resets_its_health(tx: Transaction, change: dict[str,
     assert tx.accounts_to_notify == {OURS}
 
 
+def test_new_url_resets_the_health_and_wakes_the_queue(tx: Transaction) -> None:
+    row = fail(create(tx), tx)
+
+    moved = store.update(OURS, row.id, {"url": "https://example.org/"}, tx)
+
+    assert moved.health == (0, None, 0)
+    assert lock(OURS, tx).due_at == tx.now
+
+
 @pytest.mark.parametrize(
     "change", [{"enabled": False}, {"description": "x"}, {"event_types": ("tag.*",)}], ids=str
 )
@@ -124,17 +133,19 @@ def test_change_expands_a_limited_number_of_pending_events(
     assert deliveries(tx) == [*expanded, *((row.id, event_type) for event_type in later)]
 
 
-def test_new_webhook_gets_only_later_events(tx: Transaction) -> None:
-    row = create(tx)
-    tags.create(OURS, "before", "", tx)
-    new = create(tx)
-    tags.create(OURS, "after", "", tx)
+def test_webhook_gets_no_events_from_before_it_was_created_or_enabled(tx: Transaction) -> None:
+    first, enabled = create(tx), create(tx, enabled=False)
+    tag = tags.create(OURS, "old", "", tx)
+    store.update(OURS, enabled.id, {"enabled": True}, tx)
+    created = create(tx)
+    tags.delete(OURS, tag.id, tx)
 
     expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
 
-    assert sorted(deliveries(tx)) == sorted(
-        (webhook.id, EventType.TAG_CREATED) for webhook in (row, row, new)
-    )
+    assert sorted(deliveries(tx)) == [
+        (first.id, EventType.TAG_CREATED),
+        *((row.id, EventType.TAG_DELETED) for row in (first, enabled, created)),
+    ]
 
 
 def test_two_secrets_sign_after_a_rotation_and_never_three(tx: Transaction) -> None:
