@@ -15,6 +15,7 @@ import aiohttp
 
 from rosterd.server.features.accounts import store
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
+from rosterd.server.rpc.interceptors.fair_share import ACTIVE_SECONDS
 
 from .. import memory
 from ..processes import Service, start
@@ -23,6 +24,8 @@ from .measurement import SHORT, Rate, Stats, compared, create_request, load, row
 # Settings that allow a receiver on the loopback interface.
 SETTINGS = {"ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8", "ROSTER_WEBHOOK_ALLOW_HTTP": "true"}
 MANY_WEBHOOKS = 20
+# Seconds between the turns of two accounts: the CPU is shared among accounts that call.
+PAUSE = ACTIVE_SECONDS + 0.2
 EVENTS_PER_SECOND = 200
 SECONDS = 2 if SHORT else 6
 RUNS = 1 if SHORT else 5
@@ -45,6 +48,7 @@ def stats(service: Service) -> Iterator[Stats]:
         _add_webhook(service, many, url, enabled=False)
 
     def creates(key: str) -> Rate:
+        time.sleep(PAUSE)
         return load(service.http, [create_request(key)], [service.process.pid])
 
     yield compared("create_with_a_webhook", lambda: creates(one), lambda: creates(none))
@@ -129,6 +133,7 @@ async def _delays(
     if with_hanging_endpoint:
         makers.append(asyncio.Protocol)
     key = _account(service)
+    await asyncio.sleep(PAUSE)
     loop, receivers = asyncio.get_running_loop(), []
     for make in makers:
         receivers.append(await loop.create_server(make, "127.0.0.1", 0))
@@ -142,7 +147,7 @@ async def _delays(
             person = row()
             address = f"http://{service.http}/api/subscribers"
             async with session.post(address, json=person) as response:
-                assert response.status == 201
+                assert response.status == 201, await response.text()
             committed[person["email"]] = time.perf_counter()
 
         begun = time.perf_counter()
