@@ -73,6 +73,14 @@ def test_status_words_are_known_in_json_rows(account: Account) -> None:
     assert by_address(account, "b@b.io")["status"] == "UNSUBSCRIBED"
 
 
+def test_mark_that_is_a_null_token_states_nothing(account: Account) -> None:
+    table = "EMAIL,BLOCKLISTED\na@b.io,NULL\nc@d.io,no\n"
+
+    stored = imported_statuses(account, table, nullTokens=["NULL"])
+
+    assert stored == {"a@b.io": "UNCONFIRMED", "c@d.io": "CONFIRMED"}
+
+
 CONSENT_COLUMNS = (
     *(
         "subscribed",
