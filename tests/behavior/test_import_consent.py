@@ -58,6 +58,13 @@ def test_status_words_are_known_or_mapped(account: Account) -> None:
     }
 
 
+@over_http  # Over gRPC, the time of a row is a Timestamp.
+def test_unknown_date_of_an_opt_out_counts_in_json_rows(account: Account) -> None:
+    send_rows(account, [{"email": "a@b.io", "unsubscribedAt": "soon", "status": "CONFIRMED"}])
+
+    assert by_address(account, "a@b.io")["status"] == "UNSUBSCRIBED"
+
+
 @over_http  # Over gRPC, the status of a row is a number.
 def test_status_words_are_known_in_json_rows(account: Account) -> None:
     rows = [
