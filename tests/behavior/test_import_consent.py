@@ -58,6 +58,13 @@ def test_status_words_are_known_or_mapped(account: Account) -> None:
     }
 
 
+@over_http  # Over gRPC, the time of a row is a Timestamp.
+def test_unknown_date_of_an_opt_out_counts_in_json_rows(account: Account) -> None:
+    send_rows(account, [{"email": "a@b.io", "unsubscribedAt": "soon", "status": "CONFIRMED"}])
+
+    assert by_address(account, "a@b.io")["status"] == "UNSUBSCRIBED"
+
+
 @over_http  # Over gRPC, the status of a row is a number.
 def test_status_words_are_known_in_json_rows(account: Account) -> None:
     rows = [
@@ -71,6 +78,33 @@ def test_status_words_are_known_in_json_rows(account: Account) -> None:
     assert rejections(results)[2] == ("INVALID_FIELD", "status")
     assert by_address(account, "a@b.io")["status"] == "BOUNCED"
     assert by_address(account, "b@b.io")["status"] == "UNSUBSCRIBED"
+
+
+@each_form
+def test_opt_out_with_a_date_counts_unless_a_later_time_follows(
+    account: Account, import_: Import
+) -> None:
+    rows: list[tuple[Row, str]] = [
+        ({"unsubscribedAt": OLD, "status": "CONFIRMED"}, "UNSUBSCRIBED"),
+        ({"unsubscribedAt": OLD, "status": "COMPLAINED"}, "COMPLAINED"),
+        ({"unsubscribedAt": NEW, "status": "CONFIRMED", "confirmedAt": OLD}, "UNSUBSCRIBED"),
+        ({"unsubscribedAt": OLD, "status": "CONFIRMED", "confirmedAt": NEW}, "CONFIRMED"),
+        ({"unsubscribedAt": OLD, "status": "UNCONFIRMED", "statusChangedAt": NEW}, "UNCONFIRMED"),
+        ({"unsubscribedAt": "2999-01-01T00:00:00Z", "status": "CONFIRMED"}, "UNSUBSCRIBED"),
+    ]
+
+    import_(account, [{"email": f"{n}@b.io", **row} for n, (row, _) in enumerate(rows)])
+
+    stored = [by_address(account, f"{n}@b.io")["status"] for n in range(len(rows))]
+    assert stored == [status for _, status in rows]
+
+
+def test_mark_that_is_a_null_token_states_nothing(account: Account) -> None:
+    table = "EMAIL,BLOCKLISTED\na@b.io,NULL\nc@d.io,no\n"
+
+    stored = imported_statuses(account, table, nullTokens=["NULL"])
+
+    assert stored == {"a@b.io": "UNCONFIRMED", "c@d.io": "CONFIRMED"}
 
 
 CONSENT_COLUMNS = (

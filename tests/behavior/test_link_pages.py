@@ -149,6 +149,19 @@ def test_the_page_shows_the_sender_and_a_masked_address(account: Account) -> Non
         assert not any(text in html for text in ("example", "Ada", "Lovelace", account.id))
 
 
+def test_the_page_of_a_changed_address_shows_only_the_address_of_the_link(
+    account: Account,
+) -> None:
+    create_subscriber(account)
+    link = unsubscribe_link(account, ADA)
+    account.ok("UpdateSubscriber", id=ADA, email="new@elsewhere.org")
+
+    for body in (None, ONE_CLICK, UNDO, None):
+        html = open_page(account, link, body).html
+        assert "a***@e***.com" in html
+        assert 'value="undo"' not in html
+
+
 def test_the_page_needs_nothing_else_and_is_not_stored(account: Account) -> None:
     create_subscriber(account)
 

@@ -158,6 +158,22 @@ def test_a_subscriber_that_cannot_be_changed_is_counted(account: Account) -> Non
     assert account.ok("ListSubscribers", tag="one more")["total"] == 3
 
 
+def test_an_operation_ends_no_complaint_without_scope_admin_and_no_suppression(
+    account: Account,
+) -> None:
+    create_subscriber_in(account, "COMPLAINED")
+    create_people(account, "bob")
+    account.ok("AddSuppressions", emails=["bob@example.com"])
+    writer = account.with_key(account.new_key("write"))
+
+    changed = run(writer, filter=ALL, action={"changeStatus": "CONFIRMED"})
+
+    reasons = sorted((each["reason"], each["total"]) for each in changed["failed"])
+    assert reasons == [("INVALID_STATUS_TRANSITION", 1), ("SUBSCRIBER_SUPPRESSED", 1)]
+    listed = account.ok("ListSubscribers")["subscribers"]
+    assert [each["status"] for each in listed] == ["COMPLAINED", "UNSUBSCRIBED"]
+
+
 def test_operations_of_an_account_run_in_order(account: Account) -> None:
     create_people(account, *(f"person{number}" for number in range(30)))
 

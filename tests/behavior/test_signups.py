@@ -164,11 +164,13 @@ def test_a_suppressed_address_is_not_subscribed(account: Account, form: Account)
 
 
 def test_a_suppressed_subscriber_gets_no_link(account: Account, form: Account) -> None:
-    create_subscriber(account)
-    account.ok("AddSuppressions", emails=[ADA])
+    for email in (ADA, "ada.love@gmail.com"):
+        create_subscriber(account, email)
+        account.ok("AddSuppressions", emails=[email])
     record_events(account)
 
-    sign_up(form)
+    for email in (ADA, "ada.love@gmail.com", "a.dalove@gmail.com"):
+        sign_up(form, email)
 
     assert events(account) == []
 

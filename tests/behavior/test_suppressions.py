@@ -136,6 +136,19 @@ def test_suppression_of_another_address_is_not_found(
     assert is_suppressed(account)
 
 
+def test_suppressions_of_two_accounts_have_nothing_in_common(
+    account: Account, other_account: Account
+) -> None:
+    suppress(account)
+    assert not is_suppressed(other_account)
+    suppress(other_account)
+
+    (ours,), (theirs,) = (
+        each.ok("ListSuppressions")["suppressions"] for each in (account, other_account)
+    )
+    assert ours["emailHash"] != theirs["emailHash"]
+
+
 def test_suppressions_never_contain_an_address(account: Account) -> None:
     suppress(account, "ada.lovelace@example.com")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rosterd.server.features.custom_fields.store import ColumnField
@@ -21,6 +21,8 @@ times = st.none() | st.integers(0, 5)
 
 
 @given(statuses, statuses, times, times, times, st.booleans(), st.booleans())
+@example(None, Status.COMPLAINED, 1, None, None, False, False)
+@example(Status.BOUNCED, None, 1, None, 2, False, True)
 def test_strictest_statement_about_consent_holds(
     status: Status | None,
     opt_out: Status | None,
