@@ -437,6 +437,19 @@ _KUBERNETES_VARIABLE = re.compile(
 )
 
 
+# Words in the names of settings of other programs, and the words that Roster uses.
+_OTHER_WORDS = {
+    **dict.fromkeys(("ADDR", "BIND", "HOST", "LISTEN", "PORT"), "ADDRESS"),
+    "CERT": "CERTIFICATE",
+    "DB": "DATABASE",
+}
+
+
+def _in_our_words(variable: str) -> str:
+    words = variable.removeprefix(PREFIX).split("_")
+    return "_".join(_OTHER_WORDS.get(word, word) for word in words)
+
+
 def unknown_variables(environment: Mapping[str, str]) -> dict[str, str | None]:
     """Returns each variable with the prefix ROSTER_ that is not a setting and the nearest setting.
 
@@ -444,9 +457,9 @@ def unknown_variables(environment: Mapping[str, str]) -> dict[str, str | None]:
     """
     known = [API_KEY, URL, *(setting.environment for setting in SETTINGS.values())]
     # The common prefix is removed: it would make all names similar.
-    words = {name.removeprefix(PREFIX): name for name in known}
+    names = {name.removeprefix(PREFIX): name for name in known}
     return {
-        name: next(map(words.get, get_close_matches(name.removeprefix(PREFIX), words, n=1)), None)
+        name: next(map(names.get, get_close_matches(_in_our_words(name), names, n=1)), None)
         for name, value in sorted(environment.items())
         if name.startswith(PREFIX)
         and name not in known

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from importlib.metadata import version
 from pkgutil import iter_modules
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 from typer.core import TyperGroup
@@ -117,7 +117,11 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        app()
+        code = app(standalone_mode=False)
+    except typer.TyperException as error:
+        _fail_usage(error)
+    except typer.Abort:
+        fail("Interrupted.", ExitCode.INTERRUPTED)
     except CommandError as error:
         fail(str(error), error.exit_code)
     except SettingError as error:
@@ -129,3 +133,16 @@ def _run() -> None:
     except RosterError:
         # A write during startup was rejected, for example because the disk is full.
         fail("A write to the database failed. The server log states the cause.", ExitCode.DATABASE)
+    else:
+        raise SystemExit(code or 0)
+
+
+def _fail_usage(error: typer.TyperException) -> NoReturn:
+    """Prints an error of Typer on one line and ends the program."""
+    # The message is empty if the command has printed its help.
+    message = " ".join(error.format_message().replace("Value error, ", "").split())
+    if not message:
+        raise SystemExit(error.exit_code)
+    context = getattr(error, "ctx", None)
+    hint = f" See {context.command_path} -h." if context else ""
+    fail(f"{message}{'' if message.endswith(('.', '?')) else '.'}{hint}", ExitCode.USAGE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Annotated, Any
 
 import orjson
@@ -17,6 +18,7 @@ from .export import StatusName
 
 # Seconds between requests for the state of the operation.
 POLL_SECONDS = 0.5
+_CHOOSE_ACTION = "Choose one of --add-tag, --remove-tag, --set, --status, --delete."
 
 
 def batch(
@@ -48,6 +50,9 @@ def batch(
         StatusName | None, typer.Option(case_sensitive=False, help="Change the status to this.")
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the subscribers.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Delete without asking. Required without a terminal.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only count the selected subscribers.")
     ] = False,
@@ -56,10 +61,12 @@ def batch(
     """Change many subscribers at once, selected by a filter or a segment.
 
     The operation runs in the service. It continues if this command is interrupted, and after a
-    restart of the service. GET /api/operations/ID returns its progress.
+    restart of the service. GET /api/operations/ID returns its progress. With --delete, the number
+    of subscribers is printed and has to be confirmed, unless --yes is given.
     Exit codes: 1 if subscribers could not be changed, 2 if an argument is
     invalid, 6 if the service cannot be reached, 7 if it rejects the request,
-    8 if the operation did not succeed, and 130 if the command was interrupted.
+    8 if the operation did not succeed, and 130 if the command was interrupted
+    or not confirmed.
     """
     action: dict[str, Any] = {
         "addTags": add_tag,
@@ -68,14 +75,22 @@ def batch(
         "changeStatus": status and status.value,
         "delete": delete,
     }
+    action = {name: value for name, value in action.items() if value}
+    if len(action) != 1:
+        raise CommandError(_CHOOSE_ACTION, ExitCode.USAGE)
+    if bool(filter_expression) == bool(segment):
+        raise CommandError("Choose --filter or --segment.", ExitCode.USAGE)
     request = {
         "filter": filter_expression,
         "segment": segment,
-        "action": {name: value for name, value in action.items() if value},
+        "action": action,
         "dryRun": dry_run,
     }
+    client = ServiceClient(url, api_key)
+    if delete and not dry_run and not yes:
+        _confirm(client, request)
     operation = run(
-        _run(ServiceClient(url, api_key), request),
+        _run(client, request),
         if_interrupted="Interrupted. The operation continues in the service.",
     )
     _print(operation, as_json=json)
@@ -85,11 +100,29 @@ def batch(
         raise SystemExit(ExitCode.ROWS_FAILED)
 
 
+def _confirm(client: ServiceClient, request: dict[str, Any]) -> None:
+    """Asks whether to delete the selected subscribers. Raises CommandError if the answer is no."""
+    if not (sys.stdin.isatty() and errors.is_terminal):
+        raise CommandError("--delete requires --yes without a terminal.", ExitCode.USAGE)
+    total = run(_count(client, request))
+    if not typer.confirm(f"Delete {pluralized(total, 'subscriber')}?", err=True):
+        raise CommandError("Nothing was deleted.", ExitCode.INTERRUPTED)
+
+
+async def _count(client: ServiceClient, request: dict[str, Any]) -> int:
+    async with client:
+        return int((await _start(client, {**request, "dryRun": True}))["total"])
+
+
+async def _start(client: ServiceClient, request: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = (await client.post("/api/subscribers/batch", request))["operation"]
+    return operation
+
+
 async def _run(client: ServiceClient, request: dict[str, Any]) -> dict[str, Any]:
     """Starts an operation and returns it when it has ended."""
     async with client:
-        body = await client.post("/api/subscribers/batch", request)
-        operation: dict[str, Any] = body["operation"]
+        operation = await _start(client, request)
         if not operation["done"]:
             errors.print(f"Operation {operation['id']} started.")
         with RowProgress(0, 0, noun="subscriber") as progress:

@@ -24,7 +24,9 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Create, list and revoke API keys."
 )
 
-_Account = Annotated[str, typer.Option(metavar="ID", help="ID of the account.")]
+_Account = Annotated[
+    str, typer.Option(metavar="ID", help="ID of the account. Default: the only account.")
+]
 
 
 class Scope(StrEnum):
@@ -35,8 +37,8 @@ class Scope(StrEnum):
 
 @app.command()
 def create(
-    account: _Account,
     scope: Annotated[Scope, typer.Option(case_sensitive=False, help="What the key permits.")],
+    account: _Account = "",
     name: Annotated[str, typer.Option(help="Name of the key.")] = "created by roster keys create",
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
@@ -51,7 +53,7 @@ def create(
         )
     secret = make_secret()
     with unit_of_work(database_url, must_exist=True) as tx:
-        _check_account(account, tx)
+        account = _account_id(account, tx)
         row = store.create_key(account, name, scope.value, hash_secret(secret), tx)
     if json:
         print_json({"apiKey": _as_json(row), "secret": secret})
@@ -59,19 +61,39 @@ def create(
         console.print(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
 
-def _check_account(account: str, tx: Transaction) -> None:
-    if store.find_account(account, tx) is None:
-        raise CommandError(f"Account {account} does not exist.", ExitCode.NOT_FOUND)
+def _account_id(account: str, tx: Transaction) -> str:
+    """Returns the ID of the account that was named, or of the only account.
+
+    Raises CommandError.
+    """
+    if account:
+        if store.find_account(account, tx) is None:
+            raise CommandError(f"Account {account} does not exist.", ExitCode.NOT_FOUND)
+        return account
+    accounts = store.list_accounts(tx)
+    if not accounts:
+        raise CommandError(
+            "There is no account. To create one with its first key, run: roster accounts create"
+            " --email EMAIL",
+            ExitCode.NOT_FOUND,
+        )
+    if len(accounts) > 1:
+        raise CommandError(
+            f"There are {len(accounts):,} accounts. Choose one with --account ID; roster accounts"
+            " list prints the IDs.",
+            ExitCode.USAGE,
+        )
+    return accounts[0].id
 
 
 @app.command(name="list")
 def list_(
-    account: _Account, database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False
+    account: _Account = "", database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False
 ) -> None:
     """List the API keys of an account, oldest first."""
     rows: list[ApiKeyRow] = []
     with reading(database_url) as tx:
-        _check_account(account, tx)
+        account = _account_id(account, tx)
         total, number = 1, 1
         while len(rows) < total:
             page, total = store.page_of_keys(account, Page(number, MAX_LIMIT), tx)

@@ -26,7 +26,7 @@ from .common.options import (
     Url,
 )
 from .common.output import print_json
-from .common.service_client import ServiceClient, error_of_line, line_blocks, run, split_error
+from .common.service_client import ServiceClient, line_blocks, run
 from .transfer.import_options import DateFormatOption, NullTokens, given_options
 from .transfer.import_source import Source
 from .transfer.import_summary import summary_lines
@@ -187,7 +187,7 @@ async def _import(
         ) as response:
             async for block in line_blocks(response):
                 for line in filter(None, block.split(b"\n")):
-                    if error := error_of_line(line):
+                    if error := client.error_of_line(line):
                         raise source.error or error
                     record = orjson.loads(line)
                     summary = record.get("summary", summary)
@@ -216,7 +216,7 @@ async def _export(client: ServiceClient, file: str, query: Mapping[str, str]) ->
             stack.callback(part.close)
         async with client, client.request("GET", "/api/suppressions/export", query) as response:
             async for block in line_blocks(response):
-                data, error = split_error(block)
+                data, error = client.split_error(block)
                 if error is not None:
                     raise error
                 target.write(data)

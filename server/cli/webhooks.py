@@ -13,7 +13,7 @@ from rich.text import Text
 from ..serving.console import CommandError, ExitCode, console
 from .common.options import LOCAL_URL, ApiKey, Json, Url
 from .common.output import print_json, print_table
-from .common.service_client import ServiceClient, error_of_line, line_blocks, run
+from .common.service_client import ServiceClient, line_blocks, run
 
 _DATA = b"data: "
 
@@ -105,7 +105,7 @@ async def _attempts(client: ServiceClient, webhook: str) -> AsyncIterator[dict[s
                 if not line.startswith(_DATA):
                     continue
                 data = line.removeprefix(_DATA)
-                if error := error_of_line(data):
+                if error := client.error_of_line(data):
                     raise error
                 yield orjson.loads(data)
     raise CommandError("The service closed the connection.", ExitCode.INCOMPLETE)
@@ -113,7 +113,8 @@ async def _attempts(client: ServiceClient, webhook: str) -> AsyncIterator[dict[s
 
 def _line(record: dict[str, Any], url: str) -> Text:
     delivery, attempt = record["delivery"], record["attempt"]
-    error = attempt.get("error", "")
+    # The API says "answered 503".
+    error = attempt.get("error", "").replace("answered ", "HTTP ")
     line = Text(f"{attempt['startedAt']}  ")
     line.append(f"{attempt.get('httpStatus', '---')}", style="red" if error else "green")
     line.append(f"  {delivery['eventType']:<24}  {url}  {attempt['durationMs']} ms")

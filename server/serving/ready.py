@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from shutil import which
 
-from ..config import API_KEY
+from ..config import API_KEY, URL, Settings
 from .console import console
 
-_GRACE = '{"email": "grace@example.com", "firstName": "Grace", "tags": ["first"]}'
+_EXAMPLES = [
+    f'  curl "${URL}/api/subscribers" -H "Authorization: Bearer ${API_KEY}" \\',
+    "    -H 'Content-Type: application/json' \\",
+    """    -d '{"email": "grace@example.com", "firstName": "Grace", "tags": ["first"]}'""",
+    "",
+    f'  curl "${URL}/api/subscribers" -H "Authorization: Bearer ${API_KEY}"',
+    "",
+]
+_DEFAULT_DATABASE = Settings.database_url.default.removeprefix("sqlite:///")
 
 
 @dataclass(frozen=True)
@@ -52,30 +62,40 @@ def announce(ready: Ready, workers: int = 1) -> None:
         ("reference", f"{ready.http}/docs" if ready.http else ""),
     )
     lines = [
-        f"Roster {version('roster')} is serving{suffix}.",
+        f"Roster {version('roster')} is serving{suffix}. Ctrl-C stops it.",
         "",
         *(f"  {name:<9} {address}" for name, address in addresses if address),
         "",
+        *_first_steps(ready),
     ]
-    if ready.first_key:
-        lines += [
-            "The database is new. API key of its first account, which is not shown again:",
-            "",
-            f"  {ready.first_key}",
-            "",
-        ]
-    elif ready.http:
-        lines += [f"Set {API_KEY} to an API key and try:", ""]
-    if ready.http:
-        lines += _examples(ready.http, ready.first_key or f"${API_KEY}")
     console.print("\n".join(lines), soft_wrap=True)
 
 
-def _examples(base: str, key: str) -> list[str]:
-    return [
-        f'  curl {base}/api/subscribers -H "Authorization: Bearer {key}" \\',
-        f"    -H 'Content-Type: application/json' -d '{_GRACE}'",
-        "",
-        f'  curl {base}/api/subscribers -H "Authorization: Bearer {key}"',
-        "",
-    ]
+def _first_steps(ready: Ready) -> list[str]:
+    """Returns how to call the service, and how to create another API key."""
+    lines = ["Try in another terminal:", ""]
+    if ready.first_key:
+        lines[0] = "The database is new. The API key of its first account is not shown again:"
+    if ready.http:
+        lines += [f"  export {URL}={ready.http}"]
+    lines += [f"  export {API_KEY}={ready.first_key or 'rk_…'}", ""]
+    if ready.http:
+        lines += _EXAMPLES
+    if ready.database:
+        # The default of the flag, and the URL of a database server, which has a password.
+        is_implied = ready.database == _DEFAULT_DATABASE or "://" in ready.database
+        flag = "" if is_implied else f" --database-url sqlite:///{ready.database}"
+        lines += [
+            "To create another API key, and to list the accounts:",
+            "",
+            f"  {_program()} keys create --scope admin{flag}",
+            f"  {_program()} accounts list{flag}",
+            "",
+        ]
+    return lines
+
+
+def _program() -> str:
+    """Returns the name of this program in the shell that started it."""
+    path = sys.argv[0]
+    return path if path.endswith("/roster") and which("roster") is None else "roster"

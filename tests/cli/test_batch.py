@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
 
 import pytest
 
@@ -10,7 +13,7 @@ from rosterd.server.serving.console import ExitCode
 
 from ..conftest import Account
 from .interruption import interrupting
-from .transfers import transfer
+from .transfers import command, total, transfer
 
 
 def create_people(account: Account) -> None:
@@ -46,7 +49,7 @@ def test_the_subscribers_of_a_segment_are_exported_and_deleted(http_account: Acc
 
     exported = transfer(http_account, "export", "-", "--segment", segment)
     counted = transfer(http_account, "batch", "--segment", segment, "--delete", "--dry-run")
-    deleted = transfer(http_account, "batch", "--segment", segment, "--delete", "--json")
+    deleted = transfer(http_account, "batch", "--segment", segment, "--delete", "--yes", "--json")
 
     assert json.loads(exported.stdout)["email"] == "ada@example.com"
     assert counted.stdout == "1 subscriber selected.\n"
@@ -78,11 +81,42 @@ def test_operation_is_named_if_the_connection_is_lost(http_account: Account) -> 
 
 
 @pytest.mark.parametrize(
+    ("answer", "code", "remaining"), [("y", 0, 1), ("n", ExitCode.INTERRUPTED, 2)]
+)
+def test_deletion_is_confirmed_on_a_terminal(
+    http_account: Account, answer: str, code: int, remaining: int
+) -> None:
+    create_people(http_account)
+    words, env = command(http_account, "batch", "--filter", "tags:ada", "--delete")
+    controller, terminal = pty.openpty()
+    os.write(controller, f"{answer}\n".encode())
+
+    done = subprocess.run(
+        words, env=env, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, timeout=60
+    )
+
+    printed = os.read(controller, 4096).decode()
+    os.close(terminal)
+    os.close(controller)
+    assert "Delete 1 subscriber? [y/N]:" in printed
+    assert (done.returncode, total(http_account)) == (code, remaining)
+
+
+CHOOSE_ACTION = "Choose one of --add-tag, --remove-tag, --set, --status, --delete."
+
+
+@pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
         (["--filter", "email:*", "--set", "plan"], ExitCode.USAGE, "'plan' is not KEY=VALUE."),
-        (["--filter", "email:*"], ExitCode.REJECTED, "action must have exactly one field"),
-        (["--delete"], ExitCode.REJECTED, "filter must be set"),
+        (["--filter", "email:*"], ExitCode.USAGE, CHOOSE_ACTION),
+        (["--filter", "email:*", "--status", "bounced", "--delete"], ExitCode.USAGE, CHOOSE_ACTION),
+        (["--delete"], ExitCode.USAGE, "Choose --filter or --segment."),
+        (
+            ["--filter", "email:*", "--delete"],
+            ExitCode.USAGE,
+            "--delete requires --yes without a terminal.",
+        ),
     ],
 )
 def test_an_invalid_argument_is_named(

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from importlib.metadata import version
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import apsw
@@ -21,11 +22,13 @@ import pytest
 from typer.main import get_command
 
 from rosterd.server import cli
+from rosterd.server.cli.common.flags import FLAGS
 from rosterd.server.config import SETTINGS
 from rosterd.server.features.accounts import store
 from rosterd.server.features.accounts.rules import is_well_formed, make_secret
 from rosterd.server.rpc.errors import Unavailable
 from rosterd.server.serving.console import ExitCode
+from rosterd.server.serving.ready import Ready, announce
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.postgres.connection import open_database
 
@@ -169,6 +172,28 @@ def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
     json_output(url, "keys", "revoke", key["id"])
     again = roster("keys", "revoke", key["id"], ROSTER_DATABASE_URL=url)
     assert key["id"] in error_line(again, ExitCode.NOT_FOUND)
+
+
+def test_commands_for_keys_use_the_only_account(url: str, account: str) -> None:
+    created = json_output(url, "keys", "create", "--scope", "read")
+
+    assert json_output(url, "keys", "list") == {"apiKeys": [created["apiKey"]]}
+    assert json_output(url, "keys", "list", "--account", account)["apiKeys"]
+
+    with unit_of_work(url) as tx:
+        store.create_account("bob@example.com", tx, verified=True)
+    for command in (("create", "--scope", "read"), ("list",)):
+        done = roster("keys", *command, ROSTER_DATABASE_URL=url)
+        assert "2 accounts" in error_line(done, ExitCode.USAGE)
+        assert "roster accounts list" in done.stderr
+
+
+def test_commands_for_keys_name_the_command_that_creates_the_first_account(url: str) -> None:
+    migrated(url)
+
+    done = roster("keys", "create", "--scope", "read", ROSTER_DATABASE_URL=url)
+
+    assert "roster accounts create" in error_line(done, ExitCode.NOT_FOUND)
 
 
 @pytest.mark.parametrize("name", ["\u200b", "x" * 101, "a\nb"], ids=ascii)
@@ -323,11 +348,11 @@ def test_malformed_setting_is_rejected_and_named(url: str, name: str, value: str
 
 
 def test_unknown_variable_is_reported_with_the_most_similar_setting() -> None:
-    done = roster("settings", "--json", ROSTER_HTTP_ADRESS="127.0.0.1:1")
+    done = roster("settings", "--json", ROSTER_HTTP_PORT="1")
 
     assert done.returncode == 0
     assert done.stderr == (
-        "roster: ROSTER_HTTP_ADRESS is not a setting and is ignored."
+        "roster: ROSTER_HTTP_PORT is not a setting and is ignored."
         " Did you mean ROSTER_HTTP_ADDRESS?\n"
     )
 
@@ -349,6 +374,44 @@ def test_unknown_variable_is_logged_once_by_a_service_of_several_processes(
     (warning,) = [line for line in logged if "ROSTER_HTTP_ADRESS" in line["message"]]
     assert warning["level"] == "warning"
     assert "ROSTER_HTTP_ADDRESS" in warning["message"]
+
+
+# Usage
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("keys crate", "No such command 'crate'. Did you mean 'create'? See roster keys -h."),
+        ("settings --josn", "No such option: --josn (Possible options: --json). See roster"),
+        ("keys create", "Missing option '--scope'. Choose from: read, write, admin, signup. See"),
+        ("export --tag", "Option '--tag' requires an argument."),
+        ("export --format x", "Invalid value for '--format': 'x' is not one of 'csv', 'ndjson'."),
+        ("export", "An API key is required. Set ROSTER_API_KEY or use --api-key. To create a key,"),
+    ],
+)
+def test_usage_error_is_one_line(arguments: str, message: str) -> None:
+    done = roster(*arguments.split())
+
+    assert error_line(done, ExitCode.USAGE).startswith(f"roster: {message}")
+
+
+def test_flags_in_errors_of_the_service_exist() -> None:
+    options = {
+        option
+        for path in commands(get_command(cli.app))
+        for parameter in command_at(path).params
+        for option in (*parameter.opts, parameter.metavar)
+    }
+
+    assert {flag for flag in FLAGS.values() if flag not in options} == {"EMAIL"}
+
+
+def command_at(path: tuple[str, ...]) -> Any:
+    command: Any = get_command(cli.app)
+    for name in path:
+        command = command.commands[name]
+    return command
 
 
 # Help
@@ -393,8 +456,13 @@ def test_first_start_prints_address_key_and_a_curl_line_that_works(tmp_path: Pat
         assert service.grpc in text
         assert is_well_formed(service.first_key)
 
+        exported = dict(re.findall(r"export (\w+)=(\S+)", text))
+        assert exported == {
+            "ROSTER_URL": f"http://{service.http}",
+            "ROSTER_API_KEY": service.first_key,
+        }
         command = text[text.index("curl ") :].replace("\\\n", " ").splitlines()[0]
-        words = shlex.split(command)
+        words = [Template(word).safe_substitute(exported) for word in shlex.split(command)]
         headers = [words[at + 1] for at, word in enumerate(words) if word == "-H"]
         response = HttpFront("http", service.http).send(
             "POST",
@@ -405,6 +473,26 @@ def test_first_start_prints_address_key_and_a_curl_line_that_works(tmp_path: Pat
         assert response.status == 201
     finally:
         service.stop()
+
+
+@pytest.mark.parametrize(
+    ("database", "flag"),
+    [
+        ("data/roster.db", ""),
+        ("/srv/x.db", " --database-url sqlite:////srv/x.db"),
+        ("postgresql://host/x", ""),
+    ],
+)
+@pytest.mark.parametrize("key", ["", "rk_first"])
+def test_start_prints_how_to_stop_it_and_to_replace_a_lost_key(
+    capsys: pytest.CaptureFixture[str], key: str, database: str, flag: str
+) -> None:
+    announce(Ready(http="http://127.0.0.1:1", database=database, first_key=key))
+
+    printed = capsys.readouterr().out
+    assert "Ctrl-C" in printed
+    assert f"  export ROSTER_API_KEY={key or 'rk_…'}\n" in printed
+    assert f"  roster keys create --scope admin{flag}\n  roster accounts list{flag}\n" in printed
 
 
 def test_second_start_creates_no_key(tmp_path: Path) -> None:
@@ -473,7 +561,7 @@ def test_two_settings_with_the_same_address_are_rejected() -> None:
 def test_rejected_first_write_of_a_service_is_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def reject() -> None:
+    def reject(**_: object) -> None:
         raise Unavailable
 
     monkeypatch.setattr(cli, "app", reject)

@@ -495,21 +495,76 @@ def test_malformed_url_is_a_usage_error(http_account: Account, tmp_path: Path, u
     assert (code, url in line) == (2, True)
 
 
-def test_server_that_is_not_roster_is_reported(http_account: Account, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("status", "code", "text"),
+    [
+        (200, 7, "is not Roster"),
+        (404, 7, "HTTP 404"),
+        (413, 7, "client_max_body_size"),
+        (502, 8, "HTTP 502"),
+    ],
+)
+def test_server_that_is_not_roster_is_reported(
+    http_account: Account, tmp_path: Path, status: int, code: int, text: str
+) -> None:
     file = write_ndjson(tmp_path / "people.ndjson", people(1))
-    with ThreadingHTTPServer(("127.0.0.1", 0), WebServer) as other:
+    server = type("Server", (WebServer,), {"status": status})
+    with ThreadingHTTPServer(("127.0.0.1", 0), server) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()
-        code, line = failed_import(http_account, file, url=f"http://127.0.0.1:{other.server_port}")
+        failed = failed_import(http_account, file, url=f"http://127.0.0.1:{other.server_port}")
         other.shutdown()
 
-    assert (code, "is not Roster" in line) == (7, True)
+    assert (failed[0], text in failed[1]) == (code, True), failed
+
+
+HEADER = "Who,Where,Blog\na@example.com,x,y\n"
+UNKNOWN = (
+    "The header row is not valid. Unknown columns: Who (#1), Where (#2), Blog (#3). Use"
+    ' --map "#1=FIELD", --unknown-columns ignore, or a preset such as --preset mailchimp. email is'
+    " a required column."
+)
+CONSENT = (
+    "Columns look like consent: Accepts Marketing. Map each to status, optedIn or optedOut with"
+    ' --map, such as --map "COLUMN=optedOut", or list it in --ignore-column if it says nothing'
+    " about permission to send mail."
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "text"),
+    [
+        (HEADER, [], UNKNOWN),
+        ("email,Accepts Marketing\na@example.com,x\n", [], CONSENT),
+        (HEADER, ["--map", "Who"], "--map 'Who' must be COLUMN=FIELD."),
+        (HEADER, ["--map", "Who=email", "--map", "#2="], f"{UNKNOWN[:45]} Blog (#3). Use"),
+        ("email\n", ["--ignore-column", "x"], "--ignore-column 'x' names a column that is missing"),
+        ("email\n", ["--status-map", "x"], "--status-map 'x' must be WORD=STATUS."),
+        ("email\n", ["--add-tag", ""], "--add-tag '' must be a tag name"),
+        ("email\n", ["--charset", "x"], "--charset must be"),
+        ("email\n", ["--filter", "x"], "--filter "),
+    ],
+)
+def test_error_names_the_flag_instead_of_the_field_of_the_request(
+    http_account: Account, tmp_path: Path, content: str, arguments: list[str], text: str
+) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text(content)
+
+    code, line = failed_import(http_account, str(file), *arguments)
+
+    assert code == 7
+    assert line.startswith(f"roster: {text}")
 
 
 class WebServer(BaseHTTPRequestHandler):
     """A server that responds with a page to every POST, and does not log."""
 
+    status = 200
+
     def do_POST(self) -> None:
-        self.send_response(200)
+        # Nothing of the body is left unread, which would reset the connection.
+        self.rfile.readline()
+        self.send_response(self.status)
         self.end_headers()
         self.wfile.write(b"<html></html>\n")
 

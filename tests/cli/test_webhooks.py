@@ -44,11 +44,11 @@ def tailing(
     assert process.stdout is not None
     has_printed = threading.Event()
 
-    def test() -> None:
+    def send_test_events() -> None:
         while not has_printed.wait(0.05):
             account.ok("TestWebhook", id=webhook["id"])
 
-    testing = threading.Thread(target=test)
+    testing = threading.Thread(target=send_test_events)
     testing.start()
     try:
         with limited(process):
@@ -81,7 +81,7 @@ def test_tail_prints_a_line_for_each_attempt(
     assert (status, event_type, url, unit) == ("200", "tag.created", receiver.url, "ms")
     assert duration.isdigit()
     again = deliveries(http_account, webhook)[0]["nextAttemptAt"]
-    assert failure.split(" ms  ")[1] == f"answered 503  next attempt at {again}\n"
+    assert failure.split(" ms  ")[1] == f"HTTP 503  next attempt at {again}\n"
 
 
 def test_tail_prints_records_for_scripts(

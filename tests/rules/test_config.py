@@ -138,7 +138,10 @@ def test_boolean_has_several_words(words: str) -> None:
         ("ROSTER_HTTP_ADRESS", "ROSTER_HTTP_ADDRESS"),
         ("ROSTER_DATABASE", "ROSTER_DATABASE_URL"),
         ("ROSTER_APIKEY", "ROSTER_API_KEY"),
-        ("ROSTER_PORT", None),
+        ("ROSTER_HTTP_PORT", "ROSTER_HTTP_ADDRESS"),
+        ("ROSTER_GRPC_LISTEN", "ROSTER_GRPC_ADDRESS"),
+        ("ROSTER_DB_URL", "ROSTER_DATABASE_URL"),
+        ("ROSTER_COLOR", None),
     ],
 )
 def test_unknown_variable_is_found_with_the_most_similar_setting(

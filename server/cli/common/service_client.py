@@ -16,6 +16,7 @@ from ...config import API_KEY, URL
 from ...serving.console import CommandError, ExitCode
 from .endings import interruptible
 from .files import CHUNK_BYTES
+from .flags import error_text
 
 Result = TypeVar("Result")
 
@@ -24,6 +25,11 @@ CONNECT_SECONDS = 10.0
 READ_SECONDS = 300.0
 # Codes of errors that may not occur again if the request is repeated.
 _TRANSIENT_CODES = {"Internal", "Unavailable", "DeadlineExceeded", "RateLimited", "RequestTimeout"}
+_INVALID = "ValidationError"
+_KEY_HINT = (
+    "To create a key, run roster keys create --scope write on the machine of the service."
+    " roster accounts list lists its accounts."
+)
 
 
 def run(call: Coroutine[Any, Any, Result], *, if_interrupted: str = "Interrupted.") -> Result:
@@ -46,12 +52,15 @@ class ServiceClient:
             raise CommandError(f"{url!r} is not an http:// or https:// URL.", ExitCode.USAGE)
         if not key:
             raise CommandError(
-                f"An API key is required. Set {API_KEY} or use --api-key.", ExitCode.USAGE
+                f"An API key is required. Set {API_KEY} or use --api-key. {_KEY_HINT}",
+                ExitCode.USAGE,
             )
         if not (key.isascii() and key.isprintable()):
             raise CommandError("The API key contains invalid characters.", ExitCode.USAGE)
         self.url = url.rstrip("/")
         self.key = key
+        # The fields of the last request, which errors name.
+        self._sent: Mapping[str, Any] = {}
 
     async def __aenter__(self) -> ServiceClient:
         timeout = aiohttp.ClientTimeout(
@@ -104,6 +113,7 @@ class ServiceClient:
 
         Raises CommandError unless its status is 2xx.
         """
+        self._sent = {**query, **(options.get("json") or {})}
         try:
             response = await self._session.request(
                 method, f"{self.url}{path}", params=query, allow_redirects=False, **options
@@ -133,18 +143,58 @@ class ServiceClient:
                     connection.transport.abort()
 
     async def _rejection(self, response: aiohttp.ClientResponse) -> CommandError:
-        try:
-            text = _error_text(orjson.loads(await response.read()))
-        except (TimeoutError, aiohttp.ClientError, OSError, ValueError):
-            text = f"status {response.status}"
-        if response.status == 401:
-            message = f"The service at {self.url} does not accept this API key."
-        elif response.status == 403:
-            message = f"This API key is not permitted to do this: {text}"
-        else:
-            message = f"The service at {self.url} rejected the request: {text}"
         is_transient = response.status in (429, 500, 502, 503, 504)
-        return CommandError(message, ExitCode.INCOMPLETE if is_transient else ExitCode.REJECTED)
+        code = ExitCode.INCOMPLETE if is_transient else ExitCode.REJECTED
+        try:
+            error = _error_of(orjson.loads(await response.read()))
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError):
+            return CommandError(self._foreign_error(response.status), code)
+        text = error_text(error, self._sent)
+        if response.status == 401:
+            text = f"The service at {self.url} does not accept this API key. {_KEY_HINT}"
+        elif response.status == 403:
+            text = f"This API key is not permitted to do this: {text}"
+        elif error.get("code") != _INVALID:
+            text = f"The service at {self.url} rejected the request: {text}"
+        return CommandError(text, code)
+
+    def _foreign_error(self, status: int) -> str:
+        """Returns the message for an error that Roster did not send, as a proxy does."""
+        if status == 413:
+            return (
+                f"A proxy at {self.url} rejected the request because of its size (HTTP 413)."
+                " Roster reads files of any size: raise the limit of the proxy, such as"
+                " client_max_body_size of nginx, or import the file in parts."
+            )
+        return (
+            f"The server at {self.url} responded with HTTP {status}, and not with an error of"
+            " Roster. It may be a proxy, or another service."
+        )
+
+    def error_of_line(self, line: bytes) -> CommandError | None:
+        """Returns the error with which the service ended a streamed response, if it is one."""
+        if not line.startswith(b'{"error"'):
+            return None
+        error = _error_of(orjson.loads(line))
+        text = error_text(error, self._sent)
+        if error.get("code") != _INVALID:
+            text = f"The service ended the response with an error: {text}"
+        is_transient = error.get("code") in _TRANSIENT_CODES
+        return CommandError(text, ExitCode.INCOMPLETE if is_transient else ExitCode.REJECTED)
+
+    def split_error(self, block: bytes) -> tuple[bytes, CommandError | None]:
+        """Splits off the last line if the service ended the response with an error."""
+        cut = block.rfind(b"\n", 0, len(block) - 1) + 1
+        error = self.error_of_line(block[cut:])
+        return (block, None) if error is None else (block[:cut], error)
+
+
+def _error_of(body: Any) -> Mapping[str, Any]:
+    """Returns the error in a body. Raises ValueError if it is not one of the service."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        raise ValueError("not an error of the service")
+    return error
 
 
 def _is_http_url(url: str) -> bool:
@@ -180,35 +230,3 @@ def connection_lost(error: Exception) -> CommandError:
     timed_out = isinstance(error, TimeoutError)
     silent = f"The service sent no data for {READ_SECONDS:.0f} seconds."
     return CommandError(silent if timed_out else "The connection was lost.", ExitCode.INCOMPLETE)
-
-
-def error_of_line(line: bytes) -> CommandError | None:
-    """Returns the error with which the service ended a streamed response, if the line is one."""
-    if not line.startswith(b'{"error"'):
-        return None
-    body = orjson.loads(line)
-    is_transient = body["error"].get("code") in _TRANSIENT_CODES
-    return CommandError(
-        f"The service ended the response with an error: {_error_text(body)}",
-        ExitCode.INCOMPLETE if is_transient else ExitCode.REJECTED,
-    )
-
-
-def split_error(block: bytes) -> tuple[bytes, CommandError | None]:
-    """Splits off the last line if the service ended the response with an error."""
-    cut = block.rfind(b"\n", 0, len(block) - 1) + 1
-    error = error_of_line(block[cut:])
-    return (block, None) if error is None else (block[:cut], error)
-
-
-def _error_text(body: Any) -> str:
-    """Returns the message of an error response with its details, on one line."""
-    error = body.get("error") if isinstance(body, dict) else None
-    if not isinstance(error, dict):
-        raise ValueError("not an error of the service")
-    details = [
-        f"{detail['field'] or 'The body'} {detail['message']}"
-        for detail in error.get("details") or []
-    ]
-    message = str(error.get("message", error.get("code")))
-    return " ".join([message, "; ".join(details)]).strip() if details else message

@@ -12,7 +12,7 @@ from ...storage.output_file import replaceable
 from ..common.endings import writing
 from ..common.files import FileFormat
 from ..common.progress import RowProgress
-from ..common.service_client import ServiceClient, fingerprint, line_blocks, split_error
+from ..common.service_client import ServiceClient, fingerprint, line_blocks
 from .compression import compression_by_suffix
 from .export_file import ExportFile, RowCounter
 from .export_target import PartialExport, StreamTarget
@@ -98,7 +98,7 @@ async def _receive(
                     block, expects_header = _without_header(block, partial, target), False
                 if file_format is FileFormat.NDJSON:
                     block = _without_blank_lines(block)
-                data, error = split_error(block)
+                data, error = client.split_error(block)
                 target.write(data)
                 rows += counter.count(data)
                 if error is not None:

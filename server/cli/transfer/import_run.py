@@ -20,7 +20,7 @@ import orjson
 from ...serving.console import CommandError, ExitCode, notice, pluralized
 from ..common.files import CONTENT_TYPES, FileFormat
 from ..common.progress import RowProgress
-from ..common.service_client import ServiceClient, error_of_line, fingerprint, line_blocks
+from ..common.service_client import ServiceClient, fingerprint, line_blocks
 from .import_checkpoint import FAILED, Checkpoint, CheckpointFile, Tally
 from .import_failures import Failures
 from .import_options import OnConflict
@@ -180,7 +180,7 @@ class ImportRun:
         for line in block.split(b"\n"):
             if not line:
                 continue
-            error = error_of_line(line)
+            error = self._client.error_of_line(line)
             if error is not None:
                 raise error
             try:

@@ -239,8 +239,9 @@ class Columns:
                     for i, _ in unknown
                 )
                 listed = (
-                    f" Unknown columns: {columns[:MAX_LISTED]}. Set a preset, or map or ignore"
-                    " them, by name or by position, such as columnMap=#1=FIELD."
+                    f" Unknown columns: {columns[:MAX_LISTED]}. Use"
+                    f" columnMap=#{unknown[0][0] + 1}=FIELD, unknownColumns=IGNORE, or a preset"
+                    " such as preset=MAILCHIMP."
                 )
             raise ValidationError(faults, f"The header row is not valid.{listed}")
 
