@@ -1,10 +1,13 @@
-# All targets work in .venv. `make run` installs what serving a SQLite file needs; the other targets
-# add the development tools, the driver of PostgreSQL and OpenTelemetry.
+# All targets work in .venv. `make run` installs what serving a SQLite file needs, and hatchling for
+# the editable installation; the other targets but `lock` and `clean` add the development tools, the
+# driver of PostgreSQL and OpenTelemetry.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# On a terminal, pip shows what it downloads and installs.
+INSTALL := quiet=; [ -t 1 ] || quiet=--quiet; $(PIP) install $$quiet
 READY := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 
@@ -19,23 +22,24 @@ $(READY): requirements.lock pyproject.toml
 		{ echo "Roster requires Python 3.11 or later. Set PYTHON=/path/to/python."; exit 1; }
 	@test -x $(BIN)/python || \
 		{ echo "Creating the virtual environment $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
-	@echo "Installing packages into $(VENV), which takes about a minute ..."
-	@$(PIP) install --quiet --require-hashes -r requirements.lock
+	@echo "Installing the $$(grep -c == requirements.lock) packages of requirements.lock ..."
+	@$(INSTALL) --no-deps --require-hashes -r requirements.lock
+	@echo "Installing Roster ..."
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable . --editable generated/python
 	@touch $@
 
 $(TOOLS): $(READY) tests/requirements.lock
 	@echo "Installing the development tools into $(VENV) ..."
-	@$(PIP) install --quiet --require-hashes -r tests/requirements.lock
+	@$(INSTALL) --require-hashes -r tests/requirements.lock
 	@touch $@
 
-run: $(READY) ## Serve on this machine. Prints the addresses, a first API key and curl lines.
+run: $(READY) ## Install and serve on this machine. Prints addresses, a first API key and curl lines.
 	@echo "Starting Roster ..."
 	@exec $(BIN)/roster serve
 
 # PYTHONDONTWRITEBYTECODE is cleared because without bytecode every process that a test starts
 # compiles all modules again.
-test: $(TOOLS) ## Run the tests in parallel processes.
+test: $(TOOLS) ## Install the development tools too, and run the tests in parallel processes.
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m "not verify"
 
 verify: $(TOOLS) ## Run the tests with browsers, other languages, machines and repeated kills.
