@@ -73,12 +73,13 @@ def announce(ready: Ready, workers: int = 1) -> None:
 
 def _first_steps(ready: Ready) -> list[str]:
     """Returns how to call the service, and how to create another API key."""
-    lines = ["Try in another terminal:", ""]
+    lines = []
     if ready.first_key:
-        lines[0] = "The database is new. The API key of its first account is not shown again:"
+        lines += ["The database is new. The API key of its first account is not shown again.", ""]
     if ready.http:
-        lines += [f"  export {URL}={ready.http}"]
-    lines += [f"  export {API_KEY}={ready.first_key or 'rk_…'}", ""]
+        lines += ["Try in another terminal:", "", f"  export {URL}={ready.http}"]
+    if ready.http or ready.first_key:
+        lines += [f"  export {API_KEY}={ready.first_key or 'rk_…'}", ""]
     if ready.http:
         lines += _EXAMPLES
     if ready.database:

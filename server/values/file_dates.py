@@ -76,7 +76,7 @@ class DateFormat(IntEnum):
 
 
 _HINT = (
-    "Write dates such as 2024-12-31, or set dateFormat (--date-format) to MDY, DMY or YMD for dates"
+    "Write dates such as 2024-12-31, or set dateFormat to MDY, DMY or YMD for dates"
     " such as 12/31/2024."
 )
 

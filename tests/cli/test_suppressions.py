@@ -75,6 +75,7 @@ def test_columns_and_cells_of_a_list_are_read_as_the_options_say(
     assert done.returncode == 0, done.stderr
     assert "Suppressed: 3." in done.stdout
     assert "column When: 1, such as '12/31/2023'. Write dates" in done.stdout
+    assert "or set --date-format to" in done.stdout
     found = http_account.ok("GetSuppression", email="x@b.io")["suppression"]
     assert found["createdAt"] == "2023-12-31T00:00:00.000Z"
 

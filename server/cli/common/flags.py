@@ -56,7 +56,7 @@ def error_text(error: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
 
     `sent` are the fields of the request. The message is left out if all details are about them.
     """
-    message = _with_flags(str(error.get("message", error.get("code"))))
+    message = with_flags(str(error.get("message", error.get("code"))))
     details, are_fields = [], True
     for detail in error.get("details") or ():
         path = detail["field"]
@@ -65,7 +65,7 @@ def error_text(error: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
             continue
         name = _name(path, sent)
         are_fields &= name is not None
-        details.append(f"{name or path or 'The body'} {_with_flags(detail['message'])}")
+        details.append(f"{name or path or 'The body'} {with_flags(detail['message'])}")
     if not details:
         return message
     text = "; ".join(details).removesuffix(".") + "."
@@ -92,7 +92,7 @@ def _name(path: str, sent: Mapping[str, Any]) -> str | None:
     return f"{flag} {match[3]!r}" if match[3] else flag
 
 
-def _with_flags(message: str) -> str:
+def with_flags(message: str) -> str:
     """Replaces the fields that a message mentions, such as columnMap=#1=email."""
     return _MENTIONED.sub(lambda match: _flag_and_value(match[1], match[2]), message)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..common.flags import with_flags
+
 
 def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     """Returns the lines of a summary, without the counts by outcome and reason."""
@@ -24,7 +26,7 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     for cells in summary.get("unrecognizedCells") or ():
         lines.append(
             f"Values not recognized in column {cells['column']}: {cells['rows']:,},"
-            f" such as {cells['example']!r}. {cells.get('hint', '')}".rstrip()
+            f" such as {cells['example']!r}. {with_flags(cells.get('hint', ''))}".rstrip()
         )
     if summary.get("dryRun"):
         lines.append("This was a dry run. Nothing was stored.")
