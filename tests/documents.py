@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -18,6 +19,8 @@ API, CLIENTS = "protos/README.md", "generated/README.md"
 OPERATION, GATEWAY, TESTS = (
     f"{folder}/README.md" for folder in ("server/deploy", "http_gateway", "tests")
 )
+# Languages of code blocks that are no programs.
+_DATA = {"json", "http", "html", "text", ""}
 # Other folders hold tools and caches.
 _FOLDERS = (".github", "generated", "http_gateway", "protos", "server", "tests")
 NAMES = sorted(
@@ -39,15 +42,48 @@ def tokens(name: str) -> tuple[Token, ...]:
     return tuple(inner for block in blocks for inner in (block, *(block.children or ())))
 
 
+class CodeBlock(NamedTuple):
+    """A code block: the last heading, the comment before it, and its language.
+
+    `is_alternative` is whether it follows a block that shows the same in another language. The
+    pages of the guides have the same rule.
+    """
+
+    section: str
+    mark: str
+    language: str
+    text: str
+    is_alternative: bool
+
+
+def code_blocks(name: str) -> list[CodeBlock]:
+    """Returns the code blocks of a document. The language of grpcurl commands is `grpcurl`."""
+    found: list[CodeBlock] = []
+    section = mark = ""
+    languages: set[str] = set()
+    for token, following in pairwise((*tokens(name), Token("end", "", 0))):
+        if token.type == "fence":
+            is_grpcurl = token.info == "sh" and "grpcurl " in token.content
+            language = "grpcurl" if is_grpcurl else token.info
+            is_alternative = bool(languages) and language not in languages
+            is_alternative = is_alternative and not _DATA & {*languages, language}
+            found.append(CodeBlock(section, mark, language, token.content, is_alternative))
+            languages = languages | {language} if is_alternative else {language}
+        if token.type == "html_block":
+            mark = token.content.strip().removeprefix("<!-- ").removesuffix(" -->")
+            continue
+        mark = ""
+        if token.type == "heading_open":
+            section = following.content
+        if token.type != "fence":
+            languages = set()
+    return found
+
+
 def code(name: str, mark: str) -> str:
     """Returns the code block below the comment `<!-- mark -->`."""
-    (found,) = marked_code(name, re.escape(mark))
-    return found[1]
-
-
-def marked_code(name: str, pattern: str) -> list[tuple[str, str]]:
-    """Returns the comments that match a pattern, each with the code block below it."""
-    return re.findall(rf"<!-- ({pattern}) -->\n```\w+\n(.*?)```", read(name), re.DOTALL)
+    (found,) = (block.text for block in code_blocks(name) if block.mark == mark)
+    return found
 
 
 def fences(name: str, language: str) -> list[str]:

@@ -6,23 +6,127 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 from google.protobuf import json_format, message_factory
 
 from .conftest import Account
+from .documents import CodeBlock
 from .fronts import METHODS
 from .tools import FOLDER
 
 # The addresses and the key in samples.
 HTTP, GRPC, KEY = "http://127.0.0.1:8080", "127.0.0.1:50051", "rk_…"
-# Prefixed to shell commands: an HTTP error fails the command.
-_CURL = 'curl() { command curl --silent --show-error --fail-with-body "$@"; }\n'
+# Stand for values in the last response.
+_FROM_RESPONSE = {"01…": r"01[0-9A-Z]{24}", "whsec_…": r"whsec_[^\"]+"}
+_ID = re.compile(_FROM_RESPONSE["01…"])
+# Run around the commands of a block: an HTTP error fails a command, and variables are kept.
+_BEFORE = """set -eu
+if [ -f .variables ]; then . ./.variables; fi
+curl() { command curl --silent --show-error --fail-with-body "$@"; }
+"""
+_AFTER = "export -p > .variables\n"
+
+
+class Started(NamedTuple):
+    """A program in the background: its process group, and the file with its output."""
+
+    group: int
+    output: Path
+
+
+@dataclass
+class Terminal:
+    """Runs code blocks of documents one after another, as if they were typed into one terminal.
+
+    `replaced` are the texts for which others are typed, such as addresses. Programs with a name in
+    the comment before them are saved as that file, and others are run. JSON and text are compared
+    with the last output. Blocks that set up or start the service are left out.
+    """
+
+    folder: Path
+    environment: Mapping[str, str]
+    replaced: Mapping[str, str]
+    output: str = ""
+    section: str = ""
+    blocks: int = 0
+    started: list[Started] = field(default_factory=list)
+
+    def type(self, block: CodeBlock) -> None:
+        """Runs or compares a block. Raises AssertionError if the result is another."""
+        if block.section != self.section:
+            self.section, self.output = block.section, ""
+        text, program = self._typed(block.text), re.match("example: (.+)", block.mark)
+        if program is not None:
+            (self.folder / program[1]).write_text(text)
+        elif block.language == "json" and self.output:
+            assert shape(json.loads(self.output)) == shape(json.loads(text))
+        elif block.language == "text":
+            assert _ID.sub("ID", self.output) == _ID.sub("ID", text)
+        elif block.language in ("sh", "grpcurl") and not re.search("^(make|git) ", text, re.M):
+            self._run(text, fails=block.mark == "fails")
+        elif block.language in _INTERPRETERS:
+            interpreter, name = _INTERPRETERS[block.language]
+            (self.folder / name).write_text(text)
+            self._run(f"{interpreter} {name}\n")
+
+    def _typed(self, text: str) -> str:
+        for old, new in self.replaced.items():
+            text = text.replace(old, new)
+        for placeholder, pattern in _FROM_RESPONSE.items():
+            if placeholder in text:
+                found = re.search(pattern, self.output)
+                assert found is not None, (placeholder, self.output)
+                text = text.replace(placeholder, found[0])
+        return text
+
+    def _run(self, code: str, *, fails: bool = False) -> None:
+        # Files, because a program in the background would keep a pipe open.
+        self.blocks += 1
+        files = [self.folder / f".{name}{self.blocks}" for name in ("output", "errors")]
+        with files[0].open("w") as output, files[1].open("w") as errors:
+            process = subprocess.Popen(
+                ["bash", "-c", f"{_BEFORE}{code}{_AFTER}"],
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                start_new_session=True,
+            )
+            status = process.wait(timeout=120)
+        if code.endswith(" &\n"):
+            self.started.append(Started(process.pid, files[0]))
+        self.output = files[0].read_text()
+        assert (status != 0) == fails, f"{code}\n{self.output}\n{files[1].read_text()}"
+
+    def close(self) -> None:
+        """Ends the programs in the background."""
+        while self.started:
+            os.killpg(self.started.pop().group, signal.SIGTERM)
+
+
+# The interpreter and the file of a program without a name.
+_INTERPRETERS = {"python": ("python", "sample.py"), "javascript": ("node", "sample.mjs")}
+
+
+def shape(value: Any) -> Any:
+    """Returns the structure of JSON: types instead of values, and one item per list.
+
+    Constants such as statuses are kept.
+    """
+    if isinstance(value, dict):
+        return {key: shape(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [shape(item) for item in value[:1]]
+    return value if isinstance(value, str) and re.fullmatch("[A-Z_]+", value) else type(value)
 
 
 def localized(text: str, account: Account) -> str:
@@ -31,31 +135,18 @@ def localized(text: str, account: Account) -> str:
     return text.replace(HTTP, f"http://{service.http}").replace(GRPC, service.grpc)
 
 
-def run(
-    words: list[str], account: Account, folder: Path | None = None, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """Runs a program with the API key in its environment."""
+def run(words: list[str], account: Account) -> subprocess.CompletedProcess[str]:
+    """Runs a program with the URL and the API key in its environment."""
     path = f"{Path(sys.executable).parent}:{FOLDER / 'bin'}:{os.environ['PATH']}"
+    url = f"http://{account.service.http}"
     return subprocess.run(
         words,
-        env={**os.environ, "PATH": path, "ROSTER_API_KEY": account.key, **variables},
-        cwd=folder,
+        env={**os.environ, "PATH": path, "ROSTER_URL": url, "ROSTER_API_KEY": account.key},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-
-
-def run_shell(
-    code: str, account: Account, folder: Path, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """Runs shell commands until one fails."""
-    code = localized(code, account).replace(KEY, account.key)
-    url = f"--url http://{account.service.http}"
-    transfer = r"^(roster (?:(?:suppressions )?(?:import|export)|batch) [^\n]*)"
-    code = re.sub(transfer, rf"\1 {url}", code, flags=re.MULTILINE)
-    return run(["bash", "-euc", _CURL + code], account, folder, **variables)
 
 
 def run_grpcurl(command: str, account: Account) -> list[dict[str, Any]]:

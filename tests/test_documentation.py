@@ -20,7 +20,6 @@ from rosterd.server.config import API_KEY, PREFIX, SETTINGS, URL
 from rosterd.server.serving.console import ExitCode
 
 from .bench import tables
-from .conftest import new_account
 from .documents import (
     API,
     NAMES,
@@ -29,16 +28,15 @@ from .documents import (
     ROOT,
     TESTS,
     anchors,
+    code_blocks,
     fences,
     links,
-    marked_code,
     read,
     spans,
     table,
     tokens,
 )
-from .fronts import METHODS, HttpFront
-from .processes import Service
+from .fronts import METHODS
 
 MAX_README_LINES = 200
 # Variables of the tests and of the example programs.
@@ -67,53 +65,6 @@ def test_readme_is_short_and_names_the_two_commands() -> None:
     assert "make test" in read(README)
 
 
-@pytest.mark.parametrize("name", [README, API])
-def test_requests_have_the_stated_status(name: str, service: Service) -> None:
-    front = HttpFront("http", service.http)
-    key = new_account(service, front).key
-    commands = marked_code(name, r"test: \d+")
-
-    statuses = []
-    subscriber = ""
-    for _, command in commands:
-        status, body = send(front, command.replace("$ID", subscriber), key)
-        statuses.append((f"test: {status}", command))
-        subscriber = subscriber or json.loads(body)["subscriber"]["id"]
-
-    assert len(commands) >= 5
-    assert statuses == commands
-
-
-def test_no_request_is_left_untested() -> None:
-    for name in NAMES:
-        requests = [code for code in fences(name, "sh") if "$BASE" in code]
-        assert requests == [code for _, code in marked_code(name, r"test: \d+")], name
-
-
-def send(front: HttpFront, command: str, key: str) -> tuple[int, bytes]:
-    """Sends the request of a curl command with the standard library's client."""
-    text = command.replace("$BASE", "").replace("$KEY", key).replace("\\\n", " ")
-    typed, _, text = text.rpartition("|\n")
-    words = iter(shlex.split(text)[1:])
-    path, method, body, headers = "", None, None, {}
-    for word in words:
-        if word == "-H":
-            name, _, value = next(words).partition(": ")
-            headers[name] = value
-        elif word == "-d":
-            body = next(words).encode()
-        elif word == "--data-binary":
-            assert next(words) == "@-"
-            body = shlex.split(typed)[1].replace("\\n", "\n").encode()
-        elif word == "-X":
-            method = next(words)
-        else:
-            path = word
-    verb = method or ("POST" if body else "GET")
-    status, _, answer = front.exchange(verb, path, body=body, headers=headers)
-    return status, answer
-
-
 @each_document
 def test_json_is_well_formed(name: str) -> None:
     for text in fences(name, "json"):
@@ -131,13 +82,12 @@ def test_table_of_settings_agrees_with_the_code() -> None:
 def test_tables_of_benchmarks_have_the_form_that_the_script_writes(
     name: str, in_readme: bool
 ) -> None:
-    header = tables.HEADER_IN_README if in_readme else tables.HEADER
-    results = {row.name: 1.0 for row in tables.ROWS} | {
-        f"{row.name}{suffix}": 1.0 for row in tables.ROWS for suffix in tables.SUFFIXES
-    }
+    names = tables.header(in_readme=in_readme)
+    keys = {key for row in tables.ROWS for key in row.names if key}
+    results = {f"{key}{suffix}": 1.0 for key in keys for suffix in ("", *tables.SUFFIXES)}
 
-    assert [tables.form(cells) for cells in table(name, " | ".join(header))] == [
-        tables.form(cells) for cells in tables.rows(results, in_readme=in_readme)
+    assert [tables.form(cells, names) for cells in table(name, " | ".join(names))] == [
+        tables.form(cells, names) for cells in tables.rows(results, in_readme=in_readme)
     ]
 
 
@@ -196,10 +146,12 @@ def is_path(name: str, text: str) -> bool:
 def exists(name: str, text: str) -> bool:
     """Whether a path exists in the repository or in the document's folder.
 
-    A file name alone may be in any folder below that.
+    A file name alone may be in any folder below that, or be that of a program in the document.
     """
     folder = (ROOT / name).parent
     if (ROOT / text).exists() or (folder / text).exists():
+        return True
+    if f"example: {text}" in (block.mark for block in code_blocks(name)):
         return True
     return "/" not in text and any(folder.rglob(text))
 

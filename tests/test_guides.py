@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import itertools
-import json
+import os
 import re
 import sys
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from rosterd.http_gateway.load_shedding import LoadShedder
+from rosterd.http_gateway.openapi.document import document as openapi
+from rosterd.http_gateway.options import Options
+from rosterd.http_gateway.pages import pages_of
+from rosterd.server.app import SERVICES
 from rosterd.server.config import SETTINGS
+from rosterd.server.features.accounts.rules import SCOPES
 from rosterd.server.features.links.pages import LANGUAGES
 from rosterd.server.features.signups.store import REPEAT_TIME
 from rosterd.server.features.subscribers.fields import Status
@@ -28,31 +36,26 @@ from rosterd.server.rpc.interceptors.rate_limit import KEY_LIMIT_FACTOR
 from rosterd.server.rpc.paging import DEFAULT_LIMIT, MAX_LIMIT
 from rosterd.server.security.links import CONFIRM_TIME, UNDO_TIME
 from rosterd.server.serving.documentation import documentation
+from rosterd.server.serving.gateway_policy import POLICY
 
 from . import tools
-from .conftest import Account, new_account
-from .documents import ROOT, read, table, tokens
+from .components import free_port
+from .conftest import new_account
+from .documents import API, README, ROOT, code_blocks, read, table
+from .features.webhooks.receiver_programs import listens, wait_until
 from .fronts import HttpFront
-from .processes import Service
-from .samples import localized, run, run_grpcurl, run_shell
+from .processes import environment, start
+from .samples import GRPC, HTTP, KEY, Terminal
 
-FOLDER = "server/guides"
+FOLDER, SECURITY = "server/guides", ".github/SECURITY.md"
 GUIDES = [guide.name for guide in documentation().guides]
+# The address of the receiver in the guide to webhooks.
+RECEIVER = "127.0.0.1:8000"
 DAY = 86_400_000
 
 
 def document(name: str) -> str:
     return f"{FOLDER}/{name}.md"
-
-
-def samples(name: str) -> list[tuple[str, str, str]]:
-    """Returns the code blocks of a guide: the comment before, the language and the code."""
-    found, mark = [], ""
-    for token in tokens(document(name)):
-        if token.type == "fence":
-            found.append((mark, token.info, token.content))
-        mark = token.content.strip() if token.type == "html_block" else ""
-    return found
 
 
 def text_of(name: str) -> str:
@@ -64,58 +67,44 @@ def test_every_guide_is_in_the_navigation() -> None:
 
 
 @pytest.mark.verify
-@pytest.mark.parametrize("name", GUIDES)
-def test_samples_of_a_guide_run_in_order(name: str, service: Service, tmp_path: Path) -> None:
-    front = HttpFront("http", service.http)
-    # Each language has its own account, because samples in several languages are alternatives.
-    accounts: dict[str, Account] = {}
-    output = ""
-    for mark, language, code in samples(name):
-        program = "grpcurl" if language == "sh" and "grpcurl" in code else language
-        account = accounts.setdefault(program, new_account(service, front))
-        if language == "json":
-            assert shape(json.loads(output)) == shape(json.loads(code))
-        elif program == "grpcurl" and "127.0.0.1:50051 list" not in code:
-            run_grpcurl(code, account)
-        elif language == "sh" and program != "grpcurl":
-            webhook = account.ok("CreateWebhook", url="https://example.com/", enabled=False)
-            done = run_shell(code, account, tmp_path, WEBHOOK_ID=webhook["webhook"]["id"])
-            assert (done.returncode != 0) == ("fails" in mark), done.stdout + done.stderr
-            output = done.stdout
-        elif language == "python" and "example:" not in mark:
-            done = run([sys.executable, "-c", localized(code, account)], account)
-            assert done.returncode == 0, done.stderr
+def test_documents_run_in_order_on_one_account(tmp_path: Path) -> None:
+    tools.program("node", "typescript")
+    tools.program("grpcurl", "grpcurl")
+    path = f"{tools.FOLDER / 'bin'}:{os.environ['PATH']}"
+    port = free_port()
+    service = start(tmp_path)
 
+    def terminal(folder: str, key: str, **variables: str) -> Terminal:
+        target = tmp_path / folder
+        target.mkdir()
+        (target / ".venv").symlink_to(sys.prefix)
+        replaced = {HTTP: f"http://{service.http}", GRPC: service.grpc, KEY: key}
+        replaced[RECEIVER] = f"127.0.0.1:{port}"
+        return Terminal(target, environment(PATH=path, PORT=str(port), **variables), replaced)
 
-def shape(value: Any) -> Any:
-    """Returns the structure of JSON: types instead of values, and one item per list."""
-    if isinstance(value, dict):
-        return {key: shape(item) for key, item in value.items()}
-    return [shape(item) for item in value[:1]] if isinstance(value, list) else type(value)
+    def for_alternative() -> Terminal:
+        """A terminal with another account, in which the person of the sample does not exist."""
+        number = next(numbers)
+        key = new_account(service, HttpFront("http", service.http)).key
+        url = f"http://{service.http}"
+        return terminal(f"alternative{number}", key, ROSTER_URL=url, ROSTER_API_KEY=key)
 
-
-@pytest.mark.verify
-@pytest.mark.parametrize("name", GUIDES)
-def test_javascript_and_grpcurl_samples_run(name: str, service: Service) -> None:
-    front = HttpFront("http", service.http)
-    for mark, language, code in samples(name):
-        account = new_account(service, front)
-        if language == "javascript" and "example:" not in mark:
-            node = tools.program("node", "typescript")
-            text = localized(code, account)
-            done = run([node, "--input-type=module", "-e", text], account)
-        elif language == "sh" and "grpcurl" in code:
-            tools.program("grpcurl", "grpcurl")
-            done = run(["bash", "-euc", localized(code, account)], account)
-        else:
-            continue
-        assert done.returncode == 0, done.stderr
+    numbers = itertools.count()
+    with closing(terminal("first", service.first_key)) as first:
+        for name in (README, API, *map(document, GUIDES)):
+            for block in code_blocks(name):
+                (for_alternative() if block.is_alternative else first).type(block)
+                if first.started:
+                    wait_until(partial(listens, port), bool)
+        (receiver,) = first.started
+        wait_until(receiver.output.read_text, lambda text: "lynn@example.com" in text)
+    assert (service.stop(), service.traces()) == (0, [])
 
 
 def test_programs_are_all_tested() -> None:
-    marks = [mark for name in GUIDES for mark, _, _ in samples(name)]
+    marks = [block.mark for name in GUIDES for block in code_blocks(document(name))]
 
-    assert set(re.findall(r"example: ([\w.]+)", " ".join(marks))) == {
+    assert {mark.removeprefix("example: ") for mark in marks if "example:" in mark} == {
         *(
             "receiver.py",
             "receiver.mjs",
@@ -153,10 +142,41 @@ def is_allowed(before: Status, after: Status, *, by_admin: bool = False) -> bool
     return True
 
 
+def test_table_shows_exactly_the_transitions() -> None:
+    by_admin = "any other status, with a key of scope `admin`"
+
+    def after(before: Status) -> str:
+        others = (status for status in Status if status != before and is_allowed(before, status))
+        return ", ".join(f"`{status.name}`" for status in others) or by_admin
+
+    assert table(document("statuses"), "from | to") == [
+        [f"`{before.name}`", after(before)] for before in Status
+    ]
+
+
 def test_table_of_statuses_is_complete() -> None:
     rows = table(document("statuses"), "status | meaning")
 
     assert [name for name, _ in rows] == [f"`{status.name}`" for status in Status]
+
+
+def test_documented_scopes_agree_with_the_code() -> None:
+    scopes = [f"`{scope}`" for scope in SCOPES]
+
+    assert [name for name, _ in table(document("authentication"), "scope | allows")] == scopes
+    assert f"{', '.join(scopes[:-1])} or {scopes[-1]}." in " ".join(read(SECURITY).split())
+
+
+def test_table_of_paths_without_a_key_agrees_with_the_code() -> None:
+    rows = table(document("authentication"), "paths | content")
+    operations = openapi(SERVICES, POLICY)["paths"].items()
+    public = {path for path, item in operations for call in item.values() if not call["security"]}
+    pages = pages_of(Mock(), SERVICES, LoadShedder(Options()), POLICY, documentation())
+
+    assert {path for paths, _ in rows for path in re.findall("`(.*?)`", paths)} == {
+        *public,
+        *("/docs" if path.startswith("/docs") else path for path in pages),
+    }
 
 
 def test_limits_of_pages_agree_with_the_code() -> None:

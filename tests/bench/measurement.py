@@ -218,11 +218,13 @@ def compared(name: str, roster: Work, baseline: Work) -> Stats:
 
 
 def comparison(name: str, roster: Sequence[Rate], baseline: Sequence[Rate]) -> Stats:
-    """Returns the medians of rates that were measured in turns, and of the ratios."""
+    """Returns the medians of rates that were measured in turns, and of their ratios, with range."""
     pairs = zip(roster, baseline, strict=True)
-    ratio = statistics.median(ours.per_second / theirs.per_second for ours, theirs in pairs)
+    ratios = [ours.per_second / theirs.per_second for ours, theirs in pairs]
     return {
-        name: round(ratio, 3),
+        name: round(statistics.median(ratios), 3),
+        f"{name}_lowest": round(min(ratios), 3),
+        f"{name}_highest": round(max(ratios), 3),
         **median(roster).stats(name),
         f"{name}_baseline": round(median(baseline).per_second, 1),
     }

@@ -13,19 +13,29 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
 RESULTS = Path("bench.json")
-HEADER = ("measurement", "Roster", "p50, p99 in ms", "CPU in s", "baseline", "ratio", "target")
-# The table in README.md has no targets.
-HEADER_IN_README = HEADER[:-1]
+DATABASES = ("SQLite", "PostgreSQL")
+# Columns for each database.
+FIGURES = ("p50, p99 in ms", "CPU in s")
+HEADER = (
+    "measurement",
+    *(column for database in DATABASES for column in (database, *FIGURES)),
+    *("baseline", "ratio", "target"),
+)
+# Columns of the table in README.md.
+IN_README = [index for index, name in enumerate(HEADER) if name not in {"CPU in s", "target"}]
 # What follows the names of statistics of rates in bench.json.
-SUFFIXES = ("_per_second", "_median_ms", "_99th_ms", "_cpu_seconds", "_baseline")
+SUFFIXES = (
+    *("_per_second", "_median_ms", "_99th_ms", "_cpu_seconds", "_baseline"),
+    *("_lowest", "_highest"),
+)
 
 
 class Row(NamedTuple):
     """A row of the table: a rate, or one value that has an upper bound.
 
-    `name` is that in bench.json. `target` is the lower bound of the ratio to the baseline,
-    `at_most` the upper bound of a value in `unit` or of a ratio, and `delays` are those of the
-    50th and 99th percentile.
+    `name` is that in bench.json, and `on_postgresql` that of the same measurement on PostgreSQL.
+    `target` is the lower bound of the ratio to the baseline, `at_most` the upper bound of a value
+    in `unit`, and `delays` are those of the 50th and 99th percentile.
     """
 
     label: str
@@ -36,16 +46,22 @@ class Row(NamedTuple):
     at_most: float | None = None
     delays: tuple[int, int] | None = None
     in_readme: bool = False
+    on_sqlite: bool = True
+    on_postgresql: str = ""
 
     @property
     def is_rate(self) -> bool:
         return self.at_most is None and self.delays is None
 
     @property
-    def key(self) -> str:
-        """The name of a result that the row cannot do without."""
+    def names(self) -> tuple[str, str]:
+        """The names in bench.json by database, empty if it was not measured on that one."""
+        return (self.name if self.on_sqlite else "", self.on_postgresql)
+
+    def is_in(self, results: Mapping[str, float]) -> bool:
+        """Whether there are results for all databases of the row."""
         suffix = "_per_second" if self.is_rate else "_99th_ms" if self.delays else ""
-        return self.name + suffix
+        return all(f"{name}{suffix}" in results for name in self.names if name)
 
     @property
     def bound(self) -> str:
@@ -59,21 +75,32 @@ class Row(NamedTuple):
 
     def cells(self, results: Mapping[str, float]) -> list[str]:
         """Returns the cells of the row for some results."""
-        value = quantiles = cpu = baseline = ratio = ""
-        if self.is_rate:
-            value = f"{_rounded(results[self.key])} {self.unit}"
-        elif self.at_most is not None and not self.baseline:
-            value = f"{_brief(results[self.key])} {self.unit}"
-        if f"{self.name}_99th_ms" in results:
-            median, last = results[f"{self.name}_median_ms"], results[f"{self.name}_99th_ms"]
-            quantiles = f"{_brief(median)}, {_brief(last)}"
-        if f"{self.name}_cpu_seconds" in results:
-            cpu = f"{results[f'{self.name}_cpu_seconds']:.2g}"
+        figures = [cell for name in self.names for cell in self._figures(name, results)]
+        baseline = ratio = ""
         if self.baseline:
-            baseline, ratio = self.baseline, f"{results[self.name]:.2f}"
-            if self.is_rate:
-                baseline += f": {_rounded(results[f'{self.name}_baseline'])}"
-        return [self.label, value, quantiles, cpu, baseline, ratio, self.bound]
+            baseline = self.baseline
+        if self.baseline and self.is_rate:
+            baseline += f": {_rounded(results[f'{self.name}_baseline'])} {self.unit}"
+            ratio = f"{results[self.name]:.2f}"
+            if f"{self.name}_lowest" in results:
+                spread = (results[f"{self.name}{suffix}"] for suffix in ("_lowest", "_highest"))
+                ratio += " ({:.2f} to {:.2f})".format(*spread)
+        return [self.label, *figures, baseline, ratio, self.bound]
+
+    def _figures(self, name: str, results: Mapping[str, float]) -> tuple[str, str, str]:
+        """Returns the value, the percentiles and the CPU time on one database."""
+        value = percentiles = cpu = ""
+        if name and self.is_rate:
+            value = f"{_rounded(results[f'{name}_per_second'])} {self.unit}"
+        elif name and self.at_most is not None:
+            number = results[name]
+            value = f"{number:.2f} times" if self.baseline else f"{_brief(number)} {self.unit}"
+        if f"{name}_99th_ms" in results:
+            median, last = results[f"{name}_median_ms"], results[f"{name}_99th_ms"]
+            percentiles = f"{_brief(median)}, {_brief(last)}"
+        if f"{name}_cpu_seconds" in results:
+            cpu = f"{results[f'{name}_cpu_seconds']:.2g}"
+        return value, percentiles, cpu
 
 
 def _rounded(rate: float) -> str:
@@ -85,16 +112,32 @@ def _brief(value: float) -> str:
 
 
 AIOHTTP = "bare aiohttp that returns the same bytes"
-ON_POSTGRESQL = "the same on PostgreSQL"
 ROWS = (
-    Row("read by id", "get_by_id", baseline=AIOHTTP, target=0.43, in_readme=True),
-    Row(ON_POSTGRESQL, "get_by_id_on_postgresql", in_readme=True),
-    Row("page of 20", "page_of_20", baseline=AIOHTTP, target=0.16, in_readme=True),
-    Row(ON_POSTGRESQL, "page_of_20_on_postgresql", in_readme=True),
-    Row("durable update", "update", in_readme=True),
-    Row(ON_POSTGRESQL, "update_on_postgresql", in_readme=True),
-    Row("durable create", "create", baseline=AIOHTTP, target=0.22, in_readme=True),
-    Row(ON_POSTGRESQL, "create_on_postgresql", in_readme=True),
+    Row(
+        "read by id",
+        "get_by_id",
+        baseline=AIOHTTP,
+        target=0.43,
+        in_readme=True,
+        on_postgresql="get_by_id_on_postgresql",
+    ),
+    Row(
+        "page of 20",
+        "page_of_20",
+        baseline=AIOHTTP,
+        target=0.16,
+        in_readme=True,
+        on_postgresql="page_of_20_on_postgresql",
+    ),
+    Row("durable update", "update", in_readme=True, on_postgresql="update_on_postgresql"),
+    Row(
+        "durable create",
+        "create",
+        baseline=AIOHTTP,
+        target=0.22,
+        in_readme=True,
+        on_postgresql="create_on_postgresql",
+    ),
     Row(
         "bulk of 100",
         "bulk_of_100",
@@ -102,8 +145,8 @@ ROWS = (
         "bare apsw that writes the same rows, 100 per transaction",
         target=0.40,
         in_readme=True,
+        on_postgresql="bulk_of_100_on_postgresql",
     ),
-    Row(ON_POSTGRESQL, "bulk_of_100_on_postgresql", "rows/s", in_readme=True),
     Row(
         "import of NDJSON",
         "import",
@@ -111,8 +154,8 @@ ROWS = (
         "bare apsw that writes the same rows, 2,000 per transaction",
         target=0.50,
         in_readme=True,
+        on_postgresql="import_on_postgresql",
     ),
-    Row(ON_POSTGRESQL, "import_on_postgresql", "rows/s", in_readme=True),
     Row(
         "import of CSV with statuses and times",
         "import_csv",
@@ -150,38 +193,37 @@ ROWS = (
         "get_99th_beside_operation",
         baseline="without it",
         at_most=1.5,
+        on_postgresql="get_99th_beside_operation_on_postgres",
     ),
     Row(
-        ON_POSTGRESQL,
-        "get_99th_beside_operation_on_postgres",
-        baseline="without it",
-        at_most=1.5,
+        "time of an operation per subscriber",
+        "operation_us_per_row",
+        "µs",
+        at_most=200,
+        on_postgresql="operation_us_per_row_on_postgres",
     ),
-    Row("time of an operation per subscriber", "operation_us_per_row", "µs", at_most=200),
-    Row(ON_POSTGRESQL, "operation_us_per_row_on_postgres", "µs", at_most=200),
     Row(
         "time of an operation per subscriber, beside these reads",
         "operation_us_per_row_beside_lookups",
         "µs",
         at_most=200,
+        on_postgresql="operation_us_per_row_beside_lookups_on_postgres",
     ),
     Row(
-        ON_POSTGRESQL,
-        "operation_us_per_row_beside_lookups_on_postgres",
-        "µs",
-        at_most=200,
-    ),
-    Row(
-        "read by id, two processes on PostgreSQL",
+        "read by id, two processes",
         "two_workers_get_by_id",
         baseline="one process",
         target=1.6,
+        on_sqlite=False,
+        on_postgresql="two_workers_get_by_id",
     ),
     Row(
-        "durable create, two processes on PostgreSQL",
+        "durable create, two processes",
         "two_workers_create",
         baseline="one process",
         target=1.6,
+        on_sqlite=False,
+        on_postgresql="two_workers_create",
     ),
     Row(
         "gateway over a network channel",
@@ -203,24 +245,40 @@ ROWS = (
 
 def rows(results: Mapping[str, float], *, in_readme: bool = False) -> list[list[str]]:
     """Returns the rows of the table, or of the one in README.md, that have results."""
-    width = len(HEADER_IN_README if in_readme else HEADER)
     return [
-        row.cells(results)[:width]
+        _columns(row.cells(results), in_readme)
         for row in ROWS
-        if row.key in results and (row.in_readme or not in_readme)
+        if row.is_in(results) and (row.in_readme or not in_readme)
     ]
 
 
-def form(cells: Sequence[str]) -> list[str]:
-    """Returns what does not depend on the results in a row."""
-    label, value, _, _, baseline, ratio, *bound = cells
-    return [label, *(re.sub(r"\d[\d,.]*", "#", cell) for cell in (value, baseline, ratio)), *bound]
+def header(*, in_readme: bool = False) -> list[str]:
+    """Returns the names of the columns."""
+    return _columns(HEADER, in_readme)
+
+
+def _columns(cells: Sequence[str], in_readme: bool) -> list[str]:
+    return [cells[index] for index in IN_README] if in_readme else list(cells)
+
+
+def form(cells: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Returns what does not depend on the results in a row of a table with these columns.
+
+    Percentiles, CPU times and the range of a ratio are not measured for all rows.
+    """
+    shown = (
+        cell.partition(" (")[0]
+        for name, cell in zip(names, cells, strict=True)
+        if name not in FIGURES
+    )
+    label, *others = shown
+    return [label, *(re.sub(r"\d[\d,.]*", "#", cell) for cell in others)]
 
 
 def updated(text: str, results: Mapping[str, float], *, in_readme: bool = False) -> str:
     """Returns the text of a Markdown file with the table of these results."""
-    header = HEADER_IN_README if in_readme else HEADER
-    top = f"{_line(header)}\n|{'---|' * len(header)}\n"
+    names = header(in_readme=in_readme)
+    top = f"{_line(names)}\n|{'---|' * len(names)}\n"
     lines = [f"{_line(cells)}\n" for cells in rows(results, in_readme=in_readme)]
     new, tables = re.subn(f"{re.escape(top)}(?:\\|.*\n)*", top + "".join(lines), text)
     if tables != 1:
@@ -234,7 +292,7 @@ def _line(cells: Sequence[str]) -> str:
 
 def main() -> None:
     results = json.loads(RESULTS.read_text())
-    missing = [row.name for row in ROWS if row.key not in results]
+    missing = [row.name for row in ROWS if not row.is_in(results)]
     if missing:
         raise SystemExit(f"{RESULTS} has no {', '.join(missing)}: run make bench")
     for path, in_readme in ((ROOT / "README.md", True), (ROOT / "tests/README.md", False)):

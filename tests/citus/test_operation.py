@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from ..cli.commands import json_output
-from ..documents import OPERATION, marked_code
+from ..documents import OPERATION, code_blocks
 from .cluster import Cluster, installation
 from .distributed import create_accounts, row_counts, rows, undistributed
 from .node import LIBRARIES
 
-COMMANDS = dict(marked_code(OPERATION, r"(?:backup|restore): \w+|undistribute"))
+COMMANDS = {block.mark: block.text for block in code_blocks(OPERATION) if block.mark}
 COUNT_FOREIGN_KEYS = "SELECT count(*) FROM pg_constraint WHERE contype = 'f'"
 
 pytestmark = pytest.mark.verify

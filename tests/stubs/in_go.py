@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..tools import FOLDER as TOOLS
 from ..tools import file, program
-from .programs import FOLDER, Programs, documented_commands, shell
+from .programs import FOLDER, Programs, shell
 
 
 def go_environment() -> dict[str, str]:
@@ -26,17 +26,5 @@ def go_environment() -> dict[str, str]:
 
 def make(folder: Path) -> Programs:
     """Builds the program with the module in the checkout."""
-    environment = go_environment()
-
-    def example(code: str) -> list[str]:
-        """Creates a module with the documented commands, and builds it."""
-        target = folder / "example"
-        target.mkdir()
-        (target / "main.go").write_text(code)
-        shell("go mod init example", target, environment)
-        shell(documented_commands("install: go"), target, environment)
-        shell("go build -o example .", target, environment)
-        return [str(target / "example")]
-
-    shell(f"go build -o {folder}/ ./...", FOLDER / "go", environment)
-    return Programs([str(folder / "walk")], example=example)
+    shell(f"go build -o {folder}/ ./...", FOLDER / "go", go_environment())
+    return Programs([str(folder / "walk")])

@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .. import tools
-from .programs import FOLDER, ROOT, Programs, documented_commands, shell
+from ..documents import CLIENTS, ROOT, code
+from .programs import FOLDER, Programs, shell
 
 IMAGE = ROOT / "generated" / "roster.binpb"
 SOURCES = FOLDER / "java"
@@ -30,13 +31,9 @@ def make(folder: Path) -> Programs:
     path = f"{folder}:{build / 'classes'}:{build / 'lib' / '*'}"
     compile_java(javac, path, folder, SOURCES.glob("*.java"))
     start = [java, *QUICK, "-cp", path]
-
-    def example(text: str) -> list[str]:
-        file = folder / "Example.java"
-        file.write_text(text)
-        return [*start, str(file)]
-
-    return Programs([*start, "Walk"], example=example)
+    example = folder / "Example.java"
+    example.write_text(code(CLIENTS, "example: java"))
+    return Programs([*start, "Walk"], example=[*start, str(example)])
 
 
 def stubs(javac: str) -> Path:
@@ -46,7 +43,7 @@ def stubs(javac: str) -> Path:
     cache.
     """
     repository = tools.file("java/repository", "java")
-    folder, commands = repository.parent, documented_commands("install: java")
+    folder, commands = repository.parent, code(CLIENTS, "install: java")
     inputs = [IMAGE.read_bytes(), (SOURCES / "pom.xml").read_bytes(), commands.encode()]
     target = folder / f"stubs-{hashlib.sha256(b'|'.join(inputs)).hexdigest()[:12]}"
     if target.exists():

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
-from .programs import FOLDER, ROOT, Programs
+from ..documents import ROOT
+from .programs import FOLDER, Programs
 
 SOURCES = FOLDER / "python"
+# How pip installs without the network, with the dependencies of the development environment.
+OFFLINE = {
+    "PIP_NO_INDEX": "1",
+    # Means false, in spite of its name.
+    "PIP_NO_BUILD_ISOLATION": "0",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PYTHONPATH": sysconfig.get_path("purelib"),
+}
 
 
 def make(folder: Path) -> Programs:
-    """Installs the stubs for the programs."""
-    return programs(install(folder), folder)
+    """Installs the stubs for the program."""
+    return programs(install(folder))
 
 
-def programs(site: Path, folder: Path, python: str = sys.executable) -> Programs:
-    """Returns the programs, which import from `site`. The example is written to `folder`."""
-
-    def example(text: str) -> list[str]:
-        file = folder / "example.py"
-        file.write_text(text)
-        return [python, str(file)]
-
-    return Programs(
-        walk=[python, str(SOURCES / "walk.py")],
-        example=example,
-        environment={"PYTHONPATH": str(site)},
-    )
+def programs(site: Path, python: str = sys.executable) -> Programs:
+    """Returns the program, which imports from `site`."""
+    return Programs([python, str(SOURCES / "walk.py")], {"PYTHONPATH": str(site)})
 
 
 def install(folder: Path, source: Path = ROOT / "generated" / "python") -> Path:

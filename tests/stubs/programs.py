@@ -1,24 +1,18 @@
 """Programs in several languages that call a running service through the generated stubs.
 
-Each language has a folder with its programs and a module `in_<language>` that builds them and
-returns their commands. There are two programs:
-
-    walk      performs STEPS on a service and asserts the results. It reads the address of the
-              service from ROSTER_GRPC_ADDRESS and a key from ROSTER_API_KEY, prints {"step": NAME}
-              as a line of JSON after each step, and exits with 0.
-    example   is the unchanged documented example. It reads the same variables as `walk`, creates
-              a subscriber with an address of its own, and prints the ID as text.
+Each language has a folder with its program `walk` and a module `in_<language>` that builds it. The
+program performs STEPS on a service and asserts the results. It reads the address of the service
+from ROSTER_GRPC_ADDRESS and a key from ROSTER_API_KEY, prints {"step": NAME} as a line of JSON
+after each step, and exits with 0.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from ..documents import CLIENTS, ROOT, code
 
 FOLDER = Path(__file__).parent
 
@@ -41,12 +35,12 @@ BULK = [f"person{number}@example.com" for number in range(24)]
 class Programs:
     """The commands of the programs of a language, and their environment.
 
-    `example` returns the command for the text of a documented example.
+    `example` is that of the documented program, unless the document states how it is run.
     """
 
     walk: list[str]
-    example: Callable[[str], list[str]]
     environment: Mapping[str, str] = field(default_factory=dict)
+    example: list[str] = field(default_factory=list)
 
     def run(self, command: list[str], **settings: str) -> list[str]:
         """Runs a program and returns the lines that it printed.
@@ -81,8 +75,3 @@ def shell(command: str, folder: Path, environment: Mapping[str, str]) -> None:
         check=False,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-
-
-def documented_commands(mark: str) -> str:
-    """Returns the documented commands for the clients, with the path of this checkout."""
-    return code(CLIENTS, mark).replace("../roster", str(ROOT))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from .programs import ROOT
+from ..documents import ROOT
 
 IMAGE = FileDescriptorSet.FromString((ROOT / "generated" / "roster.binpb").read_bytes())
 # Field number of `package` in FileDescriptorProto.

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from .programs import ROOT
+from ..documents import ROOT
 from .proto_comments import IMAGE, lines_of_comments
 
 GENERATED = ROOT / "generated"

@@ -12,11 +12,10 @@ import pytest
 
 from .. import tools
 from ..conftest import new_account
-from ..documents import CLIENTS, code
+from ..documents import CLIENTS, ROOT, code
 from ..fronts import GrpcFront
 from ..processes import Service
 from .in_python import SOURCES, install, programs
-from .programs import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +51,7 @@ def mypy(*arguments: str | Path, site: Path | None = None, folder: Path) -> None
 @pytest.mark.verify
 def test_programs_pass_the_type_check(site: Path, tmp_path: Path) -> None:
     example = tmp_path / "example.py"
-    example.write_text(code(CLIENTS, "example: python"))
+    example.write_text(code(CLIENTS, "example: example.py"))
 
     mypy(example, *SOURCES.glob("*.py"), site=site, folder=tmp_path)
 
@@ -90,7 +89,7 @@ def test_package_declares_all_dependencies(
 ) -> None:
     interpreter = str(tools.file("python/bin/python", "python"))
     key = new_account(service, grpc_front).key
-    installed = programs(site, tmp_path, interpreter)
+    installed = programs(site, interpreter)
 
     installed.run(installed.walk, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_API_KEY=key)
     mypy("--python-executable", interpreter, *SOURCES.glob("*.py"), site=site, folder=tmp_path)

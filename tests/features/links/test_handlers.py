@@ -21,7 +21,7 @@ from ...components import free_port
 from ...conftest import Account
 from ...documents import fences
 from ...processes import PATIENCE
-from ...samples import run_shell
+from ...samples import run
 from ...tools import file, program
 from ..webhooks.receiver_programs import Language, running, write_receiver
 from .mailbox import Mailbox
@@ -29,7 +29,7 @@ from .mailbox import Mailbox
 pytestmark = pytest.mark.verify
 
 GUIDE = "server/guides/double-opt-in.md"
-DOCUMENTED_URL = "https://example.com/hooks/double-opt-in"
+DOCUMENTED_URL = "http://127.0.0.1:8001/"
 EMAIL = "ada@example.com"
 ONE_CLICK = "List-Unsubscribe=One-Click"
 
@@ -54,7 +54,7 @@ def account(
     port = free_port()
     (sample,) = [code for code in fences(GUIDE, "sh") if DOCUMENTED_URL in code]
     sample = sample.replace(DOCUMENTED_URL, f"http://127.0.0.1:{port}/")
-    secret = json.loads(run_shell(sample, http_account, tmp_path).stdout)["secret"]
+    secret = json.loads(run(["bash", "-c", sample], http_account).stdout)["secret"]
     with running(Language([], command), secret, tmp_path, port, SMTP_HOST=mailbox.address):
         yield http_account
 

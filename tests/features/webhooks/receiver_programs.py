@@ -91,7 +91,7 @@ class Running:
 
     def wait_for_lines(self, count: int) -> list[str]:
         """Waits until it has printed `count` lines, and returns all."""
-        return _wait_until(
+        return wait_until(
             lambda: self.output.read_text().splitlines(), lambda lines: len(lines) >= count
         )
 
@@ -111,19 +111,19 @@ def running(
             stderr=subprocess.DEVNULL,
         )
     try:
-        _wait_until(lambda: _listens(port), bool)
+        wait_until(lambda: listens(port), bool)
         yield Running(f"http://{PUBLIC}:{port}/", output)
     finally:
         running_worker.kill()
         running_worker.wait(timeout=TIMEOUT)
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
     with socket.socket() as client:
         return client.connect_ex((PUBLIC, port)) == 0
 
 
-def _wait_until(read: Callable[[], T], condition: Callable[[T], bool]) -> T:
+def wait_until(read: Callable[[], T], condition: Callable[[T], bool]) -> T:
     end = time.monotonic() + TIMEOUT
     while not condition(value := read()):
         assert time.monotonic() < end, value
