@@ -174,6 +174,13 @@ def error_examples() -> ErrorExamples:
 
 
 @cache
+def response_examples() -> dict[str, dict[str, Any]]:
+    """Returns the responses in `responses.json`, which are recorded from a running service."""
+    examples: dict[str, dict[str, Any]] = orjson.loads((_EXAMPLES / "responses.json").read_bytes())
+    return examples
+
+
+@cache
 def webhook_examples() -> WebhookExamples:
     """Returns the events in `events.json`, which is generated from the delivery code."""
     return WebhookExamples(**orjson.loads((_EXAMPLES / "events.json").read_bytes()))
@@ -289,6 +296,7 @@ POLICY = Policy(
         },
     },
     descriptors=_DESCRIPTORS.read_bytes,
+    responses=response_examples,
     origins=f"`{Settings.cors_origins.environment}`",
     health_detail=DETAIL_METADATA,
 )

@@ -4942,10 +4942,10 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\aInclude\x12\x17\n" +
 	"\x13INCLUDE_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05LINKS\x10\x01B\x12\n" +
-	"\x10_escape_formulas\"\xf5\x01\n" +
+	"\x10_escape_formulas\"~\n" +
 	"\x19ExportSubscribersResponse\x127\n" +
-	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12\x9e\x01\n" +
-	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineBt\xaa\xb5\x18p[{\"cells\": [\"id\", \"email\", \"status\"]},{\"cells\": [\"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"ada@example.com\", \"CONFIRMED\"]}]R\x05lines\"i\n" +
+	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12(\n" +
+	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineR\x05lines\"i\n" +
 	"\x17DeleteSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
 	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\"\x1a\n" +

@@ -1260,10 +1260,10 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"\x94\x01\n" +
 	"\x19ExportSuppressionsRequest\x12Z\n" +
 	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12\x1b\n" +
-	"\x03bom\x18\x02 \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\"\xb9\x01\n" +
+	"\x03bom\x18\x02 \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\"\x82\x01\n" +
 	"\x1aExportSuppressionsResponse\x12:\n" +
-	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12_\n" +
-	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineB5\xaa\xb5\x181[{\"cells\": [\"emailHash\", \"reason\", \"createdAt\"]}]R\x05lines2\x8a\a\n" +
+	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12(\n" +
+	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineR\x05lines2\x8a\a\n" +
 	"\x12SuppressionService\x12\x81\x01\n" +
 	"\x0fAddSuppressions\x12!.roster.v1.AddSuppressionsRequest\x1a\".roster.v1.AddSuppressionsResponse\"'\x92\xb5\x18\a\n" +
 	"\x05write\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/api/suppressions\x12\xa9\x01\n" +
