@@ -40,7 +40,10 @@ _FORM_DESCRIPTION = (
     "An HTML form in UTF-8, which needs no script. An empty field is treated as absent. Errors are"
     " returned as a page if `Accept` contains `text/html`."
 )
-_KEY = "API key, unless there is an `Authorization` header. Its scope must be the required one."
+_KEY = (
+    "API key, unless there is an `Authorization` header. Its scope must be exactly the required"
+    " one, because a form is public."
+)
 _REDIRECT = "URL to which the browser is redirected, if its origin is in {}."
 _EVENTS_DESCRIPTION = (
     "The same records as Server-Sent Events, selected by `Accept`: each record is the data of one"

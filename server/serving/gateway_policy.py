@@ -286,13 +286,13 @@ POLICY = Policy(
         "bearer": {
             "type": "http",
             "scheme": "bearer",
-            "description": "An API key, as `Authorization: Bearer <key>`.",
+            "description": "Send the API key as `Authorization: Bearer <key>`.",
         },
         "apiKey": {
             "type": "apiKey",
             "in": "header",
             "name": "X-API-Key",
-            "description": "The same API key, in a separate header.",
+            "description": "The header `X-API-Key` takes the key too.",
         },
     },
     descriptors=_DESCRIPTORS.read_bytes,

@@ -1202,7 +1202,7 @@ func (x *CreateSubscriberResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
-// One row of a bulk creation or an import. The bounds of CreateSubscriberRequest apply. A
+// One row of a bulk creation or an import. The bounds of CreateSubscriber apply. A
 // row that violates one is reported in the response and does not fail the call.
 type BulkSubscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3067,7 +3067,7 @@ func (x *GetSubscriberPersonalDataResponse) GetNextPageToken() string {
 	return ""
 }
 
-// One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
+// One row of an import. The bounds of CreateSubscriber apply. A row that violates
 // one fails with a reason and does not fail the import.
 //
 // The status and the times are those of the previous service, and apply to a new
@@ -3352,9 +3352,9 @@ type ImportSubscribersRequest struct {
 	// Rows without a status and times, for clients of earlier versions. At most 2,000. Use
 	// subscribers instead.
 	Rows []*BulkSubscriber `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`
-	// Lines of CSV, at most 2,000. The first line of the import is the header. Column names
-	// ignore case, whitespace, hyphens and underscores. The columns are those of
-	// ImportSubscriber, name, and custom fields by key or label, with or without the prefix
+	// Lines of CSV, on gRPC at most 2,000 in a message. The first line of the import is the
+	// header. Column names ignore case, whitespace, hyphens and underscores. The columns are the
+	// keys of a JSON row, name, and custom fields by key or label, with or without the prefix
 	// "customFields.". The columns id and updatedAt are ignored, and so are line, reason and
 	// field if they are the last three: a file of failed rows has them. Tags are separated by commas,
 	// semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
@@ -3405,17 +3405,18 @@ type ImportSubscribersRequest struct {
 	// one that begins with the last name. Other fields can be combined with a plus sign too:
 	// the cell sets all of them. An empty FIELD ignores the column. Several columns can be
 	// mapped to tags. With CREATE_FIELDS, FIELD can also be the label of a new custom field. At
-	// most 200.
+	// most 200; over HTTP, a query has at most 64 parameters.
 	ColumnMap []string `protobuf:"bytes,8,rep,name=column_map,json=columnMap,proto3" json:"column_map,omitempty"`
 	// Action for unknown columns of the CSV file, and for unknown custom fields of subscribers.
 	// Default: FAIL, but IGNORE if a preset other than ROSTER applies.
 	UnknownColumns UnknownColumns_Action `protobuf:"varint,9,opt,name=unknown_columns,json=unknownColumns,proto3,enum=roster.v1.UnknownColumns_Action" json:"unknown_columns,omitempty"`
-	// Tags to add to every subscriber that is created or updated. At most 100.
+	// Tags to add to every subscriber that is created or updated. At most 100; over HTTP, a
+	// query has at most 64 parameters.
 	AddTags []string `protobuf:"bytes,10,rep,name=add_tags,json=addTags,proto3" json:"add_tags,omitempty"`
 	// Validates all rows and returns the results and the summary of the import, but stores
 	// nothing. Created subscribers have no identifier.
 	DryRun bool `protobuf:"varint,11,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// Imports only rows that match this expression, as in ListSubscribersRequest. The other
+	// Imports only rows that match this expression, as in ListSubscribers. The other
 	// valid rows are SKIPPED with the reason FILTERED. If such a row states an opt-out, and another
 	// row of its address matches, the opt-out applies to the subscriber of that row; a later one is
 	// UPDATED. A row is compared as the subscriber that
@@ -3431,12 +3432,13 @@ type ImportSubscribersRequest struct {
 	// connection. The error names the last line that was processed.
 	Results ImportSubscribersRequest_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.ImportSubscribersRequest_Results" json:"results,omitempty"`
 	// Statuses of the words in the file, each as WORD=STATUS, such as active=CONFIRMED. Words
-	// ignore case, whitespace, hyphens and underscores. They take precedence over those of the
-	// preset, and these over common words such as subscribed, unsubscribed, cleaned, bounced
-	// and inactive. A row with any other word fails. At most 200.
+	// ignore case, whitespace, hyphens and underscores. They take precedence over the words of
+	// the preset. Common words such as subscribed, unsubscribed, cleaned, bounced and inactive
+	// need no entry. A row with any other word fails. At most 200; over HTTP, a query has at most
+	// 64 parameters.
 	StatusMap []string `protobuf:"bytes,15,rep,name=status_map,json=statusMap,proto3" json:"status_map,omitempty"`
 	// Columns of the CSV file, or custom fields of subscribers, to ignore, even if their names
-	// look like consent. At most 200.
+	// look like consent. At most 200; over HTTP, a query has at most 64 parameters.
 	IgnoreColumns []string `protobuf:"bytes,16,rep,name=ignore_columns,json=ignoreColumns,proto3" json:"ignore_columns,omitempty"`
 	// Order of the day, the month and the year in numeric dates. Default: such dates are not
 	// accepted, also if the day is greater than 12.
@@ -3933,7 +3935,7 @@ func (x *ImportSubscribersResponse) GetSummary() *ImportSummary {
 }
 
 // Request message for ExportSubscribers. Its filters are a subset of those of
-// ListSubscribersRequest.
+// ListSubscribers.
 type ExportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Format of the response. If unspecified, the Accept header selects it over HTTP:
@@ -3951,14 +3953,14 @@ type ExportSubscribersRequest struct {
 	// interrupted export, set it to the last identifier received.
 	AfterId string `protobuf:"bytes,6,opt,name=after_id,json=afterId,proto3" json:"after_id,omitempty"`
 	// Returns only subscribers last changed after this time, compared as in
-	// ListSubscribersRequest.
+	// ListSubscribers.
 	UpdatedAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=updated_after,json=updatedAfter,proto3" json:"updated_after,omitempty"`
 	// Returns only subscribers last changed before this time.
 	UpdatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=updated_before,json=updatedBefore,proto3" json:"updated_before,omitempty"`
 	// Which fields are returned. In CSV, FULL adds the columns updatedAt, statusChangedAt,
 	// confirmedAt, unsubscribedAt, consentSource, consentIp and consentAt. Default: BASIC.
 	View Subscriber_View `protobuf:"varint,9,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
-	// Returns only subscribers that match this expression, as in ListSubscribersRequest.
+	// Returns only subscribers that match this expression, as in ListSubscribers.
 	Filter string `protobuf:"bytes,10,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Returns only subscribers of the segment with this identifier.
 	Segment string `protobuf:"bytes,11,opt,name=segment,proto3" json:"segment,omitempty"`

@@ -717,7 +717,7 @@ type ImportSuppressionsRequest struct {
 	Reason Suppression_Reason `protobuf:"varint,1,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
 	// Rows, at most 2,000 per message.
 	Suppressions []*ImportSuppression `protobuf:"bytes,2,rep,name=suppressions,proto3" json:"suppressions,omitempty"`
-	// Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
+	// Lines of CSV, on gRPC at most 2,000 in a message, and not in the same import as suppressions.
 	// The first line is the header. If its first cell is an address, the file has no header, and
 	// the address is in that column. Times and addresses are in the formats that an import of
 	// subscribers accepts.
@@ -729,7 +729,7 @@ type ImportSuppressionsRequest struct {
 	Results ImportSubscribersRequest_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.ImportSubscribersRequest_Results" json:"results,omitempty"`
 	// Fields of columns of the CSV file, each as COLUMN=FIELD. COLUMN is the name of a column, or
 	// its position: "#3" is the third column. FIELD is email, reason or createdAt. An empty FIELD
-	// ignores the column. At most 200.
+	// ignores the column. At most 200; over HTTP, a query has at most 64 parameters.
 	ColumnMap []string `protobuf:"bytes,5,rep,name=column_map,json=columnMap,proto3" json:"column_map,omitempty"`
 	// Order of the day, the month and the year in numeric dates. Default: such dates are not
 	// accepted.
@@ -830,7 +830,7 @@ func (x *ImportSuppressionsRequest) GetNullTokens() []string {
 // The result of one row.
 type ImportSuppressionResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Line number of the row, starting at 1, as in ImportResult.
+	// Line number of the row, starting at 1, as in ImportSubscribers.
 	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
 	// Outcome of the row.
 	Outcome ImportSuppressionResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportSuppressionResult_Outcome" json:"outcome,omitempty"`
@@ -1065,7 +1065,7 @@ type ExportSuppressionsRequest struct {
 	// text/csv for CSV, otherwise NDJSON.
 	Format ExportSubscribersRequest_Format `protobuf:"varint,1,opt,name=format,proto3,enum=roster.v1.ExportSubscribersRequest_Format" json:"format,omitempty"`
 	// Whether a CSV file starts with the byte order mark U+FEFF, as in
-	// ExportSubscribersRequest.
+	// ExportSubscribers.
 	Bom           bool `protobuf:"varint,2,opt,name=bom,proto3" json:"bom,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
