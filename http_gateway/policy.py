@@ -252,6 +252,9 @@ class Policy:
     # Returns a FileDescriptorSet with the comments of the protos, which descriptors that are
     # loaded at run time do not have.
     descriptors: Callable[[], bytes] = bytes
+    # Returns examples of the bodies of successful responses in documents: by the full name of the
+    # rpc, then by media type. Those of streams are text.
+    responses: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
     # How documents name the allowed origins.
     origins: str = "the allowed origins"
     # The trailing metadata of the health check with a problem of a service that accepts calls.

@@ -9,6 +9,7 @@ from ..errors import errors_without_reason
 from ..openapi.comments import comment
 from ..policy import Policy
 from ..request_errors import HttpError
+from ..streams import ndjson
 from .document import Document
 
 
@@ -37,10 +38,11 @@ def codes_of(document: Document, operation: dict[str, Any]) -> Iterator[str]:
 
 
 def common_codes(document: Document) -> set[str]:
-    """Returns the error codes that all operations with an API key have."""
+    """Returns the error codes of all operations that need an API key and read no stream."""
     codes = [
         set(codes_of(document, operation))
         for operation in document.operations()
         if not is_public(operation)
+        and ndjson.CONTENT_TYPE not in operation.get("requestBody", {}).get("content", ())
     ]
     return set.intersection(*codes) if codes else set()

@@ -13,6 +13,7 @@ EVENT_TYPES = "/docs/webhooks"
 GUIDES = "/docs/guides/"
 TOPICS = (
     ("introduction", "Introduction"),
+    ("conventions", "Conventions"),
     ("errors", "Errors"),
     ("limits", "Limits"),
     ("streams", "Streams"),

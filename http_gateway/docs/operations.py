@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..openapi.operations import scope_requirement, words
-from .bodies import Body, bodies_of, last_member_only
+from .bodies import Body, bodies_of
 from .document import Document
 from .documentation import Documentation
 from .errors import codes_of, is_public
@@ -40,6 +40,7 @@ class Operation:
     headers: tuple[str, ...]
     codes: tuple[str, ...]
     grpc: GrpcCall | None
+    call: Call
     samples: tuple[Sample, ...]
 
     @property
@@ -107,22 +108,21 @@ def _operation(
     status = next(status for status in operation["responses"] if status < "300")
     success = document.resolved(operation["responses"][status])
     parameters = tuple(parameters_of(document, fields, operation))
-    bodies = bodies_of(operation.get("requestBody", {}), fields, is_request=True)
-    if "PUT" in ids:
-        bodies = tuple(map(last_member_only, bodies))
+    bodies = bodies_of(operation.get("requestBody", {}), fields)
     scope = operation.get("x-scope", "")
-    responses = bodies_of(success, fields, is_request=False)
+    responses = bodies_of(success, fields)
     in_path = [parameter for parameter in parameters if parameter.location == "path"]
-    first_of_query = [parameter for parameter in parameters if parameter.location == "query"][:1]
+    # Samples have no optional parameters, so that the response is the one shown beside them.
+    query = [p for p in parameters if p.location == "query" and p.field.required]
     # Samples contain JSON and records, and not the optional bodies of other media types.
     body = next((body for body in bodies if body.is_json or body.has_records), None)
     call = Call(
         method=next(iter(ids)),
-        path=_url(path, in_path, first_of_query),
+        path=_url(path, in_path, query),
         body=body,
         response=responses[0] if responses else None,
         grpc=grpc,
-        message=grpc.message((*in_path, *first_of_query), body) if grpc else {},
+        message=grpc.message((*in_path, *query), body) if grpc else {},
         is_public=is_public(operation),
     )
     return Operation(
@@ -141,6 +141,7 @@ def _operation(
         headers=tuple(success.get("headers", ())),
         codes=tuple(codes_of(document, operation)),
         grpc=grpc,
+        call=call,
         samples=samples_of(call, documentation),
     )
 

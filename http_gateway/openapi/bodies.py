@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.api import annotations_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from ..policy import Policy
@@ -39,7 +40,10 @@ _FORM_DESCRIPTION = (
     "An HTML form in UTF-8, which needs no script. An empty field is treated as absent. Errors are"
     " returned as a page if `Accept` contains `text/html`."
 )
-_KEY = "API key, unless there is an `Authorization` header. Its scope must be the required one."
+_KEY = (
+    "API key, unless there is an `Authorization` header. Its scope must be exactly the required"
+    " one, because a form is public."
+)
 _REDIRECT = "URL to which the browser is redirected, if its origin is in {}."
 _EVENTS_DESCRIPTION = (
     "The same records as Server-Sent Events, selected by `Accept`: each record is the data of one"
@@ -56,10 +60,11 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
         name = binding.request_records.name
         schema = schemas.input_reference(record, frozenset() if name else excluded)
         content = {
-            ndjson.CONTENT_TYPE: _text(
-                ndjson.CONTENT_TYPE, _LINES, schema, examples.ndjson(record, policy.annotations)
-            ),
-            **_csv_content(request, binding.request_records.csv_field, policy),
+            ndjson.CONTENT_TYPE: {
+                **_text(ndjson.CONTENT_TYPE, _LINES, schema),
+                "example": examples.ndjson(record, policy.annotations),
+            },
+            **_csv_content(request, binding.request_records.csv_field, policy, with_example=True),
         }
         return {"content": content}
     if binding.takes_http_body:
@@ -70,20 +75,16 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
     if binding.read_body is None:
         return None
     if binding.body == WHOLE:
-        schema, example = (
-            schemas.input_reference(request, excluded),
-            examples.of_message(request, policy.annotations, excluded),
-        )
+        schema = schemas.input_reference(request, excluded)
+        example = examples.of_message(request, policy.annotations, excluded)
+        if binding.method.GetOptions().Extensions[annotations_pb2.http].put:
+            example = examples.last_member_only(example)
     else:
         field = request.fields_by_name[binding.body]
-        schema, example = (
-            schemas.input_property(field),
-            examples.of_field(field, policy.annotations),
-        )
+        schema = schemas.input_property(field)
+        example = examples.of_field(field, policy.annotations)
     content = {JSON: {"schema": schema, **_example(example)}}
     if binding.form is not None:
-        structs = {field.name for field in request.fields if is_struct(field)}
-        example = examples.of_message(request, policy.annotations, excluded | structs)
         schema = _form(request, binding.form, excluded, policy)
         content[FORM] = {"schema": schema, **_example(example)}
     return {"required": True, "content": content}
@@ -131,6 +132,15 @@ def _or_empty(item: Schema) -> Schema:
 
 
 def success_content(binding: Binding, schemas: Schemas) -> Content:
+    """Returns the body of a successful response, with the examples of the policy."""
+    responses = schemas.policy.responses().get(binding.method.full_name, {})
+    return {
+        media_type: {**described, **_example(responses.get(media_type))}
+        for media_type, described in _success_content(binding, schemas).items()
+    }
+
+
+def _success_content(binding: Binding, schemas: Schemas) -> Content:
     reply, annotations = binding.response_class.DESCRIPTOR, schemas.policy.annotations
     if binding.response_records is not None:
         return _stream(reply, binding.response_records, schemas)
@@ -138,15 +148,14 @@ def success_content(binding: Binding, schemas: Schemas) -> Content:
         media_type = annotations.of_method(binding.method).response_media_type
         return {media_type: {"schema": {"type": "string"}}}
     if not binding.response_body:
-        example = examples.of_message(reply, annotations)
-        content = {JSON: {"schema": schemas.output_reference(reply), **_example(example)}}
+        content = {JSON: {"schema": schemas.output_reference(reply)}}
         shows_page = binding.form is not None and binding.form.page is not None
         return {**content, **({HTML: _PAGE} if shows_page else {})}
     field = reply.fields_by_name[binding.response_body]
     schema = schemas.output_property(field)
     if field.has_presence:
         schema = values.or_null(schema)
-    return {JSON: {"schema": schema, **_example(examples.of_field(field, annotations))}}
+    return {JSON: {"schema": schema}}
 
 
 def _stream(reply: Descriptor, fields: ResponseRecords, schemas: Schemas) -> Content:
@@ -163,13 +172,11 @@ def _stream(reply: Descriptor, fields: ResponseRecords, schemas: Schemas) -> Con
     ]
     alternatives = [schemas.output_reference(record), *others, schemas.error_reference()]
     schema = {"anyOf": alternatives}
-    line = examples.ndjson(record, schemas.policy.annotations)
-    as_events = f"data: {line}\n{server_sent_events.END.decode()}"
     return {
-        ndjson.CONTENT_TYPE: _text(ndjson.CONTENT_TYPE, _LINES_DESCRIPTION, schema, line),
+        ndjson.CONTENT_TYPE: _text(ndjson.CONTENT_TYPE, _LINES_DESCRIPTION, schema),
         **_csv_content(reply, fields.csv_field, schemas.policy),
         server_sent_events.CONTENT_TYPE: _text(
-            server_sent_events.CONTENT_TYPE, _EVENTS_DESCRIPTION, schema, as_events
+            server_sent_events.CONTENT_TYPE, _EVENTS_DESCRIPTION, schema
         ),
     }
 
@@ -183,22 +190,24 @@ def _record(message: Descriptor, fields: RequestRecords | ResponseRecords) -> De
     return kind
 
 
-def _text(media_type: str, description: str, record: Schema, example: str) -> Content:
+def _text(media_type: str, description: str, record: Schema) -> Content:
     schema = {
         "type": "string",
         "description": description,
         "contentMediaType": media_type,
         "contentSchema": record,
     }
-    return {"schema": schema, "example": example}
+    return {"schema": schema}
 
 
-def _csv_content(message: Descriptor, csv_field: str | None, policy: Policy) -> Content:
+def _csv_content(
+    message: Descriptor, csv_field: str | None, policy: Policy, *, with_example: bool = False
+) -> Content:
     if csv_field is None:
         return {}
     field: FieldDescriptor = message.fields_by_name[csv_field]
     schema = {"type": "string", "description": comment(field, policy)}
-    example = examples.csv_text(field, policy.annotations)
+    example = examples.csv_text(field, policy.annotations) if with_example else None
     return {csv_lines.CONTENT_TYPE: {"schema": schema, **_example(example)}}
 
 

@@ -109,10 +109,14 @@ def _choice(rules: Any) -> Schema:
 
 
 def _set(rules: Any, keywords: dict[str, str]) -> Schema:
-    """Returns the keywords for the rules that are set."""
+    """Returns the keywords for the rules that are set. Doubles without a fraction are integers."""
     known = rules.DESCRIPTOR.fields_by_name
     return {
-        keyword: getattr(rules, rule)
+        keyword: _whole(getattr(rules, rule))
         for rule, keyword in keywords.items()
         if rule in known and rules.HasField(rule)
     }
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value

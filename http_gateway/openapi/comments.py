@@ -11,10 +11,10 @@ from functools import cache
 from typing import Any
 
 from google.protobuf.descriptor import (
-    Descriptor,
     EnumDescriptor,
     EnumValueDescriptor,
     FieldDescriptor,
+    FileDescriptor,
     MethodDescriptor,
 )
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
@@ -33,8 +33,8 @@ _DECLARATIONS = {
 }
 _KINDS = {"message_type": "message", "nested_type": "message", "enum_type": "enum"}
 _CONSTANT = re.compile(r"\b[A-Z]+(?:_[A-Z]+)+\b")
-# A field name that differs from its JSON name.
-_FIELD = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
+# A field name that differs from its JSON name, or code, in which names are kept.
+_FIELD = re.compile(r"`[^`]*`|\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 _BOOLEAN_LIKE = (
     "In addition to `true` and `false`, a body can contain `1`, `0`, or one of the strings"
     " `true`, `false`, `yes`, `no`, `1` or `0`, case-insensitively."
@@ -45,14 +45,15 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 def comment(declaration: Any, policy: Policy) -> str:
     """Returns the comment of a descriptor in paragraphs.
 
-    Reasons are replaced by error codes, and the names of the declaration's own fields by their
-    JSON names.
+    Reasons are replaced by error codes, and the names of fields of the file by their JSON names.
     """
-    comments = _comments(policy)
     if isinstance(declaration, EnumValueDescriptor):
-        return comments.get(f"{declaration.type.full_name}.{declaration.name}", "")
-    names = {field.name: field.json_name for field in _fields(declaration)}
-    text = comments.get(declaration.full_name, "")
+        name, file = f"{declaration.type.full_name}.{declaration.name}", declaration.type.file
+    elif isinstance(declaration, MethodDescriptor):
+        name, file = declaration.full_name, declaration.containing_service.file
+    else:
+        name, file = declaration.full_name, declaration.file
+    names, text = _json_names(file), _comments(policy).get(name, "")
     return _FIELD.sub(lambda match: names.get(match[0], match[0]), text)
 
 
@@ -73,13 +74,13 @@ def described(field: FieldDescriptor, policy: Policy) -> str:
     return "\n\n".join(filter(None, [comment(field, policy), forms, values]))
 
 
-def _fields(declaration: Any) -> list[FieldDescriptor]:
-    """Returns the fields that the comment of a declaration can refer to."""
-    if isinstance(declaration, MethodDescriptor):
-        return [*declaration.input_type.fields, *declaration.output_type.fields]
-    if isinstance(declaration, FieldDescriptor):
-        declaration = declaration.containing_type
-    return list(declaration.fields) if isinstance(declaration, Descriptor) else []
+@cache
+def _json_names(file: FileDescriptor) -> dict[str, str]:
+    """Returns the JSON names of the fields of a file by their names."""
+    messages = list(file.message_types_by_name.values())
+    for message in messages:
+        messages += message.nested_types
+    return {field.name: field.json_name for message in messages for field in message.fields}
 
 
 def sentences(text: str) -> list[str]:

@@ -25,19 +25,18 @@ from .schemas import Schemas
 _VERSION = "3.1.0"
 _METHODS = frozenset({"delete", "get", "head", "options", "patch", "post", "put", "trace"})
 _DESCRIPTION = f"""\
-Bodies are JSON in UTF-8. \
+Bodies are JSON in UTF-8, except those of streams, forms and pages. \
 Timestamps in responses are in UTC with three fractional digits, such as 2026-01-02T03:04:05.000Z. \
 Unknown keys and query parameters are rejected, and the error names them.
 
-- An operation without a request body accepts an empty body or `{{}}` and nothing else, including \
-GET and DELETE.
+- Operations without a request body, including GET and DELETE, accept only an empty body or `{{}}`.
 - In a body, null is treated as an absent key unless the field documents otherwise.
-- A key can also be the name of the field in the protos. Values can also have the other forms of \
-ProtoJSON: a number as a string, an enum by its number.
+- Requests can also use the other forms of ProtoJSON: the field names of the protos as keys, a \
+number as a string, an enum value by its number.
 - A query has at most {MAX_PARAMETERS} parameters; each repetition counts.
 - Every path with GET also supports HEAD. Every path supports OPTIONS and lists the supported \
 methods in `Allow`.
-- The `traceparent` header of a request is propagated.
+- The trace context in the `traceparent` header of a request is propagated.
 
 All errors have the same shape, an `ErrorBody` under the key `error`."""
 _ABOUT_WEBHOOKS = f"""

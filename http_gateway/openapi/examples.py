@@ -1,4 +1,7 @@
-"""Builds examples of messages from the examples of their fields in the protos."""
+"""Builds examples of requests from the examples of their fields in the protos.
+
+They have no objects with keys that an account defines, so that a new account can send them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from typing import Any
 import orjson
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from ..codec.fields import is_map
 from ..policy import Annotations
+from ..routing.fields import is_struct
 
 _TIMESTAMP = "google.protobuf.Timestamp"
 # The types whose examples are not JSON: text, and bytes in base64.
@@ -39,7 +44,7 @@ def of_message(
     `parents` are the enclosing messages; recursive fields are left out.
     """
     absent = {*excluded, annotations.row_errors_field(message)}
-    fields = [field for field in message.fields if field.name not in absent]
+    fields = [f for f in message.fields if f.name not in absent and not _has_free_keys(f)]
     parents = (*parents, message)
     values = {field.json_name: of_field(field, annotations, parents) for field in fields}
     return {name: value for name, value in values.items() if value is not None}
@@ -51,7 +56,7 @@ def of_field(
     """Returns an example of a field's value, or None."""
     example = declared(field, annotations)
     kind = field.message_type
-    if example is not None or kind is None or kind in parents or _is_foreign(kind):
+    if example is not None or kind is None or kind in parents:
         return example
     inner = of_message(kind, annotations, parents=parents)
     if not inner:
@@ -59,8 +64,17 @@ def of_field(
     return [inner] if field.is_repeated else inner
 
 
-def _is_foreign(kind: Descriptor) -> bool:
-    return bool(kind.file.package == "google.protobuf" or kind.GetOptions().map_entry)
+def _has_free_keys(field: FieldDescriptor) -> bool:
+    return is_map(field) or is_struct(field)
+
+
+def last_member_only(example: dict[str, Any]) -> dict[str, Any]:
+    """Returns the example of an update that changes only the last plain value.
+
+    Values that identify an object come first.
+    """
+    plain = {name: v for name, v in example.items() if not isinstance(v, dict | list)}
+    return dict(list(plain.items())[-1:])
 
 
 def ndjson(record: Descriptor, annotations: Annotations) -> str:

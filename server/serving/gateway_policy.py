@@ -174,6 +174,13 @@ def error_examples() -> ErrorExamples:
 
 
 @cache
+def response_examples() -> dict[str, dict[str, Any]]:
+    """Returns the responses in `responses.json`, which are recorded from a running service."""
+    examples: dict[str, dict[str, Any]] = orjson.loads((_EXAMPLES / "responses.json").read_bytes())
+    return examples
+
+
+@cache
 def webhook_examples() -> WebhookExamples:
     """Returns the events in `events.json`, which is generated from the delivery code."""
     return WebhookExamples(**orjson.loads((_EXAMPLES / "events.json").read_bytes()))
@@ -279,16 +286,17 @@ POLICY = Policy(
         "bearer": {
             "type": "http",
             "scheme": "bearer",
-            "description": "An API key, as `Authorization: Bearer <key>`.",
+            "description": "Send the API key as `Authorization: Bearer <key>`.",
         },
         "apiKey": {
             "type": "apiKey",
             "in": "header",
             "name": "X-API-Key",
-            "description": "The same API key, in a separate header.",
+            "description": "The header `X-API-Key` takes the key too.",
         },
     },
     descriptors=_DESCRIPTORS.read_bytes,
+    responses=response_examples,
     origins=f"`{Settings.cors_origins.environment}`",
     health_detail=DETAIL_METADATA,
 )

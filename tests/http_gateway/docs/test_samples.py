@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
 from ... import tools
 from ...cases import each
 from ...conftest import Account, new_account
+from ...contract.response_examples import prepare
 from ...fronts import METHODS, HttpFront
 from ...processes import Service
 from ...samples import localized, run, run_grpcurl
@@ -25,22 +25,6 @@ OPERATIONS = {
 }
 # A tail never ends.
 ENDING = [name for name in OPERATIONS if not name.startswith("Tail")]
-EMAIL = "ada@example.com"
-# The address of a suppression.
-GONE = "gone@example.com"
-# The IDs in samples. The path determines the resource.
-EXAMPLE_ID = re.compile("01M7Y2MPAQ036JVMBN3RCKGA5[JK]")
-EXAMPLE_TOKEN = re.compile("EhQ3fJ9tVb6rKzP1wMxC7yNs|Ed4YkG7vLq2mWnR8sXbT5cZp")
-CREATE = {
-    "subscribers": ("CreateSubscriber", {"email": EMAIL}),
-    "merge-tags": ("CreateSubscriber", {"email": EMAIL}),
-    "tags": ("CreateTag", {"name": "another"}),
-    "segments": ("CreateSegment", {"name": "another", "filter": "email:*"}),
-    "operations": ("BatchChangeSubscribers", {"filter": "email:*", "action": {"delete": True}}),
-    "custom-fields": ("CreateCustomField", {"label": "Another"}),
-    "keys": ("CreateApiKey", {"name": "another", "scope": "read"}),
-    "webhooks": ("CreateWebhook", {"url": "http://127.0.0.1:9/", "enabled": False}),
-}
 
 
 @pytest.fixture
@@ -48,37 +32,10 @@ def account(service: Service) -> Account:
     return new_account(service, HttpFront("http", service.http))
 
 
-def created_id(account: Account, resource: str) -> str:
-    """Creates a resource of a path and returns its id."""
-    if resource == "webhook-deliveries":
-        response = account.ok("TestWebhook", id=created_id(account, "webhooks"))
-        return str(response["delivery"]["id"])
-    rpc, request = CREATE[resource]
-    created = next(v for v in account.ok(rpc, **request).values() if isinstance(v, dict))
-    return str(created["id"])
-
-
-def created_token(account: Account, path: str) -> str:
-    """Creates a subscriber and returns the token of a link for a path."""
-    account.ok("CreateSubscriber", email=EMAIL)
-    links = account.ok("CreateSubscriberLinks", id=EMAIL)
-    url: str = links["confirmUrl" if path.startswith("/c/") else "unsubscribeUrl"]
-    return url.rpartition("/")[2]
-
-
 def prepared(account: Account, name: str, text: str) -> str:
     """Creates the resources that a sample refers to, and returns the sample with their IDs."""
-    path, _ = OPERATIONS[name]
-    if name == "SignUp":
-        account.ok("CreateTag", name="vip")
-    if "{token}" in path:
-        text = EXAMPLE_TOKEN.sub(created_token(account, path), text)
-    if EXAMPLE_ID.search(text):
-        text = EXAMPLE_ID.sub(created_id(account, path.split("/")[2]), text)
-    if GONE in text or quote(GONE, safe="") in text:
-        subscriber = account.ok("CreateSubscriber", email=GONE)["subscriber"]
-        account.ok("ChangeSubscriberStatus", id=subscriber["id"], status="BOUNCED")
-        account.ok("DeleteSubscriber", id=subscriber["id"])
+    for example, value in prepare(account, name).items():
+        text = text.replace(example, value)
     return localized(text, account)
 
 

@@ -34,7 +34,7 @@ type ApiKey struct {
 	// Display name that describes what the key is used for.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Scope of the key: "read", "write" or "admin", each of which includes the previous one,
-	// or "signup", which only permits SignUp and can be published.
+	// or "signup", which only permits SignUp and can be published. "write" includes "signup".
 	Scope string `protobuf:"bytes,3,opt,name=scope,proto3" json:"scope,omitempty"`
 	// Time of creation.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
@@ -116,7 +116,7 @@ type CreateApiKeyRequest struct {
 	// trimming.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Scope of the key: "read", "write" or "admin", each of which includes the previous one,
-	// or "signup", which only permits SignUp and can be published.
+	// or "signup", which only permits SignUp and can be published. "write" includes "signup".
 	Scope string `protobuf:"bytes,2,opt,name=scope,proto3" json:"scope,omitempty"`
 	// Time at which the key expires, in the future and before the end of the year 9999. If
 	// absent, the key does not expire.

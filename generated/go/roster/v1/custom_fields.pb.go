@@ -205,9 +205,9 @@ func (x *CustomField) GetFallback() string {
 type CreateCustomFieldRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Label: 1 to 80 characters after trimming, with at least one character that can be
-	// transliterated to ASCII. A label whose key would be a reserved word is rejected: id,
-	// email, first_name, last_name, status, tags, created_at, updated_at, custom_fields,
-	// unsubscribe_url.
+	// transliterated to ASCII. A label whose key would be a reserved word is rejected: `id`,
+	// `email`, `first_name`, `last_name`, `status`, `tags`, `created_at`, `updated_at`,
+	// `custom_fields`, `unsubscribe_url`.
 	Label string `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
 	// Type of the values. Default: TEXT.
 	DataType CustomField_DataType `protobuf:"varint,2,opt,name=data_type,json=dataType,proto3,enum=roster.v1.CustomField_DataType" json:"data_type,omitempty"`

@@ -42,7 +42,7 @@ type MergeTagServiceClient interface {
 	// HTML-escaped. In values in the subject, line breaks and other control characters
 	// become spaces.
 	//
-	// Any other name of letters, digits, dots and underscores, such as {{first_name}}, is
+	// Any other name of letters, digits, dots and underscores, such as `{{first_name}}`, is
 	// unknown: it is listed in unknown, and rendered as its fallback or an empty string. An
 	// unknown custom field is rendered as an empty string. Other text in braces is left
 	// unchanged.
@@ -85,7 +85,7 @@ type MergeTagServiceServer interface {
 	// HTML-escaped. In values in the subject, line breaks and other control characters
 	// become spaces.
 	//
-	// Any other name of letters, digits, dots and underscores, such as {{first_name}}, is
+	// Any other name of letters, digits, dots and underscores, such as `{{first_name}}`, is
 	// unknown: it is listed in unknown, and rendered as its fallback or an empty string. An
 	// unknown custom field is rendered as an empty string. Other text in braces is left
 	// unchanged.

@@ -337,7 +337,7 @@ func (x *Operation) GetEndedAt() *timestamppb.Timestamp {
 // Request message for BatchChangeSubscribers.
 type BatchChangeSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Selects the subscribers that match this expression, as in ListSubscribersRequest.
+	// Selects the subscribers that match this expression, as in ListSubscribers.
 	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Selects the subscribers of the segment with this identifier.
 	Segment string `protobuf:"bytes,2,opt,name=segment,proto3" json:"segment,omitempty"`
@@ -953,7 +953,8 @@ func (x *Operation_Action) GetDelete() bool {
 // The number of subscribers that were not changed for one reason.
 type Operation_Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The reason that the single call would have failed with, a value of Error.Reason.
+	// Why the single call would have failed: its error code in upper case with underscores,
+	// a value of Error.Reason.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Number of subscribers.
 	Total         int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`

@@ -34,7 +34,7 @@ type Segment struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name, as spelled on creation or in the last update.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Filter expression, as in ListSubscribersRequest. Empty if a tag or custom field that it
+	// Filter expression, as in ListSubscribers. Empty if a tag or custom field that it
 	// named was deleted with force.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Description; empty if none was given.
@@ -124,7 +124,7 @@ type CreateSegmentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name: 1 to 100 characters after trimming, with at least one visible character.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Filter expression, as in ListSubscribersRequest. The custom fields that it names must
+	// Filter expression, as in ListSubscribers. The custom fields that it names must
 	// exist. Tags need not.
 	Filter string `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Description: at most 500 characters. Tabs and line breaks are allowed.

@@ -30,9 +30,9 @@ const (
 // Request message for SignUp.
 type SignUpRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Email address, with the bounds of CreateSubscriberRequest.
+	// Email address, with the bounds of CreateSubscriber.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
-	// First name, with the bounds of CreateSubscriberRequest. A URL or domain name in it fails
+	// First name, with the bounds of CreateSubscriber. A URL or domain name in it fails
 	// with NAME_NOT_ALLOWED, because a mail to the person would contain it as a link.
 	FirstName string `protobuf:"bytes,2,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
 	// Last name, with the bounds of the first name.
@@ -40,7 +40,7 @@ type SignUpRequest struct {
 	// Names of tags of the account: at most 100. Tags that do not exist are invalid and not
 	// created, because anyone can send this request.
 	Tags []string `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Custom field values by key, as in CreateSubscriberRequest. In a form, the text of a
+	// Custom field values by key, as in CreateSubscriber. In a form, the text of a
 	// NUMBER or BOOLEAN is converted.
 	CustomFields *structpb.Struct `protobuf:"bytes,5,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	// A field that a form hides from people and that programs fill in. If it is not empty,

@@ -29,16 +29,16 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Accepts sign-ups. An API key of scope "signup" can call nothing else, so a public web page
-// can contain it.
+// can contain it. Keys of scope "write" and "admin" can sign people up too; those of scope
+// "read" cannot.
 type SignupServiceClient interface {
 	// Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
 	// response is the same for every valid request and is sent after a multiple of 50
-	// milliseconds, so it does not reveal who is a subscriber. An existing subscriber is never
-	// changed:
+	// milliseconds, so it does not reveal who is a subscriber.
 	//
-	//   - UNCONFIRMED or UNSUBSCRIBED: the event subscriber.signup_repeated is recorded, with
-	//     links for another confirmation mail. At most one in 10 minutes for each mailbox.
-	//   - Any other status: nothing happens.
+	// An existing subscriber is never changed. If it is UNCONFIRMED or UNSUBSCRIBED, the event
+	// subscriber.signup_repeated is recorded, with links for another confirmation mail, at most
+	// once in 10 minutes for each mailbox. With any other status, nothing happens.
 	//
 	// An address on the suppression list is not subscribed. Requests with the scope "signup"
 	// are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
@@ -78,16 +78,16 @@ func (c *signupServiceClient) SignUp(ctx context.Context, in *SignUpRequest, opt
 // for forward compatibility.
 //
 // Accepts sign-ups. An API key of scope "signup" can call nothing else, so a public web page
-// can contain it.
+// can contain it. Keys of scope "write" and "admin" can sign people up too; those of scope
+// "read" cannot.
 type SignupServiceServer interface {
 	// Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
 	// response is the same for every valid request and is sent after a multiple of 50
-	// milliseconds, so it does not reveal who is a subscriber. An existing subscriber is never
-	// changed:
+	// milliseconds, so it does not reveal who is a subscriber.
 	//
-	//   - UNCONFIRMED or UNSUBSCRIBED: the event subscriber.signup_repeated is recorded, with
-	//     links for another confirmation mail. At most one in 10 minutes for each mailbox.
-	//   - Any other status: nothing happens.
+	// An existing subscriber is never changed. If it is UNCONFIRMED or UNSUBSCRIBED, the event
+	// subscriber.signup_repeated is recorded, with links for another confirmation mail, at most
+	// once in 10 minutes for each mailbox. With any other status, nothing happens.
 	//
 	// An address on the suppression list is not subscribed. Requests with the scope "signup"
 	// are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that

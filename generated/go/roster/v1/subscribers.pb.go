@@ -1202,7 +1202,7 @@ func (x *CreateSubscriberResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
-// One row of a bulk creation or an import. The bounds of CreateSubscriberRequest apply. A
+// One row of a bulk creation or an import. The bounds of CreateSubscriber apply. A
 // row that violates one is reported in the response and does not fail the call.
 type BulkSubscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3067,7 +3067,7 @@ func (x *GetSubscriberPersonalDataResponse) GetNextPageToken() string {
 	return ""
 }
 
-// One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
+// One row of an import. The bounds of CreateSubscriber apply. A row that violates
 // one fails with a reason and does not fail the import.
 //
 // The status and the times are those of the previous service, and apply to a new
@@ -3352,9 +3352,9 @@ type ImportSubscribersRequest struct {
 	// Rows without a status and times, for clients of earlier versions. At most 2,000. Use
 	// subscribers instead.
 	Rows []*BulkSubscriber `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`
-	// Lines of CSV, at most 2,000. The first line of the import is the header. Column names
-	// ignore case, whitespace, hyphens and underscores. The columns are those of
-	// ImportSubscriber, name, and custom fields by key or label, with or without the prefix
+	// Lines of CSV, on gRPC at most 2,000 in a message. The first line of the import is the
+	// header. Column names ignore case, whitespace, hyphens and underscores. The columns are the
+	// keys of a JSON row, name, and custom fields by key or label, with or without the prefix
 	// "customFields.". The columns id and updatedAt are ignored, and so are line, reason and
 	// field if they are the last three: a file of failed rows has them. Tags are separated by commas,
 	// semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
@@ -3405,17 +3405,18 @@ type ImportSubscribersRequest struct {
 	// one that begins with the last name. Other fields can be combined with a plus sign too:
 	// the cell sets all of them. An empty FIELD ignores the column. Several columns can be
 	// mapped to tags. With CREATE_FIELDS, FIELD can also be the label of a new custom field. At
-	// most 200.
+	// most 200; over HTTP, a query has at most 64 parameters.
 	ColumnMap []string `protobuf:"bytes,8,rep,name=column_map,json=columnMap,proto3" json:"column_map,omitempty"`
 	// Action for unknown columns of the CSV file, and for unknown custom fields of subscribers.
 	// Default: FAIL, but IGNORE if a preset other than ROSTER applies.
 	UnknownColumns UnknownColumns_Action `protobuf:"varint,9,opt,name=unknown_columns,json=unknownColumns,proto3,enum=roster.v1.UnknownColumns_Action" json:"unknown_columns,omitempty"`
-	// Tags to add to every subscriber that is created or updated. At most 100.
+	// Tags to add to every subscriber that is created or updated. At most 100; over HTTP, a
+	// query has at most 64 parameters.
 	AddTags []string `protobuf:"bytes,10,rep,name=add_tags,json=addTags,proto3" json:"add_tags,omitempty"`
 	// Validates all rows and returns the results and the summary of the import, but stores
 	// nothing. Created subscribers have no identifier.
 	DryRun bool `protobuf:"varint,11,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// Imports only rows that match this expression, as in ListSubscribersRequest. The other
+	// Imports only rows that match this expression, as in ListSubscribers. The other
 	// valid rows are SKIPPED with the reason FILTERED. If such a row states an opt-out, and another
 	// row of its address matches, the opt-out applies to the subscriber of that row; a later one is
 	// UPDATED. A row is compared as the subscriber that
@@ -3431,12 +3432,13 @@ type ImportSubscribersRequest struct {
 	// connection. The error names the last line that was processed.
 	Results ImportSubscribersRequest_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.ImportSubscribersRequest_Results" json:"results,omitempty"`
 	// Statuses of the words in the file, each as WORD=STATUS, such as active=CONFIRMED. Words
-	// ignore case, whitespace, hyphens and underscores. They take precedence over those of the
-	// preset, and these over common words such as subscribed, unsubscribed, cleaned, bounced
-	// and inactive. A row with any other word fails. At most 200.
+	// ignore case, whitespace, hyphens and underscores. They take precedence over the words of
+	// the preset. Common words such as subscribed, unsubscribed, cleaned, bounced and inactive
+	// need no entry. A row with any other word fails. At most 200; over HTTP, a query has at most
+	// 64 parameters.
 	StatusMap []string `protobuf:"bytes,15,rep,name=status_map,json=statusMap,proto3" json:"status_map,omitempty"`
 	// Columns of the CSV file, or custom fields of subscribers, to ignore, even if their names
-	// look like consent. At most 200.
+	// look like consent. At most 200; over HTTP, a query has at most 64 parameters.
 	IgnoreColumns []string `protobuf:"bytes,16,rep,name=ignore_columns,json=ignoreColumns,proto3" json:"ignore_columns,omitempty"`
 	// Order of the day, the month and the year in numeric dates. Default: such dates are not
 	// accepted, also if the day is greater than 12.
@@ -3933,7 +3935,7 @@ func (x *ImportSubscribersResponse) GetSummary() *ImportSummary {
 }
 
 // Request message for ExportSubscribers. Its filters are a subset of those of
-// ListSubscribersRequest.
+// ListSubscribers.
 type ExportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Format of the response. If unspecified, the Accept header selects it over HTTP:
@@ -3951,14 +3953,14 @@ type ExportSubscribersRequest struct {
 	// interrupted export, set it to the last identifier received.
 	AfterId string `protobuf:"bytes,6,opt,name=after_id,json=afterId,proto3" json:"after_id,omitempty"`
 	// Returns only subscribers last changed after this time, compared as in
-	// ListSubscribersRequest.
+	// ListSubscribers.
 	UpdatedAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=updated_after,json=updatedAfter,proto3" json:"updated_after,omitempty"`
 	// Returns only subscribers last changed before this time.
 	UpdatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=updated_before,json=updatedBefore,proto3" json:"updated_before,omitempty"`
 	// Which fields are returned. In CSV, FULL adds the columns updatedAt, statusChangedAt,
 	// confirmedAt, unsubscribedAt, consentSource, consentIp and consentAt. Default: BASIC.
 	View Subscriber_View `protobuf:"varint,9,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
-	// Returns only subscribers that match this expression, as in ListSubscribersRequest.
+	// Returns only subscribers that match this expression, as in ListSubscribers.
 	Filter string `protobuf:"bytes,10,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Returns only subscribers of the segment with this identifier.
 	Segment string `protobuf:"bytes,11,opt,name=segment,proto3" json:"segment,omitempty"`
@@ -4618,9 +4620,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\bFILTERED\x10\v\"\x86\x01\n" +
 	"\x1dBulkCreateSubscribersResponse\x12.\n" +
 	"\x06failed\x18\x01 \x03(\v2\x16.roster.v1.BulkFailureR\x06failed\x125\n" +
-	"\aresults\x18\x02 \x03(\v2\x15.roster.v1.BulkResultB\x04\x80\xb6\x18\x01R\aresults\"\xe8\x01\n" +
-	"\x14GetSubscriberRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
+	"\aresults\x18\x02 \x03(\v2\x15.roster.v1.BulkResultB\x04\x80\xb6\x18\x01R\aresults\"\xdd\x01\n" +
+	"\x14GetSubscriberRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12D\n" +
 	"\x04view\x18\x02 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULL\xe0\xb5\x18\x01R\x04view\x12Z\n" +
 	"\tread_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskB!\xaa\xb5\x18\x0f\"id,email,tags\"\x8a\xb6\x18\n" +
 	"subscriberR\breadMask\"V\n" +
@@ -4660,9 +4662,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xc7\x05\n" +
-	"\x17UpdateSubscriberRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12>\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xbc\x05\n" +
+	"\x17UpdateSubscriberRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12>\n" +
 	"\x05email\x18\x02 \x01(\tB(\xbaH\x05r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x129\n" +
 	"\n" +
 	"first_name\x18\x03 \x01(\tB\x1a\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Ada\xb2\xb5\x18\x04name\xc0\xb5\x18\x01R\tfirstName\x12<\n" +
@@ -4679,23 +4681,23 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
 	"subscriber\x12\x1f\n" +
-	"\acreated\x18\x02 \x01(\bB\x05\xf8\xb5\x18\xc9\x01R\acreated\"\x9f\x01\n" +
-	"\x1dChangeSubscriberStatusRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12N\n" +
+	"\acreated\x18\x02 \x01(\bB\x05\xf8\xb5\x18\xc9\x01R\acreated\"\x94\x01\n" +
+	"\x1dChangeSubscriberStatusRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12N\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x18\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMEDR\x06status\"_\n" +
 	"\x1eChangeSubscriberStatusResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\x83\x01\n" +
-	"\x18AddSubscriberTagsRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
+	"subscriber\"x\n" +
+	"\x18AddSubscriberTagsRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x127\n" +
 	"\x04tags\x18\x02 \x03(\tB#\xbaH\x0f\x92\x01\f\b\x01\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\t[\"early\"]R\x04tags\"Z\n" +
 	"\x19AddSubscriberTagsResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\x86\x01\n" +
-	"\x1bRemoveSubscriberTagsRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
+	"subscriber\"{\n" +
+	"\x1bRemoveSubscriberTagsRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x127\n" +
 	"\x04tags\x18\x02 \x03(\tB#\xbaH\x0f\x92\x01\f\b\x01\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\t[\"early\"]R\x04tags\"]\n" +
 	"\x1cRemoveSubscriberTagsResponse\x12=\n" +
 	"\n" +
@@ -4736,9 +4738,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\fSELF_SERVICE\x10\x03\x12\x11\n" +
 	"\rEMAIL_CHANGED\x10\x04B\t\n" +
 	"\a_key_idB\x05\n" +
-	"\x03_ip\"\xbe\x01\n" +
-	"\x1cListSubscriberHistoryRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
+	"\x03_ip\"\xb3\x01\n" +
+	"\x1cListSubscriberHistoryRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12#\n" +
 	"\x05limit\x18\x02 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x03 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
@@ -4751,9 +4753,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x89\x01\n" +
 	"\x10PersonalDelivery\x12>\n" +
 	"\bdelivery\x18\x01 \x01(\v2\x1a.roster.v1.WebhookDeliveryB\x06\xbaH\x03\xc8\x01\x01R\bdelivery\x125\n" +
-	"\battempts\x18\x02 \x03(\v2\x19.roster.v1.WebhookAttemptR\battempts\"{\n" +
-	" GetSubscriberPersonalDataRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12'\n" +
+	"\battempts\x18\x02 \x03(\v2\x19.roster.v1.WebhookAttemptR\battempts\"p\n" +
+	" GetSubscriberPersonalDataRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xb4\x02\n" +
 	"!GetSubscriberPersonalDataResponse\x12=\n" +
@@ -4942,12 +4944,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\aInclude\x12\x17\n" +
 	"\x13INCLUDE_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05LINKS\x10\x01B\x12\n" +
-	"\x10_escape_formulas\"\xf5\x01\n" +
+	"\x10_escape_formulas\"~\n" +
 	"\x19ExportSubscribersResponse\x127\n" +
-	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12\x9e\x01\n" +
-	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineBt\xaa\xb5\x18p[{\"cells\": [\"id\", \"email\", \"status\"]},{\"cells\": [\"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"ada@example.com\", \"CONFIRMED\"]}]R\x05lines\"i\n" +
-	"\x17DeleteSubscriberRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
+	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12(\n" +
+	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineR\x05lines\"^\n" +
+	"\x17DeleteSubscriberRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12\x1e\n" +
 	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\"\x1a\n" +
 	"\x18DeleteSubscriberResponse2\xb5\x11\n" +
 	"\x11SubscriberService\x12\x8e\x01\n" +

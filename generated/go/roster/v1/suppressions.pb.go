@@ -717,7 +717,7 @@ type ImportSuppressionsRequest struct {
 	Reason Suppression_Reason `protobuf:"varint,1,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
 	// Rows, at most 2,000 per message.
 	Suppressions []*ImportSuppression `protobuf:"bytes,2,rep,name=suppressions,proto3" json:"suppressions,omitempty"`
-	// Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
+	// Lines of CSV, on gRPC at most 2,000 in a message, and not in the same import as suppressions.
 	// The first line is the header. If its first cell is an address, the file has no header, and
 	// the address is in that column. Times and addresses are in the formats that an import of
 	// subscribers accepts.
@@ -729,7 +729,7 @@ type ImportSuppressionsRequest struct {
 	Results ImportSubscribersRequest_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.ImportSubscribersRequest_Results" json:"results,omitempty"`
 	// Fields of columns of the CSV file, each as COLUMN=FIELD. COLUMN is the name of a column, or
 	// its position: "#3" is the third column. FIELD is email, reason or createdAt. An empty FIELD
-	// ignores the column. At most 200.
+	// ignores the column. At most 200; over HTTP, a query has at most 64 parameters.
 	ColumnMap []string `protobuf:"bytes,5,rep,name=column_map,json=columnMap,proto3" json:"column_map,omitempty"`
 	// Order of the day, the month and the year in numeric dates. Default: such dates are not
 	// accepted.
@@ -830,7 +830,7 @@ func (x *ImportSuppressionsRequest) GetNullTokens() []string {
 // The result of one row.
 type ImportSuppressionResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Line number of the row, starting at 1, as in ImportResult.
+	// Line number of the row, starting at 1, as in ImportSubscribers.
 	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
 	// Outcome of the row.
 	Outcome ImportSuppressionResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportSuppressionResult_Outcome" json:"outcome,omitempty"`
@@ -1065,7 +1065,7 @@ type ExportSuppressionsRequest struct {
 	// text/csv for CSV, otherwise NDJSON.
 	Format ExportSubscribersRequest_Format `protobuf:"varint,1,opt,name=format,proto3,enum=roster.v1.ExportSubscribersRequest_Format" json:"format,omitempty"`
 	// Whether a CSV file starts with the byte order mark U+FEFF, as in
-	// ExportSubscribersRequest.
+	// ExportSubscribers.
 	Bom           bool `protobuf:"varint,2,opt,name=bom,proto3" json:"bom,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1260,10 +1260,10 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"\x94\x01\n" +
 	"\x19ExportSuppressionsRequest\x12Z\n" +
 	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12\x1b\n" +
-	"\x03bom\x18\x02 \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\"\xb9\x01\n" +
+	"\x03bom\x18\x02 \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\"\x82\x01\n" +
 	"\x1aExportSuppressionsResponse\x12:\n" +
-	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12_\n" +
-	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineB5\xaa\xb5\x181[{\"cells\": [\"emailHash\", \"reason\", \"createdAt\"]}]R\x05lines2\x8a\a\n" +
+	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12(\n" +
+	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineR\x05lines2\x8a\a\n" +
 	"\x12SuppressionService\x12\x81\x01\n" +
 	"\x0fAddSuppressions\x12!.roster.v1.AddSuppressionsRequest\x1a\".roster.v1.AddSuppressionsResponse\"'\x92\xb5\x18\a\n" +
 	"\x05write\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/api/suppressions\x12\xa9\x01\n" +

@@ -2061,7 +2061,7 @@ type ListEventsRequest struct {
 	// subscriber.*.
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
 	// Returns only events with a greater sequence number. To read the event log
-	// continuously, set it to the sequence number of the last event received. An integer.
+	// continuously, set it to the sequence number of the last event received.
 	AfterSequence float64 `protobuf:"fixed64,4,opt,name=after_sequence,json=afterSequence,proto3" json:"after_sequence,omitempty"`
 	// Returns only events that occurred after this time.
 	CreatedAfter *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_after,json=createdAfter,proto3" json:"created_after,omitempty"`

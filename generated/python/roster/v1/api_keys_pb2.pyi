@@ -36,7 +36,7 @@ class ApiKey(_message.Message):
     """Display name that describes what the key is used for."""
     scope: _builtins.str
     """Scope of the key: "read", "write" or "admin", each of which includes the previous one,
-    or "signup", which only permits SignUp and can be published.
+    or "signup", which only permits SignUp and can be published. "write" includes "signup".
     """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
@@ -78,7 +78,7 @@ class CreateApiKeyRequest(_message.Message):
     """
     scope: _builtins.str
     """Scope of the key: "read", "write" or "admin", each of which includes the previous one,
-    or "signup", which only permits SignUp and can be published.
+    or "signup", which only permits SignUp and can be published. "write" includes "signup".
     """
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:

@@ -124,9 +124,9 @@ class CreateCustomFieldRequest(_message.Message):
     FALLBACK_FIELD_NUMBER: _builtins.int
     label: _builtins.str
     """Label: 1 to 80 characters after trimming, with at least one character that can be
-    transliterated to ASCII. A label whose key would be a reserved word is rejected: id,
-    email, first_name, last_name, status, tags, created_at, updated_at, custom_fields,
-    unsubscribe_url.
+    transliterated to ASCII. A label whose key would be a reserved word is rejected: `id`,
+    `email`, `first_name`, `last_name`, `status`, `tags`, `created_at`, `updated_at`,
+    `custom_fields`, `unsubscribe_url`.
     """
     data_type: Global___CustomField.DataType.ValueType
     """Type of the values. Default: TEXT."""

@@ -46,7 +46,7 @@ class MergeTagServiceStub:
     HTML-escaped. In values in the subject, line breaks and other control characters
     become spaces.
 
-    Any other name of letters, digits, dots and underscores, such as {{first_name}}, is
+    Any other name of letters, digits, dots and underscores, such as `{{first_name}}`, is
     unknown: it is listed in unknown, and rendered as its fallback or an empty string. An
     unknown custom field is rendered as an empty string. Other text in braces is left
     unchanged.
@@ -70,7 +70,7 @@ class MergeTagServiceAsyncStub(MergeTagServiceStub):
     HTML-escaped. In values in the subject, line breaks and other control characters
     become spaces.
 
-    Any other name of letters, digits, dots and underscores, such as {{first_name}}, is
+    Any other name of letters, digits, dots and underscores, such as `{{first_name}}`, is
     unknown: it is listed in unknown, and rendered as its fallback or an empty string. An
     unknown custom field is rendered as an empty string. Other text in braces is left
     unchanged.
@@ -97,7 +97,7 @@ class MergeTagServiceServicer(metaclass=_abc_1.ABCMeta):
         HTML-escaped. In values in the subject, line breaks and other control characters
         become spaces.
 
-        Any other name of letters, digits, dots and underscores, such as {{first_name}}, is
+        Any other name of letters, digits, dots and underscores, such as `{{first_name}}`, is
         unknown: it is listed in unknown, and rendered as its fallback or an empty string. An
         unknown custom field is rendered as an empty string. Other text in braces is left
         unchanged.

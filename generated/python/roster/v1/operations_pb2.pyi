@@ -184,7 +184,9 @@ class Operation(_message.Message):
         REASON_FIELD_NUMBER: _builtins.int
         TOTAL_FIELD_NUMBER: _builtins.int
         reason: _builtins.str
-        """The reason that the single call would have failed with, a value of Error.Reason."""
+        """Why the single call would have failed: its error code in upper case with underscores,
+        a value of Error.Reason.
+        """
         total: _builtins.int
         """Number of subscribers."""
         def __init__(
@@ -289,7 +291,7 @@ class BatchChangeSubscribersRequest(_message.Message):
     ACTION_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     filter: _builtins.str
-    """Selects the subscribers that match this expression, as in ListSubscribersRequest."""
+    """Selects the subscribers that match this expression, as in ListSubscribers."""
     segment: _builtins.str
     """Selects the subscribers of the segment with this identifier."""
     dry_run: _builtins.bool

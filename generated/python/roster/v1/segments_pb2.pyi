@@ -37,7 +37,7 @@ class Segment(_message.Message):
     name: _builtins.str
     """Name, as spelled on creation or in the last update."""
     filter: _builtins.str
-    """Filter expression, as in ListSubscribersRequest. Empty if a tag or custom field that it
+    """Filter expression, as in ListSubscribers. Empty if a tag or custom field that it
     named was deleted with force.
     """
     description: _builtins.str
@@ -80,7 +80,7 @@ class CreateSegmentRequest(_message.Message):
     name: _builtins.str
     """Name: 1 to 100 characters after trimming, with at least one visible character."""
     filter: _builtins.str
-    """Filter expression, as in ListSubscribersRequest. The custom fields that it names must
+    """Filter expression, as in ListSubscribers. The custom fields that it names must
     exist. Tags need not.
     """
     description: _builtins.str

@@ -34,9 +34,9 @@ class SignUpRequest(_message.Message):
     WEBSITE_FIELD_NUMBER: _builtins.int
     IP_FIELD_NUMBER: _builtins.int
     email: _builtins.str
-    """Email address, with the bounds of CreateSubscriberRequest."""
+    """Email address, with the bounds of CreateSubscriber."""
     first_name: _builtins.str
-    """First name, with the bounds of CreateSubscriberRequest. A URL or domain name in it fails
+    """First name, with the bounds of CreateSubscriber. A URL or domain name in it fails
     with NAME_NOT_ALLOWED, because a mail to the person would contain it as a link.
     """
     last_name: _builtins.str
@@ -57,7 +57,7 @@ class SignUpRequest(_message.Message):
 
     @_builtins.property
     def custom_fields(self) -> _struct_pb2.Struct:
-        """Custom field values by key, as in CreateSubscriberRequest. In a form, the text of a
+        """Custom field values by key, as in CreateSubscriber. In a form, the text of a
         NUMBER or BOOLEAN is converted.
         """
 

@@ -27,7 +27,8 @@ if _version_not_supported:
 
 class SignupServiceStub:
     """Accepts sign-ups. An API key of scope "signup" can call nothing else, so a public web page
-    can contain it.
+    can contain it. Keys of scope "write" and "admin" can sign people up too; those of scope
+    "read" cannot.
     """
 
     def __init__(self, channel):
@@ -45,18 +46,18 @@ class SignupServiceStub:
 
 class SignupServiceServicer:
     """Accepts sign-ups. An API key of scope "signup" can call nothing else, so a public web page
-    can contain it.
+    can contain it. Keys of scope "write" and "admin" can sign people up too; those of scope
+    "read" cannot.
     """
 
     def SignUp(self, request, context):
         """Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
         response is the same for every valid request and is sent after a multiple of 50
-        milliseconds, so it does not reveal who is a subscriber. An existing subscriber is never
-        changed:
+        milliseconds, so it does not reveal who is a subscriber.
 
-        - UNCONFIRMED or UNSUBSCRIBED: the event subscriber.signup_repeated is recorded, with
-        links for another confirmation mail. At most one in 10 minutes for each mailbox.
-        - Any other status: nothing happens.
+        An existing subscriber is never changed. If it is UNCONFIRMED or UNSUBSCRIBED, the event
+        subscriber.signup_repeated is recorded, with links for another confirmation mail, at most
+        once in 10 minutes for each mailbox. With any other status, nothing happens.
 
         An address on the suppression list is not subscribed. Requests with the scope "signup"
         are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
@@ -93,7 +94,8 @@ def add_SignupServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class SignupService:
     """Accepts sign-ups. An API key of scope "signup" can call nothing else, so a public web page
-    can contain it.
+    can contain it. Keys of scope "write" and "admin" can sign people up too; those of scope
+    "read" cannot.
     """
 
     @staticmethod

@@ -28,7 +28,8 @@ GRPC_VERSION: str
 
 class SignupServiceStub:
     """Accepts sign-ups. An API key of scope "signup" can call nothing else, so a public web page
-    can contain it.
+    can contain it. Keys of scope "write" and "admin" can sign people up too; those of scope
+    "read" cannot.
     """
 
     @_typing.overload
@@ -38,12 +39,11 @@ class SignupServiceStub:
     SignUp: _grpc.UnaryUnaryMultiCallable[_signups_pb2.SignUpRequest, _signups_pb2.SignUpResponse]
     """Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
     response is the same for every valid request and is sent after a multiple of 50
-    milliseconds, so it does not reveal who is a subscriber. An existing subscriber is never
-    changed:
+    milliseconds, so it does not reveal who is a subscriber.
 
-    - UNCONFIRMED or UNSUBSCRIBED: the event subscriber.signup_repeated is recorded, with
-      links for another confirmation mail. At most one in 10 minutes for each mailbox.
-    - Any other status: nothing happens.
+    An existing subscriber is never changed. If it is UNCONFIRMED or UNSUBSCRIBED, the event
+    subscriber.signup_repeated is recorded, with links for another confirmation mail, at most
+    once in 10 minutes for each mailbox. With any other status, nothing happens.
 
     An address on the suppression list is not subscribed. Requests with the scope "signup"
     are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
@@ -62,19 +62,19 @@ class SignupServiceStub:
 @_typing.type_check_only
 class SignupServiceAsyncStub(SignupServiceStub):
     """Accepts sign-ups. An API key of scope "signup" can call nothing else, so a public web page
-    can contain it.
+    can contain it. Keys of scope "write" and "admin" can sign people up too; those of scope
+    "read" cannot.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     SignUp: _aio.UnaryUnaryMultiCallable[_signups_pb2.SignUpRequest, _signups_pb2.SignUpResponse]  # type: ignore[assignment]
     """Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
     response is the same for every valid request and is sent after a multiple of 50
-    milliseconds, so it does not reveal who is a subscriber. An existing subscriber is never
-    changed:
+    milliseconds, so it does not reveal who is a subscriber.
 
-    - UNCONFIRMED or UNSUBSCRIBED: the event subscriber.signup_repeated is recorded, with
-      links for another confirmation mail. At most one in 10 minutes for each mailbox.
-    - Any other status: nothing happens.
+    An existing subscriber is never changed. If it is UNCONFIRMED or UNSUBSCRIBED, the event
+    subscriber.signup_repeated is recorded, with links for another confirmation mail, at most
+    once in 10 minutes for each mailbox. With any other status, nothing happens.
 
     An address on the suppression list is not subscribed. Requests with the scope "signup"
     are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
@@ -92,7 +92,8 @@ class SignupServiceAsyncStub(SignupServiceStub):
 
 class SignupServiceServicer(metaclass=_abc_1.ABCMeta):
     """Accepts sign-ups. An API key of scope "signup" can call nothing else, so a public web page
-    can contain it.
+    can contain it. Keys of scope "write" and "admin" can sign people up too; those of scope
+    "read" cannot.
     """
 
     @_abc_1.abstractmethod
@@ -103,12 +104,11 @@ class SignupServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_signups_pb2.SignUpResponse, _abc.Awaitable[_signups_pb2.SignUpResponse]]:
         """Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
         response is the same for every valid request and is sent after a multiple of 50
-        milliseconds, so it does not reveal who is a subscriber. An existing subscriber is never
-        changed:
+        milliseconds, so it does not reveal who is a subscriber.
 
-        - UNCONFIRMED or UNSUBSCRIBED: the event subscriber.signup_repeated is recorded, with
-          links for another confirmation mail. At most one in 10 minutes for each mailbox.
-        - Any other status: nothing happens.
+        An existing subscriber is never changed. If it is UNCONFIRMED or UNSUBSCRIBED, the event
+        subscriber.signup_repeated is recorded, with links for another confirmation mail, at most
+        once in 10 minutes for each mailbox. With any other status, nothing happens.
 
         An address on the suppression list is not subscribed. Requests with the scope "signup"
         are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that

@@ -326,7 +326,7 @@ Global___CreateSubscriberResponse: _TypeAlias = CreateSubscriberResponse  # noqa
 
 @_typing.final
 class BulkSubscriber(_message.Message):
-    """One row of a bulk creation or an import. The bounds of CreateSubscriberRequest apply. A
+    """One row of a bulk creation or an import. The bounds of CreateSubscriber apply. A
     row that violates one is reported in the response and does not fail the call.
     """
 
@@ -1543,7 +1543,7 @@ Global___GetSubscriberPersonalDataResponse: _TypeAlias = GetSubscriberPersonalDa
 
 @_typing.final
 class ImportSubscriber(_message.Message):
-    """One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
+    """One row of an import. The bounds of CreateSubscriber apply. A row that violates
     one fails with a reason and does not fail the import.
 
     The status and the times are those of the previous service, and apply to a new
@@ -1962,7 +1962,7 @@ class ImportSubscribersRequest(_message.Message):
     nothing. Created subscribers have no identifier.
     """
     filter: _builtins.str
-    """Imports only rows that match this expression, as in ListSubscribersRequest. The other
+    """Imports only rows that match this expression, as in ListSubscribers. The other
     valid rows are SKIPPED with the reason FILTERED. If such a row states an opt-out, and another
     row of its address matches, the opt-out applies to the subscriber of that row; a later one is
     UPDATED. A row is compared as the subscriber that
@@ -1990,9 +1990,9 @@ class ImportSubscribersRequest(_message.Message):
 
     @_builtins.property
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
-        """Lines of CSV, at most 2,000. The first line of the import is the header. Column names
-        ignore case, whitespace, hyphens and underscores. The columns are those of
-        ImportSubscriber, name, and custom fields by key or label, with or without the prefix
+        """Lines of CSV, on gRPC at most 2,000 in a message. The first line of the import is the
+        header. Column names ignore case, whitespace, hyphens and underscores. The columns are the
+        keys of a JSON row, name, and custom fields by key or label, with or without the prefix
         "customFields.". The columns id and updatedAt are ignored, and so are line, reason and
         field if they are the last three: a file of failed rows has them. Tags are separated by commas,
         semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
@@ -2036,25 +2036,28 @@ class ImportSubscribersRequest(_message.Message):
         one that begins with the last name. Other fields can be combined with a plus sign too:
         the cell sets all of them. An empty FIELD ignores the column. Several columns can be
         mapped to tags. With CREATE_FIELDS, FIELD can also be the label of a new custom field. At
-        most 200.
+        most 200; over HTTP, a query has at most 64 parameters.
         """
 
     @_builtins.property
     def add_tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Tags to add to every subscriber that is created or updated. At most 100."""
+        """Tags to add to every subscriber that is created or updated. At most 100; over HTTP, a
+        query has at most 64 parameters.
+        """
 
     @_builtins.property
     def status_map(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Statuses of the words in the file, each as WORD=STATUS, such as active=CONFIRMED. Words
-        ignore case, whitespace, hyphens and underscores. They take precedence over those of the
-        preset, and these over common words such as subscribed, unsubscribed, cleaned, bounced
-        and inactive. A row with any other word fails. At most 200.
+        ignore case, whitespace, hyphens and underscores. They take precedence over the words of
+        the preset. Common words such as subscribed, unsubscribed, cleaned, bounced and inactive
+        need no entry. A row with any other word fails. At most 200; over HTTP, a query has at most
+        64 parameters.
         """
 
     @_builtins.property
     def ignore_columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Columns of the CSV file, or custom fields of subscribers, to ignore, even if their names
-        look like consent. At most 200.
+        look like consent. At most 200; over HTTP, a query has at most 64 parameters.
         """
 
     @_builtins.property
@@ -2401,7 +2404,7 @@ Global___ImportSubscribersResponse: _TypeAlias = ImportSubscribersResponse  # no
 @_typing.final
 class ExportSubscribersRequest(_message.Message):
     """Request message for ExportSubscribers. Its filters are a subset of those of
-    ListSubscribersRequest.
+    ListSubscribers.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -2491,7 +2494,7 @@ class ExportSubscribersRequest(_message.Message):
     confirmedAt, unsubscribedAt, consentSource, consentIp and consentAt. Default: BASIC.
     """
     filter: _builtins.str
-    """Returns only subscribers that match this expression, as in ListSubscribersRequest."""
+    """Returns only subscribers that match this expression, as in ListSubscribers."""
     segment: _builtins.str
     """Returns only subscribers of the segment with this identifier."""
     bom: _builtins.bool
@@ -2516,7 +2519,7 @@ class ExportSubscribersRequest(_message.Message):
     @_builtins.property
     def updated_after(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers last changed after this time, compared as in
-        ListSubscribersRequest.
+        ListSubscribers.
         """
 
     @_builtins.property

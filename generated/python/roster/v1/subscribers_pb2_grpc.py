@@ -252,7 +252,7 @@ class SubscriberServiceServicer:
         with a malformed quote fails alone, and the next line starts the next row. The body is in
         UTF-8, or in the encoding of charset. It can also be a ZIP archive (application/zip) of at
         most 256 MiB with one such file, which unpacks to at most 2 GiB and 100 times the size of
-        the archive. The response is NDJSON: one ImportResult per line, then a
+        the archive. The response is NDJSON: one result per line, then a
         line with the summary, {"summary": {...}}. The client must read it while it sends the
         rows, or limit it with results. On gRPC each request message holds many rows. Each response
         message holds many results, at most 1 MiB. The response begins when the first rows, or the header of the

@@ -374,7 +374,7 @@ class ImportSuppressionsRequest(_message.Message):
 
     @_builtins.property
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
-        """Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
+        """Lines of CSV, on gRPC at most 2,000 in a message, and not in the same import as suppressions.
         The first line is the header. If its first cell is an address, the file has no header, and
         the address is in that column. Times and addresses are in the formats that an import of
         subscribers accepts.
@@ -384,7 +384,7 @@ class ImportSuppressionsRequest(_message.Message):
     def column_map(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Fields of columns of the CSV file, each as COLUMN=FIELD. COLUMN is the name of a column, or
         its position: "#3" is the third column. FIELD is email, reason or createdAt. An empty FIELD
-        ignores the column. At most 200.
+        ignores the column. At most 200; over HTTP, a query has at most 64 parameters.
         """
 
     @_builtins.property
@@ -452,7 +452,7 @@ class ImportSuppressionResult(_message.Message):
     FAILURE_FIELD_NUMBER: _builtins.int
     FIELD_FIELD_NUMBER: _builtins.int
     line: _builtins.int
-    """Line number of the row, starting at 1, as in ImportResult."""
+    """Line number of the row, starting at 1, as in ImportSubscribers."""
     outcome: Global___ImportSuppressionResult.Outcome.ValueType
     """Outcome of the row."""
     email: _builtins.str
@@ -581,7 +581,7 @@ class ExportSuppressionsRequest(_message.Message):
     """
     bom: _builtins.bool
     """Whether a CSV file starts with the byte order mark U+FEFF, as in
-    ExportSubscribersRequest.
+    ExportSubscribers.
     """
     def __init__(
         self,

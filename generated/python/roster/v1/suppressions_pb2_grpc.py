@@ -98,13 +98,13 @@ class SuppressionServiceServicer:
         AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most
         500 rows. To resume an interrupted import, send it again.
 
-        Over HTTP the body is NDJSON, one ImportSuppression per line, one JSON array of them,
+        Over HTTP the body is NDJSON, one object per line, one JSON array of them,
         text/csv, or a ZIP archive with one such file, as for ImportSubscribers. The columns are
         email, reason and createdAt; other names that services use for them, such as "Email
         Address" and "created", are known, and other columns are ignored. If the first line
         contains an address, the file has no header, and the first column is the address. The body
         is in UTF-8, or in the encoding of charset. The response is NDJSON: one
-        ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
+        result per line, then a line with the summary, {"summary": {...}}. The
         client must read it while it sends the rows, or limit it with results. On gRPC each request
         message holds many rows, and each response message many results.
         """

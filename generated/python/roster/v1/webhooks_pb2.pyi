@@ -1107,7 +1107,7 @@ class ListEventsRequest(_message.Message):
     """
     after_sequence: _builtins.float
     """Returns only events with a greater sequence number. To read the event log
-    continuously, set it to the sequence number of the last event received. An integer.
+    continuously, set it to the sequence number of the last event received.
     """
     order: _builtins.str
     """Order of the sequence: "asc" returns the oldest first, "desc" the newest first.

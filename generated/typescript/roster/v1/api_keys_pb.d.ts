@@ -35,7 +35,7 @@ export declare type ApiKey = Message<"roster.v1.ApiKey"> & {
 
   /**
    * Scope of the key: "read", "write" or "admin", each of which includes the previous one,
-   * or "signup", which only permits SignUp and can be published.
+   * or "signup", which only permits SignUp and can be published. "write" includes "signup".
    *
    * @generated from field: string scope = 3;
    */
@@ -78,7 +78,7 @@ export declare type CreateApiKeyRequest = Message<"roster.v1.CreateApiKeyRequest
 
   /**
    * Scope of the key: "read", "write" or "admin", each of which includes the previous one,
-   * or "signup", which only permits SignUp and can be published.
+   * or "signup", which only permits SignUp and can be published. "write" includes "signup".
    *
    * @generated from field: string scope = 2;
    */

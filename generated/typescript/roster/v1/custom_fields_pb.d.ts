@@ -141,9 +141,9 @@ export declare const CustomField_DataTypeSchema: GenEnum<CustomField_DataType>;
 export declare type CreateCustomFieldRequest = Message<"roster.v1.CreateCustomFieldRequest"> & {
   /**
    * Label: 1 to 80 characters after trimming, with at least one character that can be
-   * transliterated to ASCII. A label whose key would be a reserved word is rejected: id,
-   * email, first_name, last_name, status, tags, created_at, updated_at, custom_fields,
-   * unsubscribe_url.
+   * transliterated to ASCII. A label whose key would be a reserved word is rejected: `id`,
+   * `email`, `first_name`, `last_name`, `status`, `tags`, `created_at`, `updated_at`,
+   * `custom_fields`, `unsubscribe_url`.
    *
    * @generated from field: string label = 1;
    */

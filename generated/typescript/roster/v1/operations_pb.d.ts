@@ -224,7 +224,8 @@ export declare const Operation_ActionSchema: GenMessage<Operation_Action>;
  */
 export declare type Operation_Failure = Message<"roster.v1.Operation.Failure"> & {
   /**
-   * The reason that the single call would have failed with, a value of Error.Reason.
+   * Why the single call would have failed: its error code in upper case with underscores,
+   * a value of Error.Reason.
    *
    * @generated from field: string reason = 1;
    */
@@ -305,7 +306,7 @@ export declare const Operation_StateSchema: GenEnum<Operation_State>;
  */
 export declare type BatchChangeSubscribersRequest = Message<"roster.v1.BatchChangeSubscribersRequest"> & {
   /**
-   * Selects the subscribers that match this expression, as in ListSubscribersRequest.
+   * Selects the subscribers that match this expression, as in ListSubscribers.
    *
    * @generated from field: string filter = 1;
    */

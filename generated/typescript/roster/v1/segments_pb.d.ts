@@ -34,7 +34,7 @@ export declare type Segment = Message<"roster.v1.Segment"> & {
   name: string;
 
   /**
-   * Filter expression, as in ListSubscribersRequest. Empty if a tag or custom field that it
+   * Filter expression, as in ListSubscribers. Empty if a tag or custom field that it
    * named was deleted with force.
    *
    * @generated from field: string filter = 3;
@@ -83,7 +83,7 @@ export declare type CreateSegmentRequest = Message<"roster.v1.CreateSegmentReque
   name: string;
 
   /**
-   * Filter expression, as in ListSubscribersRequest. The custom fields that it names must
+   * Filter expression, as in ListSubscribers. The custom fields that it names must
    * exist. Tags need not.
    *
    * @generated from field: string filter = 2;

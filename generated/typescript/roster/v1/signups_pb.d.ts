@@ -20,14 +20,14 @@ export declare const file_roster_v1_signups: GenFile;
  */
 export declare type SignUpRequest = Message<"roster.v1.SignUpRequest"> & {
   /**
-   * Email address, with the bounds of CreateSubscriberRequest.
+   * Email address, with the bounds of CreateSubscriber.
    *
    * @generated from field: string email = 1;
    */
   email: string;
 
   /**
-   * First name, with the bounds of CreateSubscriberRequest. A URL or domain name in it fails
+   * First name, with the bounds of CreateSubscriber. A URL or domain name in it fails
    * with NAME_NOT_ALLOWED, because a mail to the person would contain it as a link.
    *
    * @generated from field: string first_name = 2;
@@ -50,7 +50,7 @@ export declare type SignUpRequest = Message<"roster.v1.SignUpRequest"> & {
   tags: string[];
 
   /**
-   * Custom field values by key, as in CreateSubscriberRequest. In a form, the text of a
+   * Custom field values by key, as in CreateSubscriber. In a form, the text of a
    * NUMBER or BOOLEAN is converted.
    *
    * @generated from field: google.protobuf.Struct custom_fields = 5;
@@ -102,7 +102,8 @@ export declare const SignUpResponseSchema: GenMessage<SignUpResponse>;
 
 /**
  * Accepts sign-ups. An API key of scope "signup" can call nothing else, so a public web page
- * can contain it.
+ * can contain it. Keys of scope "write" and "admin" can sign people up too; those of scope
+ * "read" cannot.
  *
  * @generated from service roster.v1.SignupService
  */
@@ -110,12 +111,11 @@ export declare const SignupService: GenService<{
   /**
    * Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
    * response is the same for every valid request and is sent after a multiple of 50
-   * milliseconds, so it does not reveal who is a subscriber. An existing subscriber is never
-   * changed:
+   * milliseconds, so it does not reveal who is a subscriber.
    *
-   * - UNCONFIRMED or UNSUBSCRIBED: the event subscriber.signup_repeated is recorded, with
-   *   links for another confirmation mail. At most one in 10 minutes for each mailbox.
-   * - Any other status: nothing happens.
+   * An existing subscriber is never changed. If it is UNCONFIRMED or UNSUBSCRIBED, the event
+   * subscriber.signup_repeated is recorded, with links for another confirmation mail, at most
+   * once in 10 minutes for each mailbox. With any other status, nothing happens.
    *
    * An address on the suppression list is not subscribed. Requests with the scope "signup"
    * are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that

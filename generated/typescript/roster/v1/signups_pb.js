@@ -33,7 +33,8 @@ export const SignUpResponseSchema = /*@__PURE__*/
 
 /**
  * Accepts sign-ups. An API key of scope "signup" can call nothing else, so a public web page
- * can contain it.
+ * can contain it. Keys of scope "write" and "admin" can sign people up too; those of scope
+ * "read" cannot.
  *
  * @generated from service roster.v1.SignupService
  */

@@ -351,7 +351,7 @@ export declare type CreateSubscriberResponse = Message<"roster.v1.CreateSubscrib
 export declare const CreateSubscriberResponseSchema: GenMessage<CreateSubscriberResponse>;
 
 /**
- * One row of a bulk creation or an import. The bounds of CreateSubscriberRequest apply. A
+ * One row of a bulk creation or an import. The bounds of CreateSubscriber apply. A
  * row that violates one is reported in the response and does not fail the call.
  *
  * @generated from message roster.v1.BulkSubscriber
@@ -1675,7 +1675,7 @@ export declare type GetSubscriberPersonalDataResponse = Message<"roster.v1.GetSu
 export declare const GetSubscriberPersonalDataResponseSchema: GenMessage<GetSubscriberPersonalDataResponse>;
 
 /**
- * One row of an import. The bounds of CreateSubscriberRequest apply. A row that violates
+ * One row of an import. The bounds of CreateSubscriber apply. A row that violates
  * one fails with a reason and does not fail the import.
  *
  * The status and the times are those of the previous service, and apply to a new
@@ -1957,9 +1957,9 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
   rows: BulkSubscriber[];
 
   /**
-   * Lines of CSV, at most 2,000. The first line of the import is the header. Column names
-   * ignore case, whitespace, hyphens and underscores. The columns are those of
-   * ImportSubscriber, name, and custom fields by key or label, with or without the prefix
+   * Lines of CSV, on gRPC at most 2,000 in a message. The first line of the import is the
+   * header. Column names ignore case, whitespace, hyphens and underscores. The columns are the
+   * keys of a JSON row, name, and custom fields by key or label, with or without the prefix
    * "customFields.". The columns id and updatedAt are ignored, and so are line, reason and
    * field if they are the last three: a file of failed rows has them. Tags are separated by commas,
    * semicolons or vertical bars, or are a JSON array. Times are in ISO 8601, such as
@@ -2035,7 +2035,7 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * one that begins with the last name. Other fields can be combined with a plus sign too:
    * the cell sets all of them. An empty FIELD ignores the column. Several columns can be
    * mapped to tags. With CREATE_FIELDS, FIELD can also be the label of a new custom field. At
-   * most 200.
+   * most 200; over HTTP, a query has at most 64 parameters.
    *
    * @generated from field: repeated string column_map = 8;
    */
@@ -2050,7 +2050,8 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
   unknownColumns: UnknownColumns_Action;
 
   /**
-   * Tags to add to every subscriber that is created or updated. At most 100.
+   * Tags to add to every subscriber that is created or updated. At most 100; over HTTP, a
+   * query has at most 64 parameters.
    *
    * @generated from field: repeated string add_tags = 10;
    */
@@ -2065,7 +2066,7 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
   dryRun: boolean;
 
   /**
-   * Imports only rows that match this expression, as in ListSubscribersRequest. The other
+   * Imports only rows that match this expression, as in ListSubscribers. The other
    * valid rows are SKIPPED with the reason FILTERED. If such a row states an opt-out, and another
    * row of its address matches, the opt-out applies to the subscriber of that row; a later one is
    * UPDATED. A row is compared as the subscriber that
@@ -2096,9 +2097,10 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 
   /**
    * Statuses of the words in the file, each as WORD=STATUS, such as active=CONFIRMED. Words
-   * ignore case, whitespace, hyphens and underscores. They take precedence over those of the
-   * preset, and these over common words such as subscribed, unsubscribed, cleaned, bounced
-   * and inactive. A row with any other word fails. At most 200.
+   * ignore case, whitespace, hyphens and underscores. They take precedence over the words of
+   * the preset. Common words such as subscribed, unsubscribed, cleaned, bounced and inactive
+   * need no entry. A row with any other word fails. At most 200; over HTTP, a query has at most
+   * 64 parameters.
    *
    * @generated from field: repeated string status_map = 15;
    */
@@ -2106,7 +2108,7 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 
   /**
    * Columns of the CSV file, or custom fields of subscribers, to ignore, even if their names
-   * look like consent. At most 200.
+   * look like consent. At most 200; over HTTP, a query has at most 64 parameters.
    *
    * @generated from field: repeated string ignore_columns = 16;
    */
@@ -2638,7 +2640,7 @@ export declare const ImportSubscribersResponseSchema: GenMessage<ImportSubscribe
 
 /**
  * Request message for ExportSubscribers. Its filters are a subset of those of
- * ListSubscribersRequest.
+ * ListSubscribers.
  *
  * @generated from message roster.v1.ExportSubscribersRequest
  */
@@ -2689,7 +2691,7 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
 
   /**
    * Returns only subscribers last changed after this time, compared as in
-   * ListSubscribersRequest.
+   * ListSubscribers.
    *
    * @generated from field: google.protobuf.Timestamp updated_after = 7;
    */
@@ -2711,7 +2713,7 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
   view: Subscriber_View;
 
   /**
-   * Returns only subscribers that match this expression, as in ListSubscribersRequest.
+   * Returns only subscribers that match this expression, as in ListSubscribers.
    *
    * @generated from field: string filter = 10;
    */
@@ -3077,7 +3079,7 @@ export declare const SubscriberService: GenService<{
    * with a malformed quote fails alone, and the next line starts the next row. The body is in
    * UTF-8, or in the encoding of charset. It can also be a ZIP archive (application/zip) of at
    * most 256 MiB with one such file, which unpacks to at most 2 GiB and 100 times the size of
-   * the archive. The response is NDJSON: one ImportResult per line, then a
+   * the archive. The response is NDJSON: one result per line, then a
    * line with the summary, {"summary": {...}}. The client must read it while it sends the
    * rows, or limit it with results. On gRPC each request message holds many rows. Each response
    * message holds many results, at most 1 MiB. The response begins when the first rows, or the header of the

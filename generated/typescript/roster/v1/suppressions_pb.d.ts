@@ -368,7 +368,7 @@ export declare type ImportSuppressionsRequest = Message<"roster.v1.ImportSuppres
   suppressions: ImportSuppression[];
 
   /**
-   * Lines of CSV, at most 2,000 per message. Cannot be used in the same import as suppressions.
+   * Lines of CSV, on gRPC at most 2,000 in a message, and not in the same import as suppressions.
    * The first line is the header. If its first cell is an address, the file has no header, and
    * the address is in that column. Times and addresses are in the formats that an import of
    * subscribers accepts.
@@ -395,7 +395,7 @@ export declare type ImportSuppressionsRequest = Message<"roster.v1.ImportSuppres
   /**
    * Fields of columns of the CSV file, each as COLUMN=FIELD. COLUMN is the name of a column, or
    * its position: "#3" is the third column. FIELD is email, reason or createdAt. An empty FIELD
-   * ignores the column. At most 200.
+   * ignores the column. At most 200; over HTTP, a query has at most 64 parameters.
    *
    * @generated from field: repeated string column_map = 5;
    */
@@ -431,7 +431,7 @@ export declare const ImportSuppressionsRequestSchema: GenMessage<ImportSuppressi
  */
 export declare type ImportSuppressionResult = Message<"roster.v1.ImportSuppressionResult"> & {
   /**
-   * Line number of the row, starting at 1, as in ImportResult.
+   * Line number of the row, starting at 1, as in ImportSubscribers.
    *
    * @generated from field: int32 line = 1;
    */
@@ -613,7 +613,7 @@ export declare type ExportSuppressionsRequest = Message<"roster.v1.ExportSuppres
 
   /**
    * Whether a CSV file starts with the byte order mark U+FEFF, as in
-   * ExportSubscribersRequest.
+   * ExportSubscribers.
    *
    * @generated from field: bool bom = 2;
    */
@@ -683,13 +683,13 @@ export declare const SuppressionService: GenService<{
    * AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most
    * 500 rows. To resume an interrupted import, send it again.
    *
-   * Over HTTP the body is NDJSON, one ImportSuppression per line, one JSON array of them,
+   * Over HTTP the body is NDJSON, one object per line, one JSON array of them,
    * text/csv, or a ZIP archive with one such file, as for ImportSubscribers. The columns are
    * email, reason and createdAt; other names that services use for them, such as "Email
    * Address" and "created", are known, and other columns are ignored. If the first line
    * contains an address, the file has no header, and the first column is the address. The body
    * is in UTF-8, or in the encoding of charset. The response is NDJSON: one
-   * ImportSuppressionResult per line, then a line with the summary, {"summary": {...}}. The
+   * result per line, then a line with the summary, {"summary": {...}}. The
    * client must read it while it sends the rows, or limit it with results. On gRPC each request
    * message holds many rows, and each response message many results.
    *

@@ -1156,7 +1156,7 @@ export declare type ListEventsRequest = Message<"roster.v1.ListEventsRequest"> &
 
   /**
    * Returns only events with a greater sequence number. To read the event log
-   * continuously, set it to the sequence number of the last event received. An integer.
+   * continuously, set it to the sequence number of the last event received.
    *
    * @generated from field: double after_sequence = 4;
    */
