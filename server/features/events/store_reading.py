@@ -34,7 +34,8 @@ class EventRow(NamedTuple):
 class Filter(NamedTuple):
     """The filters of a list. No event types match every type.
 
-    `first_id` is inclusive, `end_id` exclusive. Both have no prefix; None is no bound.
+    `first_id` is inclusive, `end_id` exclusive. Both have no prefix; None is no bound. Page tokens
+    contain a digest of the representation of a filter, so its names are part of them.
     """
 
     after: int = 0
