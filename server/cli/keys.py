@@ -94,10 +94,10 @@ def list_(
     rows: list[ApiKeyRow] = []
     with reading(database_url) as tx:
         account = _account_id(account, tx)
-        total, number = 1, 1
-        while len(rows) < total:
-            page, total = store.page_of_keys(account, Page(number, MAX_LIMIT), tx)
-            rows, number = rows + page, number + 1
+        page: Page | None = Page(1, MAX_LIMIT)
+        while page:
+            found, _, page = store.page_of_keys(account, page, tx)
+            rows += found
     if json:
         print_json({"apiKeys": [_as_json(row) for row in rows]})
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from ..values.ids import is_id
@@ -21,33 +22,16 @@ class ListRequest(Protocol):
     def limit(self) -> int: ...
     @property
     def page(self) -> int: ...
-
-
-class Page(NamedTuple):
-    """The page that a response returns; `number` starts at 1."""
-
-    number: int
-    limit: int
-
     @property
-    def offset(self) -> int:
-        """The number of items before the page."""
-        return (self.number - 1) * self.limit
-
-
-def page_of(request: ListRequest) -> Page:
-    """Returns the requested page. A limit of 0 is the default; the maximum is MAX_LIMIT.
-
-    The validation rules in the protos reject negative numbers.
-    """
-    return Page(request.page or 1, min(request.limit or DEFAULT_LIMIT, MAX_LIMIT))
+    def page_token(self) -> str: ...
 
 
 class PageToken(NamedTuple):
-    """The start of the next page (AIP-158): the last ID before it, and its page number.
+    """The start of the next page (AIP-158): the key of the last item before it, and its number.
 
-    In a list by revision, `revision` is the revision of the last subscriber. A token is valid only
-    for the same filters and order, so it contains a digest of them (`list_key`).
+    `after` is the item's ID, or another text that orders the list, such as its name key. In a list
+    by a number, `revision` is that number of the item: a revision, sequence number or time. A token
+    is valid only for the same filters and order, so it contains a digest of them (`list_key`).
     """
 
     after: str
@@ -57,23 +41,79 @@ class PageToken(NamedTuple):
     def text(self, list_key: str) -> str:
         """Returns the encoded token for a list with this key."""
         plain = f"{_digest(list_key)}.{self.after}.{self.page}"
-        if self.revision:
+        # The two numbers are the end of a key that contains periods.
+        if self.revision or "." in self.after:
             plain += f".{self.revision}"
         return base64.urlsafe_b64encode(plain.encode()).decode().rstrip("=")
 
 
-def parse_page_token(text: str, list_key: str) -> PageToken:
+class Page(NamedTuple):
+    """The page that a response returns; `number` starts at 1.
+
+    A page of the list `list_key` with a token begins after an item, the others by their number.
+    """
+
+    number: int
+    limit: int
+    list_key: str = ""
+    token: PageToken | None = None
+
+    @property
+    def offset(self) -> int:
+        """The number of items before the page, or 0 if it begins after an item."""
+        return 0 if self.token else (self.number - 1) * self.limit
+
+    def following(self, after: str, revision: int = 0) -> Page:
+        """Returns the next page, after an item with this key."""
+        number = self.number + 1
+        return self._replace(number=number, token=PageToken(after, number, revision))
+
+
+def page_of(request: ListRequest) -> Page:
+    """Returns the requested page. A limit of 0 is the default; the maximum is MAX_LIMIT.
+
+    The validation rules in the protos reject negative numbers. Does not read the page token.
+    """
+    return Page(request.page or 1, min(request.limit or DEFAULT_LIMIT, MAX_LIMIT))
+
+
+def page_in(list_key: str, request: ListRequest, *, is_key: Callable[[str], bool] = is_id) -> Page:
+    """Returns the requested page of a list, by its number or its token.
+
+    Raises the error of `parse_page_token`.
+    """
+    page = page_of(request)._replace(list_key=list_key)
+    if not request.page_token:
+        return page
+    token = parse_page_token(request.page_token, list_key, is_key=is_key)
+    return page._replace(number=token.page, token=token)
+
+
+def token_of(page: Page | None) -> str:
+    """Returns the `next_page_token` for the next page. Without one, it is empty."""
+    return page.token.text(page.list_key) if page and page.token else ""
+
+
+def is_text(after: str) -> bool:
+    """Whether PostgreSQL can compare a key that is not an ID."""
+    return "\0" not in after
+
+
+def parse_page_token(
+    text: str, list_key: str, *, is_key: Callable[[str], bool] = is_id
+) -> PageToken:
     """Returns a token. Raises ValidationError if it is malformed or belongs to another list."""
     try:
         plain = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True).decode()
-        digest, after, page, *rest = plain.split(".")
-        (revision,) = map(int, rest or ["0"])
-        number = int(page) if plain.isascii() else 0
+        digest, *parts = plain.split(".")
+        *names, page, last = parts if len(parts) > 2 else [*parts, "0"]
+        after = ".".join(names)
+        number, revision = map(int, (page, last)) if f"{page}{last}".isascii() else (0, 0)
     except (binascii.Error, ValueError):
         digest, after, number, revision = "", "", 0, 0
     if (
         digest != _digest(list_key)
-        or not is_id(after)
+        or not is_key(after)
         or not 1 < number < 1 << 31
         or not 0 <= revision < 1 << 63
     ):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from peewee import SQL, Expression, Field, ModelDelete, Node, fn
+from peewee import SQL, Expression, Field, ModelDelete, Tuple, fn
 
 from ..rpc.errors import RosterError
 from ..rpc.paging import Page
@@ -25,7 +25,8 @@ Row = TypeVar("Row", bound=NamedTuple)
 class Resource(Generic[Row]):
     """A table whose rows have an account and a key.
 
-    Pages are sorted by `order`. The column `unique` has different values in all rows of an account.
+    Pages are sorted by `order`: a text, or a number and a text, which differ in all rows of an
+    account. Default: the key. The column `unique` has different values in all rows of an account.
     `hidden` columns are written but not read. An update writes the columns `changed`; default: all
     but the key. Only rows that match the condition `among` are read. `load` and `dump` convert
     between rows and column values.
@@ -36,8 +37,9 @@ class Resource(Generic[Row]):
         row: type[Row],
         key: Field,
         not_found: type[RosterError],
-        order: Sequence[Node],
         *,
+        order: Sequence[Field] = (),
+        descending: bool = False,
         unique: Field | None = None,
         hidden: Sequence[Field] = (),
         changed: Sequence[Field] = (),
@@ -56,15 +58,15 @@ class Resource(Generic[Row]):
         found = self.one if among is None else self.one & among
         self._find = Statement(lambda _: table.select(*columns).where(found), has_one_plan=True)
         self._count = Statement(lambda _: table.select(fn.COUNT(key)).where(rows))
-        self._page = Statement(
-            lambda _: (
-                table.select(*columns)
-                .where(rows)
-                .order_by(*order)
-                .limit(param("limit"))
-                .offset(param("offset"))
-            )
-        )
+        order = order or (key,)
+        # The names of these columns in a page token.
+        self._position = ("revision", "after")[-len(order) :]
+        position, last = Tuple(*order), Tuple(*map(param, self._position))
+        rest = rows & (position < last if descending else position > last)
+        by = [each.desc() if descending else each for each in (table.account_id, *order)]
+        page = table.select(*columns, *order).order_by(*by).limit(param("limit"))
+        self._page = Statement(lambda _: page.where(rows).offset(param("offset")))
+        self._page_after = Statement(lambda _: page.where(rest))
         self._insert = Statement(
             lambda _: table.insert(
                 params(table.account_id, *columns, *hidden)
@@ -101,10 +103,27 @@ class Resource(Generic[Row]):
     def count(self, account_id: str, tx: Transaction) -> int:
         return int(tx.scalar(self._count, account_id=account_id))
 
-    def page(self, account_id: str, page: Page, tx: Transaction) -> tuple[list[Row], int]:
-        """Returns the rows of a page, and the number of rows."""
-        rows = tx.all(self._page, account_id=account_id, limit=page.limit, offset=page.offset)
-        return [self.load(row) for row in rows], self.count(account_id, tx)
+    def page(
+        self, account_id: str, page: Page, tx: Transaction
+    ) -> tuple[list[Row], int, Page | None]:
+        """Returns the rows of a page, the number of all rows, and the next page if there is one."""
+        rows, following = self.rows(account_id, page, tx)
+        return rows, self.count(account_id, tx), following
+
+    def rows(self, account_id: str, page: Page, tx: Transaction) -> tuple[list[Row], Page | None]:
+        """Returns the rows of a page, and the next page if there is one."""
+        # One row more than the page shows whether more follow.
+        values = {"account_id": account_id, "limit": page.limit + 1}
+        if page.token is None:
+            found = tx.all(self._page, offset=page.offset, **values)
+        else:
+            found = tx.all(self._page_after, **page.token._asdict(), **values)
+        width = len(self.columns)
+        rows = [self.load(row[:width]) for row in found[: page.limit]]
+        if len(found) <= page.limit:
+            return rows, None
+        last = found[page.limit - 1][width:]
+        return rows, page.following(**dict(zip(self._position, last, strict=True)))
 
     def insert(self, account_id: str, row: Row, tx: Transaction, **hidden: Any) -> bool:
         """Stores a new row. Returns False if one of its unique columns is taken."""

@@ -7,18 +7,20 @@ import string
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from ulid import ULID
 
 from rosterd.server.rpc.errors import ValidationError
-from rosterd.server.rpc.paging import Page, PageToken, page_of, parse_page_token
+from rosterd.server.rpc.paging import Page, PageToken, is_text, page_of, parse_page_token
+from rosterd.server.values.texts import caseless_key
 
 
 @dataclass(frozen=True)
 class Request:
     limit: int = 0
     page: int = 0
+    page_token: str = ""
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,22 @@ def test_token_is_parsed_for_the_same_list(token: PageToken, list_key: str) -> N
     assert parse_page_token(text, list_key) == token
     assert set(text) <= URL_SAFE
     assert len(text) <= 200  # the bound in the protos
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=100)
+
+
+@given(NAMES.map(caseless_key), st.integers(2, 2**31 - 1), st.integers(0, 2**63 - 1))
+@example("a.5", 2, 0)
+@example("5.7.9", 2, 1)
+@example("\U0001d160" * 100, 2**31 - 1, 2**63 - 1)
+def test_token_of_a_list_by_name_is_parsed(name: str, page: int, revision: int) -> None:
+    token = PageToken(caseless_key(name), page, revision)
+    text = token.text(LIST_KEY)
+
+    assert parse_page_token(text, LIST_KEY, is_key=is_text) == token
+    assert set(text) <= URL_SAFE
+    assert len(text) <= 2000  # the bound in the protos
 
 
 @given(TOKENS, st.text(), st.text())

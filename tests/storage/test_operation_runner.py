@@ -62,7 +62,7 @@ async def opened(folder: Path) -> AsyncIterator[SqliteDatabase]:
 async def until_ended(database: SqliteDatabase, account: str) -> store.OperationRow:
     while await database.read(partial(store.running, account)):  # noqa: ASYNC110
         await asyncio.sleep(0.001)
-    ((row,), _) = await database.read(partial(store.page, account, Page(1, 1)))
+    (row,), _, _ = await database.read(partial(store.page, account, Page(1, 1)))
     return row
 
 

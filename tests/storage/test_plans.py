@@ -17,6 +17,10 @@ from typing import Any
 import apsw
 import pytest
 
+from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.custom_fields import store as custom_fields
+from rosterd.server.features.operations import store as operations
+from rosterd.server.features.segments import store as segments
 from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.models import Subscriber
@@ -25,6 +29,9 @@ from rosterd.server.features.subscribers.query.plan import Order, PagePosition, 
 from rosterd.server.features.subscribers.query.store_pages import is_short
 from rosterd.server.features.subscribers.rules import NewSubscriber
 from rosterd.server.features.subscribers.store_reading import ONE
+from rosterd.server.features.tags import store as tags
+from rosterd.server.features.webhooks.endpoints import store_reading as webhooks
+from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.statements import Statement, param
 from rosterd.server.storage.transaction import Transaction
@@ -35,6 +42,7 @@ from .helpers import (
     EVERYONE,
     OURS,
     SUBSCRIBERS,
+    SUPPRESSIONS,
     THEIRS,
     field,
     page,
@@ -311,6 +319,30 @@ def test_rows_in_index_order_are_not_sorted(
 
     for step in steps(tx, filter_of(names, ids), position):
         assert not [line for line in step.plan if "TEMP B-TREE" in line], step
+
+
+# The pages of the other resources, and how a page after an item is searched.
+RESOURCES: dict[str, tuple[Any, str]] = {
+    "tags": (tags.page, "name_key>?"),
+    "segments": (segments.page, "name_key>?"),
+    "custom fields": (custom_fields.page, "id>?"),
+    "webhooks": (webhooks.page, "id>?"),
+    "API keys": (accounts.page_of_keys, "id>?"),
+    "operations": (operations.page, "id<?"),
+    "suppressions": (SUPPRESSIONS.page, "(created_at,email_hash)>(?,?)"),
+}
+
+
+@each(("page", "by"), RESOURCES)
+def test_page_after_an_item_is_searched_by_its_key_in_order(
+    tx: Transaction, page: Any, by: str
+) -> None:
+    recording = RecordingTransaction(tx)
+    page(OURS, Page(1, LIMIT).following("0" * 26, 7), recording)
+
+    read, _ = recording.recorded
+    assert searches(read) == [f"account_id=? AND {by}"]
+    assert not [line for line in read.plan if "TEMP B-TREE" in line], read
 
 
 @each(

@@ -17,6 +17,8 @@ from rosterd.server.features.signups import store as signups
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.query import store_pages
 from rosterd.server.features.subscribers.query.plan import Order, PagePosition
+from rosterd.server.features.tags import store as tags
+from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.databases import bring_up_to_date, unit_of_work
 from rosterd.server.storage.postgres.connection import connect
 from rosterd.server.storage.postgres.transaction import DIALECT, begin_reading, undo
@@ -32,6 +34,7 @@ from .helpers import (
     EVERYONE,
     OURS,
     SUBSCRIBERS,
+    SUPPRESSIONS,
     field,
     page,
     tree_of,
@@ -66,6 +69,16 @@ COPIES = {
     "subscriber_tag": "subscriber_id, tag_id",
     "custom_value": "subscriber_id, key, value",
     "subscriber_block": "level, first_id, total",
+}
+
+
+# Tables with many rows of one account.
+LISTER = "8" * 26
+FILLED = {
+    "tag": "INSERT INTO tag (account_id, id, name, name_key, description, created_at)"
+    f" SELECT '{LISTER}', lpad(n::text, 26, '0'), n, 'tag ' || lpad(n::text, 5, '0'), '', 0",
+    "suppression": "INSERT INTO suppression (account_id, email_hash, reason, created_at)"
+    f" SELECT '{LISTER}', lpad(n::text, 64, '0'), 3, n / 100",
 }
 
 
@@ -112,6 +125,8 @@ def database(postgres: Postgres) -> Iterator[Psycopg3Database]:
     with closing(connect(url)) as opened:
         # Statements that fill the tables are not statements of the service.
         opened.execute_sql("SET statement_timeout = 0")
+        for filling in FILLED.values():
+            opened.execute_sql(f"{filling} FROM generate_series(1, {ROWS}) AS n")
         for table, columns in COPIES.items():
             opened.execute_sql(
                 f"INSERT INTO {table} (account_id, {columns}) SELECT lpad(n::text, 26, '9'),"
@@ -239,6 +254,28 @@ def test_page_in_order_of_changes_reads_few_blocks_at_every_position(
         assert not [node for node in of_page.nodes if node["Node Type"] == "Sort"], of_page
     costs = [of_page.blocks for of_page, *_ in pages]
     assert max(costs) < min(costs) * 1.5, costs
+
+
+@each(
+    ("page", "keys"),
+    {
+        "tags": (tags.page, [("tag 00300", 0), ("tag 02200", 0)]),
+        "suppressions": (SUPPRESSIONS.page, [("0" * 64, 3), ("0" * 64, 22)]),
+    },
+)
+def test_page_after_an_item_reads_few_blocks_at_every_position(
+    tx: RecordingTransaction, page: Any, keys: list[tuple[str, int]]
+) -> None:
+    tx.recorded.clear()
+    for key in keys:
+        rows, _, _ = page(LISTER, Page(1, LIMIT).following(*key), tx)
+        assert len(rows) == LIMIT
+
+    pages = tx.recorded[::2]
+    for of_page in pages:
+        kinds = {node["Node Type"] for node in of_page.nodes}
+        assert kinds <= {"Limit", "Index Scan"}, of_page
+    assert max(of_page.blocks for of_page in pages) < 2 * LIMIT, pages
 
 
 @each_order

@@ -40,7 +40,7 @@ def deleted(tx: Transaction, status: Status, account: str = OURS) -> None:
 
 def suppressed(tx: Transaction, account: str = OURS) -> list[SuppressionRow]:
     """Returns the suppressions of an account and checks their total."""
-    rows, total = SUPPRESSIONS.page(account, Page(1, 100), tx)
+    rows, total, _ = SUPPRESSIONS.page(account, Page(1, 100), tx)
     assert total == len(rows)
     return rows
 

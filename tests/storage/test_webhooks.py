@@ -172,7 +172,7 @@ def test_disabling_publishes_one_event_with_previous_values(tx: Transaction) -> 
     assert after == row._replace(
         enabled=False, disabled_reason=DisabledReason.GONE, updated_at=tx.now
     )
-    (event,), total = events.page(OURS, events.Filter(), Page(1, 20), tx, descending=False)
+    (event,), total, _ = events.page(OURS, events.Filter(), Page(1, 20), tx, descending=False)
     assert total == 1
     assert '"disabledReason":"GONE"' in event.envelope
     assert '"previous":{"enabled":true' in event.envelope

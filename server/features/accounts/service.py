@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from roster.v1 import accounts_pb2
 from roster.v1 import api_keys_pb2 as pb
@@ -12,7 +13,7 @@ from roster.v1.api_keys_pb2_grpc import ApiKeyServiceServicer
 from ...rpc.caller import account_id
 from ...rpc.errors import ApiKeyNotFound, LastAdminKey, invalid
 from ...rpc.messages import Context, changed_fields, milliseconds, timestamp
-from ...rpc.paging import page_of
+from ...rpc.paging import page_in, token_of
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
@@ -82,11 +83,15 @@ class ApiKeyService(ApiKeyServiceServicer):
     async def ListApiKeys(
         self, request: pb.ListApiKeysRequest, _context: Context
     ) -> pb.ListApiKeysResponse:
-        account, page = account_id(), page_of(request)
-        rows, total = await self._database.read(lambda tx: store.page_of_keys(account, page, tx))
-        keys = [_api_key(row) for row in rows]
+        account, page = account_id(), page_in("API keys", request)
+        read = partial(store.page_of_keys, account, page)
+        rows, total, following = await self._database.read(read)
         return pb.ListApiKeysResponse(
-            api_keys=keys, total=total, page=page.number, limit=page.limit
+            api_keys=map(_api_key, rows),
+            total=total,
+            page=page.number,
+            limit=page.limit,
+            next_page_token=token_of(following),
         )
 
     async def RotateApiKey(

@@ -73,7 +73,6 @@ _KEYS = Resource(
     ApiKeyRow,
     ApiKey.id,
     ApiKeyNotFound,
-    (ApiKey.account_id, ApiKey.id),
     hidden=(ApiKey.secret_hash,),
     changed=(ApiKey.secret_hash,),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from roster.v1 import custom_fields_pb2 as pb
@@ -11,7 +12,7 @@ from roster.v1.custom_fields_pb2_grpc import CustomFieldServiceServicer
 from ...rpc.caller import account_id
 from ...rpc.errors import CustomFieldNotFound, invalid
 from ...rpc.messages import Context, changed_fields, timestamp
-from ...rpc.paging import page_of
+from ...rpc.paging import page_in, token_of
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
@@ -56,11 +57,14 @@ class CustomFieldService(CustomFieldServiceServicer):
     async def ListCustomFields(
         self, request: pb.ListCustomFieldsRequest, _context: Context
     ) -> pb.ListCustomFieldsResponse:
-        account, page = account_id(), page_of(request)
-        rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
-        fields = [_custom_field(row) for row in rows]
+        account, page = account_id(), page_in("custom fields", request)
+        rows, total, following = await self._database.read(partial(store.page, account, page))
         return pb.ListCustomFieldsResponse(
-            custom_fields=fields, total=total, page=page.number, limit=page.limit
+            custom_fields=map(_custom_field, rows),
+            total=total,
+            page=page.number,
+            limit=page.limit,
+            next_page_token=token_of(following),
         )
 
     async def UpdateCustomField(

@@ -51,7 +51,6 @@ _FIELDS = Resource(
     CustomFieldRow,
     CustomField.id,
     CustomFieldNotFound,
-    (CustomField.account_id, CustomField.id),
     unique=CustomField.label_key,
     hidden=(CustomField.label_key,),
     changed=(

@@ -3,6 +3,7 @@
 The sequence has no gaps, and only its oldest events are deleted. The number of events between
 two sequence numbers, and the start of a page, are therefore known without counting. The IDs of
 events contain timestamps and ascend with the sequence, so a time range is a range of the sequence.
+A page after an event begins with the next sequence number.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class EventRow(NamedTuple):
 class Filter(NamedTuple):
     """The filters of a list. No event types match every type.
 
-    `first_id` is inclusive, `end_id` exclusive. Both have no prefix; None is no bound.
+    `first_id` is inclusive, `end_id` exclusive. Both have no prefix; None is no bound. Page tokens
+    contain a digest of the representation of a filter, so its names are part of them.
     """
 
     after: int = 0
@@ -115,6 +117,12 @@ _PAGE_OF_TYPE = Statement(lambda dialect: _type_query(dialect, descending=False)
 _PAGE_OF_TYPE_BACKWARDS = Statement(lambda dialect: _type_query(dialect, descending=True))
 _PAGE_OF_TYPES = Statement(lambda dialect: _types_query(dialect, *_FORWARDS))
 _PAGE_OF_TYPES_BACKWARDS = Statement(lambda dialect: _types_query(dialect, *_BACKWARDS))
+# By the number of event types: none, one, several; ascending and descending.
+_PAGES = (
+    (_PAGE, _PAGE_BACKWARDS),
+    (_PAGE_OF_TYPE, _PAGE_OF_TYPE_BACKWARDS),
+    (_PAGE_OF_TYPES, _PAGE_OF_TYPES_BACKWARDS),
+)
 _NEWEST = Statement(lambda _: Event.select(fn.MAX(Event.id)).where(_IN_ACCOUNT))
 _COUNT_OF_TYPES = Statement(
     lambda dialect: Event.select(fn.COUNT(Event.sequence)).where(
@@ -139,26 +147,40 @@ def last(account_id: str, tx: Transaction) -> EventRow:
 
 def page(
     account_id: str, filters: Filter, page: Page, tx: Transaction, *, descending: bool
-) -> tuple[list[EventRow], int]:
-    """Returns the events of a page and the number of matches. At most six statements."""
+) -> tuple[list[EventRow], int, Page | None]:
+    """Returns the events of a page, the number of matches, and the next page if there is one.
+
+    At most six statements.
+    """
     bounds = _sequence_range(account_id, filters, tx)
-    values = {"account_id": account_id, "limit": page.limit}
-    if not filters.event_types:
-        total = max(bounds.until - bounds.after, 0)
-        if descending:
-            bounds = bounds._replace(until=bounds.until - page.offset)
-        else:
-            bounds = bounds._replace(after=bounds.after + page.offset)
-        statement = _PAGE_BACKWARDS if descending else _PAGE
-        rows = tx.all(statement, **values, **bounds._asdict())
-        return [EventRow._make(row) for row in rows], total
-    values |= {**bounds._asdict(), "offset": page.offset, "event_types": filters.event_types}
-    if len(filters.event_types) == 1:
-        statement = _PAGE_OF_TYPE_BACKWARDS if descending else _PAGE_OF_TYPE
+    types = filters.event_types
+    # One event more than the page shows whether more follow.
+    values = {"account_id": account_id, "limit": page.limit + 1, "offset": page.offset}
+    values |= {"event_types": types, "kind": types[0] if types else ""}
+    rest = _rest(bounds, page, descending=descending, skips=not types)
+    statement = _PAGES[min(len(types), 2)][descending]
+    rows = [EventRow._make(row) for row in tx.all(statement, **values, **rest._asdict())]
+    if types:
+        total = int(tx.scalar(_COUNT_OF_TYPES, **values, **bounds._asdict()))
     else:
-        statement = _PAGE_OF_TYPES_BACKWARDS if descending else _PAGE_OF_TYPES
-    rows = tx.all(statement, **values, kind=filters.event_types[0])
-    return [EventRow._make(row) for row in rows], int(tx.scalar(_COUNT_OF_TYPES, **values))
+        total = max(bounds.until - bounds.after, 0)
+    if len(rows) <= page.limit:
+        return rows, total, None
+    last = rows[page.limit - 1]
+    return rows[:-1], total, page.following(last.id.removeprefix(PREFIX), last.sequence)
+
+
+def _rest(bounds: SequenceRange, page: Page, *, descending: bool, skips: bool) -> SequenceRange:
+    """Returns the events of a range from the start of a page on.
+
+    The events before a page by number are omitted if it `skips` them.
+    """
+    skipped = page.offset if skips else 0
+    if descending:
+        until = page.token.revision - 1 if page.token else bounds.until - skipped
+        return bounds._replace(until=min(bounds.until, until))
+    after = page.token.revision if page.token else bounds.after + skipped
+    return bounds._replace(after=max(bounds.after, after))
 
 
 def _sequence_range(account_id: str, filters: Filter, tx: Transaction) -> SequenceRange:

@@ -16,7 +16,7 @@ from roster.v1.operations_pb2_grpc import OperationServiceServicer
 from ...rpc.caller import account_id, current
 from ...rpc.errors import OperationNotFound, Unavailable, invalid
 from ...rpc.messages import Context, check_page
-from ...rpc.paging import page_of
+from ...rpc.paging import page_in, token_of
 from ...rpc.streams import accept
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -95,11 +95,14 @@ class OperationService(OperationServiceServicer):
     async def ListOperations(
         self, request: pb.ListOperationsRequest, _context: Context
     ) -> pb.ListOperationsResponse:
-        account, page = account_id(), page_of(request)
-        rows, total = await self._database.read(partial(store.page, account, page))
-        operations = [_operation(row) for row in rows]
+        account, page = account_id(), page_in("operations", request)
+        rows, total, following = await self._database.read(partial(store.page, account, page))
         reply = pb.ListOperationsResponse(
-            operations=operations, total=total, page=page.number, limit=page.limit
+            operations=map(_operation, rows),
+            total=total,
+            page=page.number,
+            limit=page.limit,
+            next_page_token=token_of(following),
         )
         check_page(reply)
         return reply

@@ -87,7 +87,7 @@ _OPERATIONS = Resource(
     OperationRow,
     Operation.id,
     OperationNotFound,
-    (Operation.account_id.desc(), Operation.id.desc()),
+    descending=True,
     hidden=(Operation.ids,),
     changed=(
         Operation.state,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Protocol
 
 from roster.v1 import segments_pb2 as pb
@@ -10,7 +11,7 @@ from roster.v1.segments_pb2_grpc import SegmentServiceServicer
 from ...rpc.caller import account_id
 from ...rpc.errors import SegmentNotFound, invalid
 from ...rpc.messages import Context, changed_fields, timestamp
-from ...rpc.paging import page_of
+from ...rpc.paging import is_text, page_in, token_of
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
@@ -56,11 +57,14 @@ class SegmentService(SegmentServiceServicer):
     async def ListSegments(
         self, request: pb.ListSegmentsRequest, _context: Context
     ) -> pb.ListSegmentsResponse:
-        account, page = account_id(), page_of(request)
-        rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
-        segments = [_segment(row) for row in rows]
+        account, page = account_id(), page_in("segments", request, is_key=is_text)
+        rows, total, following = await self._database.read(partial(store.page, account, page))
         return pb.ListSegmentsResponse(
-            segments=segments, total=total, page=page.number, limit=page.limit
+            segments=map(_segment, rows),
+            total=total,
+            page=page.number,
+            limit=page.limit,
+            next_page_token=token_of(following),
         )
 
     async def UpdateSegment(

@@ -41,7 +41,7 @@ _SEGMENTS = Resource(
     SegmentRow,
     Segment.id,
     SegmentNotFound,
-    (Segment.account_id, Segment.name_key),
+    order=(Segment.name_key,),
     unique=Segment.name_key,
     hidden=(Segment.name_key,),
     changed=(

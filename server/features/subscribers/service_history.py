@@ -12,7 +12,7 @@ from roster.v1 import webhooks_pb2
 
 from ...rpc.caller import account_id
 from ...rpc.messages import MAX_STREAMED_BYTES, Context, check_page, timestamp
-from ...rpc.paging import MAX_LIMIT, PageToken, page_of, parse_page_token
+from ...rpc.paging import MAX_LIMIT, PageToken, page_in, parse_page_token, token_of
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import is_id
@@ -106,12 +106,10 @@ class HistoryMethods:
     async def ListSubscriberHistory(
         self, request: pb.ListSubscriberHistoryRequest, _context: Context
     ) -> pb.ListSubscriberHistoryResponse:
-        account, reference, page = account_id(), check_reference(request.id), page_of(request)
-        list_key = f"history of {reference}"
-        number, position = page.number, HistoryPosition(page.limit, page.offset)
-        if request.page_token:
-            token = parse_page_token(request.page_token, list_key)
-            number, position = token.page, HistoryPosition(page.limit, before=token.after)
+        account, reference = account_id(), check_reference(request.id)
+        page = page_in(f"history of {reference}", request)
+        before = page.token.after if page.token else END
+        position = HistoryPosition(page.limit, page.offset, before)
 
         def read(tx: Transaction) -> HistoryPage:
             row = find(account, reference, tx)
@@ -121,12 +119,11 @@ class HistoryMethods:
         reply = pb.ListSubscriberHistoryResponse(
             history=[entry_message(entry) for entry in found.entries],
             total=found.total,
-            page=number,
+            page=page.number,
             limit=page.limit,
         )
         if found.more:
-            token = PageToken(found.entries[-1].id, number + 1)
-            reply.next_page_token = token.text(list_key)
+            reply.next_page_token = token_of(page.following(found.entries[-1].id))
         check_page(reply)
         return reply
 

@@ -13,7 +13,7 @@ from roster.v1.suppressions_pb2_grpc import SuppressionServiceServicer
 from ...rpc.caller import account_id, current
 from ...rpc.errors import Detail, SuppressionNotFound, ValidationError
 from ...rpc.messages import Context, check_bom, csv_header, timestamp
-from ...rpc.paging import page_of
+from ...rpc.paging import Page, is_text, page_in, token_of
 from ...rpc.streams import accept, accept_with_first, prefetch
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -49,15 +49,16 @@ class SuppressionService(SuppressionServiceServicer):
     async def ListSuppressions(
         self, request: pb.ListSuppressionsRequest, _context: Context
     ) -> pb.ListSuppressionsResponse:
-        account, page = account_id(), page_of(request)
-        rows, total = await self._database.read(
-            lambda tx: self._suppressions.page(account, page, tx)
+        account, page = account_id(), page_in("suppressions", request, is_key=is_text)
+        rows, total, following = await self._database.read(
+            partial(self._suppressions.page, account, page)
         )
         return pb.ListSuppressionsResponse(
-            suppressions=[_suppression(row) for row in rows],
+            suppressions=map(_suppression, rows),
             total=total,
             page=page.number,
             limit=page.limit,
+            next_page_token=token_of(following),
         )
 
     async def DeleteSuppression(
@@ -110,18 +111,14 @@ class SuppressionService(SuppressionServiceServicer):
         await accept(context)
         if is_csv:
             yield pb.ExportSuppressionsResponse(lines=[csv_header(HEADER, has_bom=request.bom)])
-        last: SuppressionRow | None = None
-        while True:
-            read = partial(self._suppressions.page_after, account, last, EXPORT_BATCH)
-            rows = await self._database.read(read)
+        page: Page | None = Page(1, EXPORT_BATCH)
+        while page:
+            rows, page = await self._database.read(partial(self._suppressions.rows, account, page))
             if is_csv and rows:
                 lines = [http_pb2.CsvLine(cells=_cells(row)) for row in rows]
                 yield pb.ExportSuppressionsResponse(lines=lines)
             elif rows:
                 yield pb.ExportSuppressionsResponse(suppressions=map(_suppression, rows))
-            if len(rows) < EXPORT_BATCH:
-                return
-            last = rows[-1]
 
     def _writer(self, *, is_import: bool) -> SuppressionWriter:
         return SuppressionWriter(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from peewee import SQL, Case, Tuple
+from peewee import SQL, Case
 
 from ...rpc.errors import SuppressionNotFound
-from ...rpc.paging import Page
 from ...security.encryption import Encryption
 from ...storage.resource import Resource
 from ...storage.statements import Statement, param, params
@@ -31,7 +30,7 @@ _ROWS = Resource(
     SuppressionRow,
     Suppression.email_hash,
     SuppressionNotFound,
-    (Suppression.account_id, Suppression.created_at, Suppression.email_hash),
+    order=(Suppression.created_at, Suppression.email_hash),
 )
 
 _FIRST = Statement(
@@ -43,20 +42,6 @@ _AMONG = Statement(
         _ROWS.in_account & dialect.any_of(Suppression.email_hash, "hashes")
     ),
     has_one_plan=True,
-)
-_AFTER = Statement(
-    lambda _: (
-        Suppression.select(*_ROWS.columns)
-        .where(
-            _ROWS.in_account
-            & (
-                Tuple(Suppression.created_at, Suppression.email_hash)
-                > Tuple(param("created_at"), param("email_hash"))
-            )
-        )
-        .order_by(Suppression.account_id, Suppression.created_at, Suppression.email_hash)
-        .limit(param("limit"))
-    )
 )
 _ADD = Statement(
     lambda dialect: dialect.insert_all(Suppression.account_id, _ROWS.columns, "rows").returning(
@@ -77,6 +62,9 @@ _RAISE = Statement(
 
 class Suppressions:
     """The suppressions of all accounts. Addresses are email keys."""
+
+    # Oldest first.
+    page, rows = staticmethod(_ROWS.page), staticmethod(_ROWS.rows)
 
     def __init__(self, encryption: Encryption) -> None:
         self._encryption = encryption
@@ -124,27 +112,6 @@ class Suppressions:
         """Returns the suppression of an address. Raises SuppressionNotFound."""
         email_hash = self._hash(account_id, email_key)
         return _ROWS.find(account_id, email_hash, tx)
-
-    def page(
-        self, account_id: str, page: Page, tx: Transaction
-    ) -> tuple[list[SuppressionRow], int]:
-        """Returns the suppressions of a page, oldest first, and the number of suppressions."""
-        return _ROWS.page(account_id, page, tx)
-
-    def page_after(
-        self, account_id: str, after: SuppressionRow | None, limit: int, tx: Transaction
-    ) -> list[SuppressionRow]:
-        """Returns the suppressions that follow one, or the first ones, oldest first."""
-        _, _, created_at = after or (None, None, -1)
-        email_hash = after.email_hash if after else ""
-        rows = tx.all(
-            _AFTER,
-            account_id=account_id,
-            created_at=created_at,
-            email_hash=email_hash,
-            limit=limit,
-        )
-        return [SuppressionRow._make(row) for row in rows]
 
     def delete(self, account_id: str, email_key: str, tx: Transaction) -> None:
         """Deletes the suppression of an address. Raises SuppressionNotFound."""

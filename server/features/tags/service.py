@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from roster.v1 import tags_pb2 as pb
@@ -11,7 +12,7 @@ from roster.v1.tags_pb2_grpc import TagServiceServicer
 from ...rpc.caller import account_id
 from ...rpc.errors import TagNotFound, invalid
 from ...rpc.messages import Context, changed_fields, timestamp
-from ...rpc.paging import page_of
+from ...rpc.paging import is_text, page_in, token_of
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
@@ -48,10 +49,15 @@ class TagService(TagServiceServicer):
         return pb.GetTagResponse(tag=_tag(row))
 
     async def ListTags(self, request: pb.ListTagsRequest, _context: Context) -> pb.ListTagsResponse:
-        account, page = account_id(), page_of(request)
-        rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
-        tags = [_tag(row) for row in rows]
-        return pb.ListTagsResponse(tags=tags, total=total, page=page.number, limit=page.limit)
+        account, page = account_id(), page_in("tags", request, is_key=is_text)
+        rows, total, following = await self._database.read(partial(store.page, account, page))
+        return pb.ListTagsResponse(
+            tags=map(_tag, rows),
+            total=total,
+            page=page.number,
+            limit=page.limit,
+            next_page_token=token_of(following),
+        )
 
     async def UpdateTag(
         self, request: pb.UpdateTagRequest, _context: Context

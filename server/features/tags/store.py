@@ -46,7 +46,7 @@ _TAGS = Resource(
     TagRow,
     Tag.id,
     TagNotFound,
-    (Tag.account_id, Tag.name_key),
+    order=(Tag.name_key,),
     unique=Tag.name_key,
     hidden=(Tag.name_key,),
     changed=(Tag.name, Tag.name_key, Tag.description),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from roster.v1 import webhooks_pb2 as pb
@@ -14,7 +15,7 @@ from ...rpc.caller import account_id, current
 from ...rpc.errors import WebhookNotFound, invalid
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...rpc.messages import Context, changed_fields, check_page, created_range
-from ...rpc.paging import page_of
+from ...rpc.paging import page_in, token_of
 from ...storage.transaction import Transaction
 from ...values.clock import Clock
 from ...values.ids import checked_id
@@ -78,11 +79,15 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
     async def ListWebhooks(
         self, request: pb.ListWebhooksRequest, _context: Context
     ) -> pb.ListWebhooksResponse:
-        account, page = account_id(), page_of(request)
-        rows, total = await self._database.read(lambda tx: store_reading.page(account, page, tx))
-        webhooks = [messages.webhook(row) for row in rows]
+        account, page = account_id(), page_in("webhooks", request)
+        read = partial(store_reading.page, account, page)
+        rows, total, following = await self._database.read(read)
         return pb.ListWebhooksResponse(
-            webhooks=webhooks, total=total, page=page.number, limit=page.limit
+            webhooks=map(messages.webhook, rows),
+            total=total,
+            page=page.number,
+            limit=page.limit,
+            next_page_token=token_of(following),
         )
 
     async def UpdateWebhook(
@@ -151,10 +156,10 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
     async def ListEvents(
         self, request: pb.ListEventsRequest, _context: Context
     ) -> pb.ListEventsResponse:
-        account, page, filters = account_id(), page_of(request), _filter(request)
+        account, filters, descending = account_id(), _filter(request), request.order == "desc"
+        page = page_in(f"events {(filters, descending)!r}", request)
         with_links = allows(current().scope, WRITE)
-        descending = request.order == "desc"
-        rows, total = await self._database.read(
+        rows, total, following = await self._database.read(
             lambda tx: events.page(account, filters, page, tx, descending=descending)
         )
         response = pb.ListEventsResponse(
@@ -162,6 +167,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
             total=total,
             page=page.number,
             limit=page.limit,
+            next_page_token=token_of(following),
         )
         check_page(response)
         return response

@@ -10,7 +10,7 @@ from ...rpc.caller import account_id, current
 from ...rpc.errors import WebhookDeliveryNotFound, WebhookNotFound, invalid
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...rpc.messages import Context, created_range, first_id_at_or_after, timestamp
-from ...rpc.paging import PageToken, page_of, parse_page_token
+from ...rpc.paging import page_in, token_of
 from ...rpc.streams import accept
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
@@ -37,29 +37,24 @@ class DeliveryMethods:
     async def ListWebhookDeliveries(
         self, request: pb.ListWebhookDeliveriesRequest, _context: Context
     ) -> pb.ListWebhookDeliveriesResponse:
-        account, page = account_id(), page_of(request)
-        webhook_id = checked_id(request.webhook_id, WebhookNotFound)
+        account, webhook_id = account_id(), checked_id(request.webhook_id, WebhookNotFound)
         filters = _filter(request)
-        filter_text = repr((webhook_id, filters))
-        position, number = pages.PagePosition(page.limit, page.offset), page.number
-        if request.page_token:
-            token = parse_page_token(request.page_token, filter_text)
-            position, number = pages.PagePosition(page.limit, after=token.after), token.page
+        page = page_in(repr((webhook_id, filters)), request)
+        after = page.token.after if page.token else None
+        position = pages.PagePosition(page.limit, page.offset, after)
 
         def get(tx: Transaction) -> pages.DeliveryPage:
             find(account, webhook_id, tx)
             return pages.page(account, webhook_id, filters, position, tx)
 
         listed = await self._database.read(get)
-        next_token = ""
-        if listed.more:
-            next_token = PageToken(listed.rows[-1].id, number + 1).text(filter_text)
+        following = page.following(listed.rows[-1].id) if listed.more else None
         return pb.ListWebhookDeliveriesResponse(
             deliveries=[delivery(row) for row in listed.rows],
             total=listed.total,
-            page=number,
+            page=page.number,
             limit=page.limit,
-            next_page_token=next_token,
+            next_page_token=token_of(following),
         )
 
     async def GetWebhookDelivery(

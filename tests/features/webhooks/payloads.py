@@ -122,7 +122,7 @@ async def _recorded_events() -> list[dict[str, Any]]:
         await database.open()
         try:
             await _run(Scenario(database, clock))
-            found, _ = await database.read(
+            found, _, _ = await database.read(
                 lambda tx: events.page(ACCOUNT_ID, events.Filter(), ALL, tx, descending=False)
             )
         finally:

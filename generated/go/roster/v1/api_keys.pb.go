@@ -238,8 +238,12 @@ type ListApiKeysRequest struct {
 	// Maximum number of API keys to return. Default: 20, also used for 0. Values above 100 are
 	// reduced to 100.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Page number, starting at 1. Default: 1, also used for 0.
-	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+	// set.
+	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+	// is in the Link header. API keys created or revoked in the meantime do not shift the pages.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -288,6 +292,13 @@ func (x *ListApiKeysRequest) GetPage() int32 {
 	return 0
 }
 
+func (x *ListApiKeysRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // One page of API keys.
 type ListApiKeysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -298,7 +309,9 @@ type ListApiKeysResponse struct {
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
-	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the next page. Empty on the last page.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -359,6 +372,13 @@ func (x *ListApiKeysResponse) GetLimit() int32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ListApiKeysResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Request message for RotateApiKey.
@@ -565,15 +585,18 @@ const file_roster_v1_api_keys_proto_rawDesc = "" +
 	"expires_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB-\xbaH\x0e\xb2\x01\v\x1a\a\b\xff\x82\xd1\xff\xaf\a@\x01\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\texpiresAt\"\x9c\x01\n" +
 	"\x14CreateApiKeyResponse\x122\n" +
 	"\aapi_key\x18\x01 \x01(\v2\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01R\x06apiKey\x12P\n" +
-	"\x06secret\x18\x02 \x01(\tB8\xaa\xb5\x181rk_0000000000000000000000000000000000000000000000\x80\x01\x01R\x06secret\"[\n" +
+	"\x06secret\x18\x02 \x01(\tB8\xaa\xb5\x181rk_0000000000000000000000000000000000000000000000\x80\x01\x01R\x06secret\"\x84\x01\n" +
 	"\x12ListApiKeysRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
-	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\"\x99\x01\n" +
+	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xc7\x01\n" +
 	"\x13ListApiKeysResponse\x12,\n" +
 	"\bapi_keys\x18\x01 \x03(\v2\x11.roster.v1.ApiKeyR\aapiKeys\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"E\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"E\n" +
 	"\x13RotateApiKeyRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x9c\x01\n" +
 	"\x14RotateApiKeyResponse\x122\n" +

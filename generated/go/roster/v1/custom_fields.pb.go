@@ -414,8 +414,13 @@ type ListCustomFieldsRequest struct {
 	// Maximum number of custom fields to return. Default: 20, also used for 0. Values above 100 are
 	// reduced to 100.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Page number, starting at 1. Default: 1, also used for 0.
-	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+	// set.
+	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+	// is in the Link header. Custom fields created or deleted in the meantime do not shift the
+	// pages.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -464,6 +469,13 @@ func (x *ListCustomFieldsRequest) GetPage() int32 {
 	return 0
 }
 
+func (x *ListCustomFieldsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // One page of custom fields.
 type ListCustomFieldsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -474,7 +486,9 @@ type ListCustomFieldsResponse struct {
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
-	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the next page. Empty on the last page.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -535,6 +549,13 @@ func (x *ListCustomFieldsResponse) GetLimit() int32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ListCustomFieldsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Request message for UpdateCustomField.
@@ -784,15 +805,18 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x15GetCustomFieldRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"[\n" +
 	"\x16GetCustomFieldResponse\x12A\n" +
-	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\"`\n" +
+	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\"\x89\x01\n" +
 	"\x17ListCustomFieldsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
-	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\"\xad\x01\n" +
+	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xdb\x01\n" +
 	"\x18ListCustomFieldsResponse\x12;\n" +
 	"\rcustom_fields\x18\x01 \x03(\v2\x16.roster.v1.CustomFieldR\fcustomFields\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"\xb3\x02\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xb3\x02\n" +
 	"\x18UpdateCustomFieldRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
 	"\x05label\x18\x02 \x01(\tB!\xbaH\x04r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x0eFavorite color\xb8\xb5\x18\x01R\x05label\x120\n" +

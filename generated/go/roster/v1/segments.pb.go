@@ -328,8 +328,13 @@ type ListSegmentsRequest struct {
 	// Maximum number of segments to return. Default: 20, also used for 0. Values above 100
 	// are reduced to 100.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Page number, starting at 1. Default: 1, also used for 0.
-	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+	// set.
+	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Token of the next page from the previous response (AIP-158), to send unchanged. Over
+	// HTTP it is in the Link header. Segments created or deleted in the meantime do not shift
+	// the pages. A renamed segment is listed at the place of its new name.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -378,6 +383,13 @@ func (x *ListSegmentsRequest) GetPage() int32 {
 	return 0
 }
 
+func (x *ListSegmentsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // One page of segments.
 type ListSegmentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -388,7 +400,9 @@ type ListSegmentsResponse struct {
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
-	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the next page. Empty on the last page.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -449,6 +463,13 @@ func (x *ListSegmentsResponse) GetLimit() int32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ListSegmentsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Request message for UpdateSegment.
@@ -687,15 +708,18 @@ const file_roster_v1_segments_proto_rawDesc = "" +
 	"\x11GetSegmentRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"J\n" +
 	"\x12GetSegmentResponse\x124\n" +
-	"\asegment\x18\x01 \x01(\v2\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01R\asegment\"\\\n" +
+	"\asegment\x18\x01 \x01(\v2\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01R\asegment\"\x85\x01\n" +
 	"\x13ListSegmentsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
-	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\"\x9c\x01\n" +
+	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\xca\x01\n" +
 	"\x14ListSegmentsResponse\x12.\n" +
 	"\bsegments\x18\x01 \x03(\v2\x12.roster.v1.SegmentR\bsegments\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"\xff\x02\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xff\x02\n" +
 	"\x14UpdateSegmentRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
 	"\x04name\x18\x02 \x01(\tB#\xbaH\x04r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10Active customers\xb8\xb5\x18\x01R\x04name\x12Q\n" +

@@ -310,8 +310,12 @@ type ListSuppressionsRequest struct {
 	// Maximum number of suppressions to return. Default: 20, also used for 0. Values above 100 are
 	// reduced to 100.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Page number, starting at 1. Default: 1, also used for 0.
-	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+	// set.
+	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+	// is in the Link header. Suppressions added or deleted in the meantime do not shift the pages.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -360,6 +364,13 @@ func (x *ListSuppressionsRequest) GetPage() int32 {
 	return 0
 }
 
+func (x *ListSuppressionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // One page of suppressions.
 type ListSuppressionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -370,7 +381,9 @@ type ListSuppressionsResponse struct {
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
-	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the next page. Empty on the last page.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -431,6 +444,13 @@ func (x *ListSuppressionsResponse) GetLimit() int32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ListSuppressionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Request message for DeleteSuppression.
@@ -1192,15 +1212,18 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x15GetSuppressionRequest\x12*\n" +
 	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\"Z\n" +
 	"\x16GetSuppressionResponse\x12@\n" +
-	"\vsuppression\x18\x01 \x01(\v2\x16.roster.v1.SuppressionB\x06\xbaH\x03\xc8\x01\x01R\vsuppression\"`\n" +
+	"\vsuppression\x18\x01 \x01(\v2\x16.roster.v1.SuppressionB\x06\xbaH\x03\xc8\x01\x01R\vsuppression\"\x89\x01\n" +
 	"\x17ListSuppressionsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
-	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\"\xac\x01\n" +
+	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xda\x01\n" +
 	"\x18ListSuppressionsResponse\x12:\n" +
 	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"F\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"F\n" +
 	"\x18DeleteSuppressionRequest\x12*\n" +
 	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\"\x1b\n" +
 	"\x19DeleteSuppressionResponse\"\xc7\x01\n" +

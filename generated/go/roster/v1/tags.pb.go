@@ -299,8 +299,13 @@ type ListTagsRequest struct {
 	// Maximum number of tags to return. Default: 20, also used for 0. Values above 100 are
 	// reduced to 100.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Page number, starting at 1. Default: 1, also used for 0.
-	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+	// set.
+	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+	// is in the Link header. Tags created or deleted in the meantime do not shift the pages. A
+	// renamed tag is listed at the place of its new name.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -349,6 +354,13 @@ func (x *ListTagsRequest) GetPage() int32 {
 	return 0
 }
 
+func (x *ListTagsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // One page of tags.
 type ListTagsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -359,7 +371,9 @@ type ListTagsResponse struct {
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
-	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the next page. Empty on the last page.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -420,6 +434,13 @@ func (x *ListTagsResponse) GetLimit() int32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ListTagsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Request message for UpdateTag.
@@ -656,15 +677,18 @@ const file_roster_v1_tags_proto_rawDesc = "" +
 	"\rGetTagRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\":\n" +
 	"\x0eGetTagResponse\x12(\n" +
-	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\"X\n" +
+	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\"\x81\x01\n" +
 	"\x0fListTagsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
-	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\"\x8c\x01\n" +
+	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\xba\x01\n" +
 	"\x10ListTagsResponse\x12\"\n" +
 	"\x04tags\x18\x01 \x03(\v2\x0e.roster.v1.TagR\x04tags\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"\x90\x02\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x90\x02\n" +
 	"\x10UpdateTagRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12*\n" +
 	"\x04name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\xb8\xb5\x18\x01R\x04name\x12N\n" +

@@ -802,8 +802,12 @@ type ListWebhooksRequest struct {
 	// Maximum number of webhooks to return. Default: 20, also used for 0. Values above 100 are
 	// reduced to 100.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Page number, starting at 1. Default: 1, also used for 0.
-	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+	// set.
+	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+	// is in the Link header. Webhooks created or deleted in the meantime do not shift the pages.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -852,6 +856,13 @@ func (x *ListWebhooksRequest) GetPage() int32 {
 	return 0
 }
 
+func (x *ListWebhooksRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // One page of webhooks.
 type ListWebhooksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -862,7 +873,9 @@ type ListWebhooksResponse struct {
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
-	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the next page. Empty on the last page.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -923,6 +936,13 @@ func (x *ListWebhooksResponse) GetLimit() int32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ListWebhooksResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Request message for UpdateWebhook.
@@ -2055,7 +2075,8 @@ type ListEventsRequest struct {
 	// rejected; use a lower limit. 20 events always fit unless an earlier version stored
 	// subscribers with larger custom field values.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Page number, starting at 1. Default: 1, also used for 0.
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+	// set.
 	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	// Returns only events of this type, or of all types of a resource, such as
 	// subscriber.*.
@@ -2069,7 +2090,11 @@ type ListEventsRequest struct {
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
 	// Order of the sequence: "asc" returns the oldest first, "desc" the newest first.
 	// Default: "asc".
-	Order         string `protobuf:"bytes,7,opt,name=order,proto3" json:"order,omitempty"`
+	Order string `protobuf:"bytes,7,opt,name=order,proto3" json:"order,omitempty"`
+	// Token of the next page from the previous response (AIP-158), to send unchanged. Over
+	// HTTP it is in the Link header. The filters and the order must be the same as in the
+	// previous request. Events recorded in the meantime do not shift the pages.
+	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2153,6 +2178,13 @@ func (x *ListEventsRequest) GetOrder() string {
 	return ""
 }
 
+func (x *ListEventsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // One page of events.
 type ListEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2163,7 +2195,9 @@ type ListEventsResponse struct {
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
-	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the next page. Empty on the last page.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2224,6 +2258,13 @@ func (x *ListEventsResponse) GetLimit() int32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ListEventsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 var File_roster_v1_webhooks_proto protoreflect.FileDescriptor
@@ -2307,15 +2348,18 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x11GetWebhookRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"J\n" +
 	"\x12GetWebhookResponse\x124\n" +
-	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\"\\\n" +
+	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\"\x85\x01\n" +
 	"\x13ListWebhooksRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
-	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\"\x9c\x01\n" +
+	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xca\x01\n" +
 	"\x14ListWebhooksResponse\x12.\n" +
 	"\bwebhooks\x18\x01 \x03(\v2\x12.roster.v1.WebhookR\bwebhooks\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"\xdb\x03\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xdb\x03\n" +
 	"\x14UpdateWebhookRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12M\n" +
 	"\x03url\x18\x02 \x01(\tB;\xbaH\x05r\x03\x18\x80\x10\x90\xb5\x18\x01\xaa\xb5\x18 https://example.com/hooks/roster\xb2\xb5\x18\x03uri\xb8\xb5\x18\x01R\x03url\x12K\n" +
@@ -2391,7 +2435,7 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\"\x9c\x01\n" +
 	"\x1dTailWebhookDeliveriesResponse\x12>\n" +
 	"\bdelivery\x18\x01 \x01(\v2\x1a.roster.v1.WebhookDeliveryB\x06\xbaH\x03\xc8\x01\x01R\bdelivery\x12;\n" +
-	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xbb\x03\n" +
+	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xe4\x03\n" +
 	"\x11ListEventsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12$\n" +
@@ -2399,12 +2443,15 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x0eafter_sequence\x18\x04 \x01(\x01B \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\x00\x00\xaa\xb5\x18\x010ȵ\x18\x01R\rafterSequence\x12]\n" +
 	"\rcreated_after\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
 	"\x0ecreated_before\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x120\n" +
-	"\x05order\x18\a \x01(\tB\x1a\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04descR\x05order\"\x94\x01\n" +
+	"\x05order\x18\a \x01(\tB\x1a\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04descR\x05order\x12'\n" +
+	"\n" +
+	"page_token\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xc2\x01\n" +
 	"\x12ListEventsResponse\x12(\n" +
 	"\x06events\x18\x01 \x03(\v2\x10.roster.v1.EventR\x06events\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit2\xce\x0e\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken2\xce\x0e\n" +
 	"\x0eWebhookService\x12\x81\x01\n" +
 	"\rCreateWebhook\x12\x1f.roster.v1.CreateWebhookRequest\x1a .roster.v1.CreateWebhookResponse\"-\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x1c\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/api/webhooks\x12t\n" +

@@ -139,21 +139,29 @@ class ListApiKeysRequest(_message.Message):
 
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of API keys to return. Default: 20, also used for 0. Values above 100 are
     reduced to 100.
     """
     page: _builtins.int
-    """Page number, starting at 1. Default: 1, also used for 0."""
+    """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+    set.
+    """
+    page_token: _builtins.str
+    """Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+    is in the Link header. API keys created or revoked in the meantime do not shift the pages.
+    """
     def __init__(
         self,
         *,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -169,12 +177,15 @@ class ListApiKeysResponse(_message.Message):
     TOTAL_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     total: _builtins.int
     """Number of API keys in the account."""
     page: _builtins.int
     """Page number used."""
     limit: _builtins.int
     """Limit used."""
+    next_page_token: _builtins.str
+    """Token of the next page. Empty on the last page."""
     @_builtins.property
     def api_keys(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApiKey]:
         """API keys on this page. Empty beyond the last page."""
@@ -186,10 +197,11 @@ class ListApiKeysResponse(_message.Message):
         total: _builtins.int = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_keys", b"api_keys", "limit", b"limit", "page", b"page", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_keys", b"api_keys", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -229,21 +229,30 @@ class ListCustomFieldsRequest(_message.Message):
 
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of custom fields to return. Default: 20, also used for 0. Values above 100 are
     reduced to 100.
     """
     page: _builtins.int
-    """Page number, starting at 1. Default: 1, also used for 0."""
+    """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+    set.
+    """
+    page_token: _builtins.str
+    """Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+    is in the Link header. Custom fields created or deleted in the meantime do not shift the
+    pages.
+    """
     def __init__(
         self,
         *,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -259,12 +268,15 @@ class ListCustomFieldsResponse(_message.Message):
     TOTAL_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     total: _builtins.int
     """Number of custom fields in the account."""
     page: _builtins.int
     """Page number used."""
     limit: _builtins.int
     """Limit used."""
+    next_page_token: _builtins.str
+    """Token of the next page. Empty on the last page."""
     @_builtins.property
     def custom_fields(self) -> _containers.RepeatedCompositeFieldContainer[Global___CustomField]:
         """Custom fields on this page. Empty beyond the last page."""
@@ -276,10 +288,11 @@ class ListCustomFieldsResponse(_message.Message):
         total: _builtins.int = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields", "limit", b"limit", "page", b"page", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -147,21 +147,29 @@ class ListSuppressionsRequest(_message.Message):
 
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of suppressions to return. Default: 20, also used for 0. Values above 100 are
     reduced to 100.
     """
     page: _builtins.int
-    """Page number, starting at 1. Default: 1, also used for 0."""
+    """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+    set.
+    """
+    page_token: _builtins.str
+    """Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+    is in the Link header. Suppressions added or deleted in the meantime do not shift the pages.
+    """
     def __init__(
         self,
         *,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -177,12 +185,15 @@ class ListSuppressionsResponse(_message.Message):
     TOTAL_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     total: _builtins.int
     """Number of suppressions in the account."""
     page: _builtins.int
     """Page number used."""
     limit: _builtins.int
     """Limit used."""
+    next_page_token: _builtins.str
+    """Token of the next page. Empty on the last page."""
     @_builtins.property
     def suppressions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Suppression]:
         """Suppressions on this page, oldest first. Empty beyond the last page."""
@@ -194,10 +205,11 @@ class ListSuppressionsResponse(_message.Message):
         total: _builtins.int = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "suppressions", b"suppressions", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "suppressions", b"suppressions", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -439,21 +439,29 @@ class ListWebhooksRequest(_message.Message):
 
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of webhooks to return. Default: 20, also used for 0. Values above 100 are
     reduced to 100.
     """
     page: _builtins.int
-    """Page number, starting at 1. Default: 1, also used for 0."""
+    """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+    set.
+    """
+    page_token: _builtins.str
+    """Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+    is in the Link header. Webhooks created or deleted in the meantime do not shift the pages.
+    """
     def __init__(
         self,
         *,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -469,12 +477,15 @@ class ListWebhooksResponse(_message.Message):
     TOTAL_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     total: _builtins.int
     """Number of webhooks in the account."""
     page: _builtins.int
     """Page number used."""
     limit: _builtins.int
     """Limit used."""
+    next_page_token: _builtins.str
+    """Token of the next page. Empty on the last page."""
     @_builtins.property
     def webhooks(self) -> _containers.RepeatedCompositeFieldContainer[Global___Webhook]:
         """Webhooks on this page. Empty beyond the last page."""
@@ -486,10 +497,11 @@ class ListWebhooksResponse(_message.Message):
         total: _builtins.int = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "total", b"total", "webhooks", b"webhooks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total", "webhooks", b"webhooks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1093,6 +1105,7 @@ class ListEventsRequest(_message.Message):
     CREATED_AFTER_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of events to return. Default: 20, also used for 0. Values above 100
     are reduced to 100. A page larger than 4 MiB, the default limit of gRPC clients, is
@@ -1100,7 +1113,9 @@ class ListEventsRequest(_message.Message):
     subscribers with larger custom field values.
     """
     page: _builtins.int
-    """Page number, starting at 1. Default: 1, also used for 0."""
+    """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+    set.
+    """
     type: _builtins.str
     """Returns only events of this type, or of all types of a resource, such as
     subscriber.*.
@@ -1112,6 +1127,11 @@ class ListEventsRequest(_message.Message):
     order: _builtins.str
     """Order of the sequence: "asc" returns the oldest first, "desc" the newest first.
     Default: "asc".
+    """
+    page_token: _builtins.str
+    """Token of the next page from the previous response (AIP-158), to send unchanged. Over
+    HTTP it is in the Link header. The filters and the order must be the same as in the
+    previous request. Events recorded in the meantime do not shift the pages.
     """
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
@@ -1131,10 +1151,11 @@ class ListEventsRequest(_message.Message):
         created_after: _timestamp_pb2.Timestamp | None = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
         order: _builtins.str = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_sequence", b"after_sequence", "created_after", b"created_after", "created_before", b"created_before", "limit", b"limit", "order", b"order", "page", b"page", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_sequence", b"after_sequence", "created_after", b"created_after", "created_before", b"created_before", "limit", b"limit", "order", b"order", "page", b"page", "page_token", b"page_token", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1150,12 +1171,15 @@ class ListEventsResponse(_message.Message):
     TOTAL_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     total: _builtins.int
     """Number of events that match the filters."""
     page: _builtins.int
     """Page number used."""
     limit: _builtins.int
     """Limit used."""
+    next_page_token: _builtins.str
+    """Token of the next page. Empty on the last page."""
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___Event]:
         """Events on this page. Empty beyond the last page."""
@@ -1167,10 +1191,11 @@ class ListEventsResponse(_message.Message):
         total: _builtins.int = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "limit", b"limit", "page", b"page", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

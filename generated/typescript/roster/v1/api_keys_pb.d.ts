@@ -142,11 +142,20 @@ export declare type ListApiKeysRequest = Message<"roster.v1.ListApiKeysRequest">
   limit: number;
 
   /**
-   * Page number, starting at 1. Default: 1, also used for 0.
+   * Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+   * set.
    *
    * @generated from field: int32 page = 2;
    */
   page: number;
+
+  /**
+   * Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+   * is in the Link header. API keys created or revoked in the meantime do not shift the pages.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
 };
 
 /**
@@ -188,6 +197,13 @@ export declare type ListApiKeysResponse = Message<"roster.v1.ListApiKeysResponse
    * @generated from field: int32 limit = 4;
    */
   limit: number;
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
 };
 
 /**

@@ -383,11 +383,20 @@ export declare type ListOperationsRequest = Message<"roster.v1.ListOperationsReq
   limit: number;
 
   /**
-   * Page number, starting at 1. Default: 1, also used for 0.
+   * Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+   * set.
    *
    * @generated from field: int32 page = 2;
    */
   page: number;
+
+  /**
+   * Token of the next page from the previous response (AIP-158), to send unchanged. Over
+   * HTTP it is in the Link header. Operations created in the meantime do not shift the pages.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
 };
 
 /**
@@ -429,6 +438,13 @@ export declare type ListOperationsResponse = Message<"roster.v1.ListOperationsRe
    * @generated from field: int32 limit = 4;
    */
   limit: number;
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
 };
 
 /**

@@ -179,11 +179,21 @@ export declare type ListSegmentsRequest = Message<"roster.v1.ListSegmentsRequest
   limit: number;
 
   /**
-   * Page number, starting at 1. Default: 1, also used for 0.
+   * Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+   * set.
    *
    * @generated from field: int32 page = 2;
    */
   page: number;
+
+  /**
+   * Token of the next page from the previous response (AIP-158), to send unchanged. Over
+   * HTTP it is in the Link header. Segments created or deleted in the meantime do not shift
+   * the pages. A renamed segment is listed at the place of its new name.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
 };
 
 /**
@@ -225,6 +235,13 @@ export declare type ListSegmentsResponse = Message<"roster.v1.ListSegmentsRespon
    * @generated from field: int32 limit = 4;
    */
   limit: number;
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
 };
 
 /**

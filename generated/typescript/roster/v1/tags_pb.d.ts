@@ -156,11 +156,21 @@ export declare type ListTagsRequest = Message<"roster.v1.ListTagsRequest"> & {
   limit: number;
 
   /**
-   * Page number, starting at 1. Default: 1, also used for 0.
+   * Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+   * set.
    *
    * @generated from field: int32 page = 2;
    */
   page: number;
+
+  /**
+   * Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+   * is in the Link header. Tags created or deleted in the meantime do not shift the pages. A
+   * renamed tag is listed at the place of its new name.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
 };
 
 /**
@@ -202,6 +212,13 @@ export declare type ListTagsResponse = Message<"roster.v1.ListTagsResponse"> & {
    * @generated from field: int32 limit = 4;
    */
   limit: number;
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
 };
 
 /**

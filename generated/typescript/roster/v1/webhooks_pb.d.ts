@@ -492,11 +492,20 @@ export declare type ListWebhooksRequest = Message<"roster.v1.ListWebhooksRequest
   limit: number;
 
   /**
-   * Page number, starting at 1. Default: 1, also used for 0.
+   * Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+   * set.
    *
    * @generated from field: int32 page = 2;
    */
   page: number;
+
+  /**
+   * Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+   * is in the Link header. Webhooks created or deleted in the meantime do not shift the pages.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
 };
 
 /**
@@ -538,6 +547,13 @@ export declare type ListWebhooksResponse = Message<"roster.v1.ListWebhooksRespon
    * @generated from field: int32 limit = 4;
    */
   limit: number;
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -1140,7 +1156,8 @@ export declare type ListEventsRequest = Message<"roster.v1.ListEventsRequest"> &
   limit: number;
 
   /**
-   * Page number, starting at 1. Default: 1, also used for 0.
+   * Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+   * set.
    *
    * @generated from field: int32 page = 2;
    */
@@ -1183,6 +1200,15 @@ export declare type ListEventsRequest = Message<"roster.v1.ListEventsRequest"> &
    * @generated from field: string order = 7;
    */
   order: string;
+
+  /**
+   * Token of the next page from the previous response (AIP-158), to send unchanged. Over
+   * HTTP it is in the Link header. The filters and the order must be the same as in the
+   * previous request. Events recorded in the meantime do not shift the pages.
+   *
+   * @generated from field: string page_token = 8;
+   */
+  pageToken: string;
 };
 
 /**
@@ -1224,6 +1250,13 @@ export declare type ListEventsResponse = Message<"roster.v1.ListEventsResponse">
    * @generated from field: int32 limit = 4;
    */
   limit: number;
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
 };
 
 /**

@@ -84,7 +84,6 @@ WEBHOOKS = Resource(
     WebhookRow,
     Webhook.id,
     WebhookNotFound,
-    (Webhook.account_id, Webhook.id),
     hidden=(Webhook.after_sequence,),
     changed=(
         Webhook.url,
