@@ -21,6 +21,7 @@ import pytest
 from typer.main import get_command
 
 from rosterd.server import cli
+from rosterd.server.cli import keys
 from rosterd.server.config import SETTINGS
 from rosterd.server.features.accounts import store
 from rosterd.server.features.accounts.rules import is_well_formed, make_secret
@@ -169,6 +170,16 @@ def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
     json_output(url, "keys", "revoke", key["id"])
     again = roster("keys", "revoke", key["id"], ROSTER_DATABASE_URL=url)
     assert key["id"] in error_line(again, ExitCode.NOT_FOUND)
+
+
+def test_keys_of_several_pages_are_listed(
+    url: str, account: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "MAX_LIMIT", 2)
+    create = ("keys", "create", "--account", account, "--scope", "read", "--name", "ci")
+    created = [json_output(url, *create)["apiKey"] for _ in range(5)]
+
+    assert json_output(url, "keys", "list", "--account", account)["apiKeys"] == created
 
 
 @pytest.mark.parametrize("name", ["\u200b", "x" * 101, "a\nb"], ids=ascii)
