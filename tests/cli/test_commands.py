@@ -22,6 +22,7 @@ import pytest
 from typer.main import get_command
 
 from rosterd.server import cli
+from rosterd.server.cli import keys
 from rosterd.server.cli.common.flags import FLAGS
 from rosterd.server.config import SETTINGS
 from rosterd.server.features.accounts import store
@@ -194,6 +195,16 @@ def test_commands_for_keys_name_the_command_that_creates_the_first_account(url: 
     done = roster("keys", "create", "--scope", "read", ROSTER_DATABASE_URL=url)
 
     assert "roster accounts create" in error_line(done, ExitCode.NOT_FOUND)
+
+
+def test_keys_of_several_pages_are_listed(
+    url: str, account: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "MAX_LIMIT", 2)
+    create = ("keys", "create", "--account", account, "--scope", "read", "--name", "ci")
+    created = [json_output(url, *create)["apiKey"] for _ in range(5)]
+
+    assert json_output(url, "keys", "list", "--account", account)["apiKeys"] == created
 
 
 @pytest.mark.parametrize("name", ["\u200b", "x" * 101, "a\nb"], ids=ascii)
