@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -16,7 +16,7 @@ from ....storage.database import Database
 from ....storage.transaction import Transaction
 from ....values.emails import key_prefix
 from ....values.ids import checked_id
-from ....values.texts import caseless_key
+from ....values.texts import caseless_key, json_name
 from ...custom_fields.store import types as custom_field_types
 from ..fields import SubscriberRow
 from ..rules import check_email, search_text
@@ -26,12 +26,55 @@ from .syntax import parse
 from .tree import EVERYONE, And, Condition, Kind, joined, range_of
 
 ListRequest = pb.ListSubscribersRequest | pb.ExportSubscribersRequest
+# The fields that a read mask can contain. Only exports have the URLs.
+_MASKABLE = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields) - {
+    "confirm_url",
+    "unsubscribe_url",
+}
+# The fields that only the view FULL has.
+_FULL_PATHS = {"updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at", "consent"}
 
 
 class SegmentFilters(Protocol):
     """The filters of segments."""
 
     def filter_of(self, account_id: str, segment_id: str, tx: Transaction) -> str: ...
+
+
+class Selected(NamedTuple):
+    """The fields that a request selects. `names` is None for all fields of the view."""
+
+    names: frozenset[str] | None
+    is_full: bool
+
+    def clear_others(self, messages: Iterable[pb.Subscriber]) -> None:
+        """Clears the fields of messages that are not selected."""
+        if self.names is not None:
+            for message in messages:
+                for field, _ in message.ListFields():
+                    if field.name not in self.names:
+                        message.ClearField(field.name)  # type: ignore[arg-type]
+
+
+# All fields of a view.
+BASIC, FULL = Selected(None, is_full=False), Selected(None, is_full=True)
+
+
+def selected_fields(request: pb.GetSubscriberRequest | pb.ListSubscribersRequest) -> Selected:
+    """Returns the fields of the view and the read mask. Raises ValidationError for the mask."""
+    is_full = request.view == pb.Subscriber.FULL
+    # Reading an absent message would create it.
+    paths = frozenset(request.read_mask.paths) if request.HasField("read_mask") else None
+    if not paths or "*" in paths:
+        return FULL if is_full else BASIC
+    unknown = sorted(paths - _MASKABLE)
+    if unknown:
+        details = [
+            Detail("readMask", "INVALID_VALUE", f"{json_name(path)} is not a field of a subscriber")
+            for path in unknown
+        ]
+        raise ValidationError(details)
+    return Selected(paths, is_full or not paths.isdisjoint(_FULL_PATHS))
 
 
 class ListQuery(NamedTuple):
@@ -41,6 +84,7 @@ class ListQuery(NamedTuple):
     position: PagePosition
     page: int
     list_key: tuple[Filter, Order, bool]
+    selected: Selected
 
     def next_page_token(self, last: SubscriberRow) -> str:
         """Returns the token of the page after this subscriber."""
@@ -126,9 +170,10 @@ class FilterExpressions:
     async def list_query(self, request: pb.ListSubscribersRequest) -> ListQuery:
         """Returns the query of a request.
 
-        Raises the errors of `tree_of`, and ValidationError for a token of another list.
+        Raises the errors of `tree_of`, and ValidationError for a read mask or the token of another
+        list.
         """
-        filters = await self._filter_of(request)
+        selected, filters = selected_fields(request), await self._filter_of(request)
         page, descending = page_of(request), request.order == "desc"
         order_by = Order.UPDATED if request.order_by == "updatedAt" else Order.CREATED
         list_key = (filters, order_by, descending)
@@ -138,7 +183,7 @@ class FilterExpressions:
             token = parse_page_token(request.page_token, repr(list_key))
             position = position._replace(offset=0, after=token.after, after_revision=token.revision)
             number = token.page
-        return ListQuery(plan_of(filters.tree()), position, number, list_key)
+        return ListQuery(plan_of(filters.tree()), position, number, list_key, selected)
 
     async def tree_of(self, request: ListRequest) -> Any:
         """Returns the conditions of a list or export.
@@ -164,12 +209,10 @@ class FilterExpressions:
         """Returns the filter and that of the segment, without empty ones."""
         texts = [text] if text else []
         if segment:
-            texts.append(await self._database.read(partial(self.filter_of, account_id(), segment)))
+            segment = checked_id(segment, SegmentNotFound)
+            find = partial(self._segments.filter_of, account_id(), segment)
+            texts.append(await self._database.read(find))
         return texts
-
-    def filter_of(self, account_id: str, segment: str, tx: Transaction) -> str:
-        """Returns the filter of a segment. Raises SegmentNotFound or SegmentWithoutFilter."""
-        return self._segments.filter_of(account_id, checked_id(segment, SegmentNotFound), tx)
 
     async def conditions(self, texts: Sequence[str], segment: str) -> Any:
         """Returns the conditions of filters that must all match; the last is that of the segment.

@@ -23,15 +23,24 @@ from .store_conditions import (
     SUBSCRIBERS,
     SUBSCRIBERS_WITHOUT_INDEX,
     condition_of,
-    finds_few,
-    is_address,
-    is_address_prefix,
-    is_domain,
     select_with_domain,
     selected_ids,
     with_domain,
 )
-from .tree import And, Condition, Kind, Not, Or, comparisons, is_status, required
+from .tree import (
+    And,
+    Condition,
+    Kind,
+    Not,
+    Or,
+    comparisons,
+    finds_few,
+    is_address,
+    is_address_prefix,
+    is_domain,
+    is_status,
+    required,
+)
 
 # All except `a OR b` are all except `a`, except `b`. All except `a AND NOT b` are these or `b`.
 _OF_OTHERS = {"UNION": "EXCEPT", "EXCEPT": "UNION"}
