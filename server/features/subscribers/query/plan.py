@@ -12,10 +12,11 @@ the prefix of an address, a scan of all subscribers takes less time than lookups
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ....storage.statements import param
 from ..rules import search_text
@@ -32,7 +33,6 @@ from .tree import (
     is_bound,
     is_bound_of_ids,
     is_condition,
-    is_position,
     is_search,
     is_status,
     is_tag,
@@ -56,6 +56,9 @@ MAX_CANDIDATES = 20_000
 MAX_COUNTED = 3
 # The columns with an index of search keys.
 _NAMES = ("first_name", "last_name")
+# Returns the number of subscribers with a tag or a status, or of those that an index selects for
+# another condition, up to a limit.
+Count = Callable[[Condition, int], int]
 _INDEXED = {(Kind.TAG, "="), (Kind.EMAIL, "="), (Kind.SEARCH, "prefix")}
 
 
@@ -115,8 +118,8 @@ class Reading(Enum):
     SEARCH counts the matches, and chooses from their number how the rows are read, see
     `store_search` (`q (6 %)`).
 
-    IDS reads the IDs of all matches, which takes a fifth of the time of finding these few for the
-    rows and for the total (`firstName=Ada17`).
+    IDS reads the IDs of all matches, which takes less than half of the time of finding these few
+    for the rows and for the total (`firstName=Ada17`).
 
     APART reads the rows, then the total, if it is in no statistics (`NOT tags:half1`) and the page
     is not the last one. A long total is counted in halves
@@ -187,7 +190,9 @@ class Plan:
         if is_alone and is_search(self.parts[0]):
             return Strategy.SEARCH
         is_read_by_index = self.is_looked_up or (is_alone and _has_index(self.parts[0]))
-        if is_read_by_index or any(is_search(part) or is_bound(part) for part in self.parts):
+        if is_read_by_index or any(
+            is_condition(part, Kind.SEARCH) or is_bound(part) for part in self.parts
+        ):
             return Strategy.CHECK
         return Strategy.FEW if finds_few(self.tree) else Strategy.SETS
 
@@ -210,20 +215,18 @@ class Plan:
         """Whether the statistics contain the total (`status (75 %)`)."""
         return len(self._all) == 1 and (is_status(self.shape) or is_tag(self.shape))
 
-    @cached_property
-    def is_of_revisions(self) -> bool:
-        """Whether all conditions are bounds in the order of revisions."""
-        return all(
-            part.column == "revision" if is_bound(part) else is_position(part) for part in self._all
-        )
-
     @property
     def _all(self) -> tuple[Any, ...]:
         return required(self.shape)
 
     def is_in_order(self, order_by: Order) -> bool:
         """Whether all conditions are bounds in an order, so that rows are read in that order."""
-        return not self.parts if order_by is Order.CREATED else self.is_of_revisions
+        if order_by is Order.CREATED:
+            return not self.parts
+        return all(
+            part.column == "revision" if is_bound(part) else is_condition(part, Kind.POSITION)
+            for part in self._all
+        )
 
 
 class Planned(NamedTuple):
@@ -255,17 +258,7 @@ def plan_of(tree: Any, *, is_looked_up: bool = False) -> Planned:
     return Planned(tree, _plan(mapped(tree, named), is_looked_up), values)
 
 
-class Numbers(Protocol):
-    """Counts subscribers, with one statement for each number."""
-
-    def having(self, condition: Condition) -> int:
-        """Returns the number of subscribers with a status or a tag."""
-
-    def candidates(self, condition: Condition, limit: int) -> int:
-        """Returns the number of subscribers that can match by an index, at most `limit`."""
-
-
-def with_numbers(planned: Planned, numbers: Numbers) -> Planned:
+def with_numbers(planned: Planned, count: Count) -> Planned:
     """Returns a plan that depends on numbers of subscribers.
 
     Counts at most a tag, a status, and `MAX_COUNTED` other conditions.
@@ -275,13 +268,13 @@ def with_numbers(planned: Planned, numbers: Numbers) -> Planned:
     parts = required(planned.tree)
     for has_kind in (is_tag, is_status):
         first = next(filter(has_kind, parts), None)
-        if first is not None and numbers.having(first) <= MAX_LOOKED_UP:
+        if first is not None and count(first, MAX_LOOKED_UP) <= MAX_LOOKED_UP:
             others = [part for part in parts if part is not first]
             return plan_of(And((first, *others)), is_looked_up=True)
-    return plan_of(_with_candidates(planned.tree, numbers))
+    return plan_of(_with_candidates(planned.tree, count))
 
 
-def _with_candidates(tree: Any, numbers: Numbers) -> Any:
+def _with_candidates(tree: Any, count: Count) -> Any:
     """Returns a tree in which conditions that few subscribers can match have another kind.
 
     Prefixes with a part of the domain that many addresses have are compared with both forms of the
@@ -292,7 +285,7 @@ def _with_candidates(tree: Any, numbers: Numbers) -> Any:
     marked = {each: few for each in conditions if (few := _marked(each)) is not None}
     replaced: dict[Condition, Condition | Or] = {}
     for condition, few in [*marked.items()][:MAX_COUNTED]:
-        if numbers.candidates(few, MAX_CANDIDATES + 1) <= MAX_CANDIDATES:
+        if count(few, MAX_CANDIDATES + 1) <= MAX_CANDIDATES:
             replaced[condition] = few
         elif condition.kind is Kind.EMAIL:
             forms = ("email_key", "email_unicode_key")
@@ -329,16 +322,16 @@ def _marked(condition: Condition) -> Condition | None:
 
 def reading_of(plan: Plan, position: PagePosition) -> Reading:
     """Returns how a page and its total are read."""
-    is_in_order = position.order_by is Order.CREATED
+    is_in_order, is_by_number = position.order_by is Order.CREATED, position.after is None
     if plan.is_everyone:
-        is_found = is_in_order and position.after is None and position.offset > 0
+        is_found = is_in_order and is_by_number and position.offset > 0
         return Reading.OFFSET if is_found else Reading.AT_ONCE
     # After an ID, the conditions of the page and those of the total are different.
-    if position.after is None and plan.strategy in (Strategy.ALL, Strategy.CHECK):
+    if is_by_number and plan.strategy in (Strategy.ALL, Strategy.CHECK):
         return Reading.AT_ONCE
     if is_in_order and plan.strategy is Strategy.SEARCH:
         return Reading.SEARCH
-    if is_in_order and plan.strategy is Strategy.FEW:
+    if is_in_order and is_by_number and plan.strategy is Strategy.FEW:
         return Reading.IDS
     return Reading.APART
 
@@ -364,6 +357,6 @@ def after(tree: Any, position: PagePosition) -> Any:
 
 def _has_index(tree: Any) -> bool:
     """Whether a condition has an index that is in order, or that selects few subscribers."""
-    return isinstance(tree, Condition) and (
+    return is_condition(tree) and (
         (tree.kind, tree.operator) in _INDEXED or tree.column in ("status", "revision")
     )

@@ -43,7 +43,18 @@ from .store_conditions import (
 )
 from .store_search import count_search, page_of_search
 from .store_sets import count_matching, select_matching
-from .tree import And, Condition, Kind, finds_few, is_bound, is_search, is_tag, joined, within
+from .tree import (
+    And,
+    Condition,
+    Kind,
+    finds_few,
+    is_bound,
+    is_search,
+    is_status,
+    is_tag,
+    joined,
+    within,
+)
 
 # The size of a half of an account from which the halves are counted at the same time. Smaller ones
 # take a few milliseconds.
@@ -89,7 +100,7 @@ def page_and_parts(
     with a filter expression. A position after an ID costs the same on every page. So does an offset
     without conditions, which is located by the counters.
     """
-    planned = with_numbers(planned, _Numbers(account_id, tx))
+    planned = with_numbers(planned, partial(_number, account_id, tx))
     one_more = position._replace(limit=position.limit + 1)
     rows, count = _rows_and_total(account_id, planned, one_more, tx)
     parts: list[Planned] = []
@@ -104,19 +115,12 @@ def page_and_parts(
     return found, parts
 
 
-class _Numbers(NamedTuple):
-    """The numbers of subscribers of an account."""
-
-    account_id: str
-    tx: Transaction
-
-    def having(self, condition: Condition) -> int:
-        return count_with(self.account_id, condition, self.tx)
-
-    def candidates(self, condition: Condition, limit: int) -> int:
-        _, plan, values = plan_of(condition)
-        values |= {"account_id": self.account_id, "limit": limit}
-        return int(self.tx.scalar(_count_candidates(plan.shape), **values))
+def _number(account_id: str, tx: Transaction, condition: Condition, limit: int) -> int:
+    if is_tag(condition) or is_status(condition):
+        return count_with(account_id, condition, tx)
+    _, plan, values = plan_of(condition)
+    values |= {"account_id": account_id, "limit": limit}
+    return int(tx.scalar(_count_candidates(plan.shape), **values))
 
 
 def _rows_and_total(
@@ -153,13 +157,10 @@ def _rows_of_few(
     account_id: str, planned: Planned, position: PagePosition, tx: Transaction
 ) -> tuple[list[SelectedRow], int]:
     matches = _ids(account_id, planned, maxsize, tx)
-    last, descending = position.after, position.descending
-    ids = matches[::-1] if descending else matches
-    if last is not None:
-        ids = [each for each in ids if (each < last if descending else each > last)]
+    ids = matches[::-1] if position.descending else matches
     ids = ids[position.offset : position.offset + position.limit]
     rows = tx.all(FIND_ALL, account_id=account_id, ids=ids)
-    return sorted(rows, key=itemgetter(0), reverse=descending), len(matches)
+    return sorted(rows, key=itemgetter(0), reverse=position.descending), len(matches)
 
 
 def page_without_total(
@@ -191,7 +192,7 @@ def count_matches(account_id: str, tree: Any, tx: Transaction) -> int:
 
     At most four statements, and three more for names, addresses and domains in a filter expression.
     """
-    return _count(account_id, with_numbers(plan_of(tree), _Numbers(account_id, tx)), tx)
+    return _count(account_id, with_numbers(plan_of(tree), partial(_number, account_id, tx)), tx)
 
 
 def _halves(account_id: str, planned: Planned, tx: Transaction) -> list[Planned]:

@@ -72,24 +72,17 @@ def page_of_search(
     counts = count_search(account_id, planned, tx)
     if counts.matches <= position.offset:
         return [], counts.matches
-    following = plan_of(after(planned.tree, position))
-    return _page(account_id, following, counts, position, tx), counts.matches
-
-
-def _page(
-    account_id: str, planned: Planned, counts: Counts, position: PagePosition, tx: Transaction
-) -> list[SelectedRow]:
-    # The bounds of the plan can contain the position, which the counts do not depend on.
-    variant = (planned.plan, _has_domain(planned), position.descending)
-    limit, offset = position.limit, position.offset
-    parameters = {"account_id": account_id, "limit": limit, "offset": offset, **planned.values}
-    end = offset + limit
+    # The bounds of this plan contain the position, which the counts do not depend on.
+    _, plan, values = plan_of(after(planned.tree, position))
+    variant = (plan, _has_domain(planned), position.descending)
+    limit, end = position.limit, position.offset + position.limit
+    values |= {"account_id": account_id, "limit": limit, "offset": position.offset}
     scanned = SCAN_FACTOR * end * counts.subscribers // counts.matches + end
     if scanned * SCAN_COST < counts.matches:
-        rows = tx.all(_scanning(*variant), scanned=scanned, **parameters)
+        rows = tx.all(_scanning(*variant), scanned=scanned, **values)
         if len(rows) == limit:
-            return rows
-    return tx.all(_sorting(*variant), end=end, **parameters)
+            return rows, counts.matches
+    return tx.all(_sorting(*variant), end=end, **values), counts.matches
 
 
 def _has_domain(planned: Planned) -> bool:

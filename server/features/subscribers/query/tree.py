@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 
 class Kind(StrEnum):
@@ -157,58 +157,52 @@ def bound_key(part: Any) -> Any:
     return part._replace(values=()) if is_bound(part) else part
 
 
-def is_condition(tree: Any) -> bool:
-    return isinstance(tree, Condition)
+def is_condition(tree: Any, *kinds: Kind) -> TypeGuard[Condition]:
+    """Whether a tree is one condition, of one of the kinds if any are given."""
+    return isinstance(tree, Condition) and (not kinds or tree.kind in kinds)
 
 
 def is_bound(tree: Any) -> bool:
     """Whether a condition bounds the IDs or the revisions, which are in the order of an index."""
-    return isinstance(tree, Condition) and tree.column in ("id", "revision") and bool(tree.values)
+    return is_condition(tree) and tree.column in ("id", "revision") and bool(tree.values)
 
 
 def is_bound_of_ids(tree: Any) -> bool:
     return is_bound(tree) and tree.column == "id"
 
 
-def is_position(tree: Any) -> bool:
-    return isinstance(tree, Condition) and tree.kind is Kind.POSITION
-
-
 def is_status(tree: Any) -> bool:
-    return isinstance(tree, Condition) and tree.column == "status"
+    return is_condition(tree) and tree.column == "status"
 
 
 def is_tag(tree: Any) -> bool:
     """Whether a condition names one tag."""
-    return isinstance(tree, Condition) and (tree.kind, tree.operator) == (Kind.TAG, "=")
+    return is_condition(tree, Kind.TAG) and tree.operator == "="
 
 
 def is_search(tree: Any) -> bool:
-    return isinstance(tree, Condition) and tree.kind is Kind.SEARCH
+    return is_condition(tree, Kind.SEARCH)
 
 
 def is_address_prefix(tree: Any) -> bool:
     """Whether a condition is a prefix that any number of addresses can have."""
-    return isinstance(tree, Condition) and (tree.kind, tree.column) == (Kind.COLUMN, "email_key")
-
-
-def selects_few(tree: Any) -> bool:
-    """Whether few subscribers fulfill a condition, which their index selects."""
-    return is_address(tree) or (
-        isinstance(tree, Condition) and tree.kind in (Kind.NAME, Kind.RARE_DOMAIN)
-    )
-
-
-def is_address(tree: Any) -> bool:
-    """Whether a condition selects few addresses in their index."""
-    return isinstance(tree, Condition) and (
-        tree.kind is Kind.ADDRESS or (tree.kind is Kind.EMAIL and tree.operator in ("=", "prefix"))
-    )
+    return is_condition(tree, Kind.COLUMN) and tree.column == "email_key"
 
 
 def is_domain(tree: Any) -> bool:
     """Whether a condition is a whole domain, whose index has the subscribers in order of ID."""
-    return isinstance(tree, Condition) and (tree.kind, tree.operator) == (Kind.DOMAIN, "=")
+    return is_condition(tree, Kind.DOMAIN) and tree.operator == "="
+
+
+def is_address(tree: Any) -> bool:
+    """Whether a condition selects few addresses in their index."""
+    is_email = is_condition(tree, Kind.EMAIL) and tree.operator in ("=", "prefix")
+    return is_email or is_condition(tree, Kind.ADDRESS)
+
+
+def selects_few(tree: Any) -> bool:
+    """Whether few subscribers fulfill a condition, which their index selects."""
+    return is_address(tree) or is_condition(tree, Kind.NAME, Kind.RARE_DOMAIN)
 
 
 def finds_few(tree: Any) -> bool:
