@@ -14,8 +14,8 @@ from rosterd.server.features.subscribers.fields import Status, SubscriberRow
 from rosterd.server.features.subscribers.messages import (
     SubscriberResponse,
     SubscribersResponse,
-    selected_fields,
 )
+from rosterd.server.features.subscribers.query.request import selected_fields
 from rosterd.server.rpc.messages import JsonResponse
 from rosterd.server.serving.gateway_policy import ANNOTATIONS
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rosterd.server.features.custom_fields.store import types
-from rosterd.server.features.subscribers.query import evaluation, store_pages
+from rosterd.server.features.subscribers.query import evaluation, plan, store_pages
 from rosterd.server.features.subscribers.query.conditions import conditions_of
 from rosterd.server.features.subscribers.query.plan import Order, PagePosition
 from rosterd.server.features.subscribers.query.store_pages import find_matches, ids_after
@@ -29,8 +29,8 @@ PEOPLE, FILTERS = 100, 50
 def test_filters_select_the_same_subscribers_as_the_evaluator(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(store_pages, "MAX_LOOKED_UP", most)
-    monkeypatch.setattr(store_pages, "MAX_CANDIDATES", most)
+    monkeypatch.setattr(plan, "MAX_LOOKED_UP", most)
+    monkeypatch.setattr(plan, "MAX_CANDIDATES", most)
     monkeypatch.setattr(store_pages, "MIN_HALF", PEOPLE // 2)
     seed = randrange(1 << 32)
     rng = Random(seed)
@@ -141,7 +141,7 @@ def test_bounds_of_a_filter_at_1970_are_bounds(tx: Transaction) -> None:
 def test_pages_by_number_of_an_address_prefix(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch, most: int, descending: bool
 ) -> None:
-    monkeypatch.setattr(store_pages, "MAX_CANDIDATES", most)
+    monkeypatch.setattr(plan, "MAX_CANDIDATES", most)
     people = create_people(PEOPLE, Random(4), tx)
     if descending:
         people.reverse()

@@ -105,7 +105,8 @@ def test_ids_select_no_subscriber_that_is_inserted_after_the_start(
     ada = SUBSCRIBERS.create(OURS, new("ada"), tx).id
     later = first_id_at(PAST)
     operation = store.create(OURS, request()._replace(texts=[]), [later, ada], 2, tx)
-    monkeypatch.setattr("rosterd.server.features.subscribers.store.ids_at", lambda *_: [later])
+    inserting = "rosterd.server.features.subscribers.store_inserting"
+    monkeypatch.setattr(f"{inserting}.ids_at", lambda *_: [later])
     assert imported("eve", tx) == later
 
     STEPS.run(OURS, select(tx), ONE, tx)

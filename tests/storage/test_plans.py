@@ -24,9 +24,8 @@ from rosterd.server.features.segments import store as segments
 from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.models import Subscriber
-from rosterd.server.features.subscribers.query import store_pages
-from rosterd.server.features.subscribers.query.plan import Order, PagePosition, plan_of
-from rosterd.server.features.subscribers.query.store_pages import is_short
+from rosterd.server.features.subscribers.query import plan
+from rosterd.server.features.subscribers.query.plan import Order, PagePosition, is_short, plan_of
 from rosterd.server.features.subscribers.rules import NewSubscriber
 from rosterd.server.features.subscribers.store_reading import ONE
 from rosterd.server.features.tags import store as tags
@@ -296,8 +295,8 @@ def test_each_filter_uses_its_index(
 def test_scan_for_a_filter_reads_an_index_instead_of_the_rows(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    monkeypatch.setattr(store_pages, "MAX_LOOKED_UP", 0)
-    monkeypatch.setattr(store_pages, "MAX_CANDIDATES", 0)
+    monkeypatch.setattr(plan, "MAX_LOOKED_UP", 0)
+    monkeypatch.setattr(plan, "MAX_CANDIDATES", 0)
     filters = tree_of(text, status=Status.CONFIRMED)
 
     recording = RecordingTransaction(tx)

@@ -15,7 +15,7 @@ from playhouse.postgres_ext import Psycopg3Database
 
 from rosterd.server.features.signups import store as signups
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.query import store_pages
+from rosterd.server.features.subscribers.query import plan
 from rosterd.server.features.subscribers.query.plan import Order, PagePosition
 from rosterd.server.features.tags import store as tags
 from rosterd.server.rpc.paging import Page
@@ -334,7 +334,7 @@ def test_few_addresses_with_a_domain_are_found_by_their_index(
 def test_page_and_total_of_a_common_domain_read_the_index_of_domains(
     postgres: Postgres, descending: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_pages, "MAX_CANDIDATES", 20)
+    monkeypatch.setattr(plan, "MAX_CANDIDATES", 20)
     url, common = postgres.new_roster(), range(0, ROWS, 10)
     people = many_subscribers()
     for number in common:

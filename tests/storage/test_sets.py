@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from rosterd.server.features.custom_fields.store import types
-from rosterd.server.features.subscribers.query import store_pages
+from rosterd.server.features.subscribers.query import plan, store_pages
 from rosterd.server.features.subscribers.query.plan import PagePosition
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.transaction import Transaction
@@ -60,7 +60,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingTra
 @pytest.fixture(autouse=True)
 def _no_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few subscribers are enough for these tests."""
-    monkeypatch.setattr(store_pages, "MAX_LOOKED_UP", 0)
+    monkeypatch.setattr(plan, "MAX_LOOKED_UP", 0)
 
 
 def steps(recording: RecordingTransaction, text: str, position: PagePosition) -> list[Step]:
@@ -133,7 +133,7 @@ def test_last_page_of_an_expression_is_read_without_counting_matches(
 def test_status_is_checked_by_a_scan_for_other_conditions(
     recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_pages, "MAX_CANDIDATES", 0)
+    monkeypatch.setattr(plan, "MAX_CANDIDATES", 0)
     *_, rows, total = steps(recording, text, PagePosition(1))
 
     for step in (rows, total):
@@ -177,7 +177,7 @@ def test_few_addresses_with_a_domain_are_found_by_their_index(
 def test_page_of_a_common_domain_reads_the_index_of_domains_in_order(
     recording: RecordingTransaction, descending: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_pages, "MAX_CANDIDATES", 0)
+    monkeypatch.setattr(plan, "MAX_CANDIDATES", 0)
     position = PagePosition(1, descending=descending)
     *_, ids, _ = steps(recording, "email.domain=example.com", position)
 
@@ -199,7 +199,7 @@ def test_page_of_a_common_domain_reads_the_index_of_domains_in_order(
 def test_total_of_a_common_domain_does_not_read_the_row_of_each_subscriber(
     recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_pages, "MAX_CANDIDATES", 0)
+    monkeypatch.setattr(plan, "MAX_CANDIDATES", 0)
     *_, total = steps(recording, text, PagePosition(1))
 
     # SQLite reads the row for each entry of an index of an expression, even if it contains all.
@@ -221,7 +221,7 @@ def test_few_addresses_with_a_domain_are_not_counted_in_halves(
 def test_many_addresses_with_a_prefix_of_domains_are_scanned_in_order(
     recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_pages, "MAX_CANDIDATES", 0)
+    monkeypatch.setattr(plan, "MAX_CANDIDATES", 0)
     *_, ids, _ = steps(recording, text, PagePosition(1))
 
     assert any("COVERING INDEX subscriber_by_id" in line for line in ids.plan), ids
@@ -240,7 +240,7 @@ def test_required_name_is_counted_before_domains_that_are_not_required(
 def test_many_addresses_with_a_prefix_are_scanned_in_order(
     recording: RecordingTransaction, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_pages, "MAX_CANDIDATES", 0)
+    monkeypatch.setattr(plan, "MAX_CANDIDATES", 0)
     *_, rows, total = steps(recording, text, PagePosition(1))
 
     for step in (rows, total):
@@ -262,7 +262,7 @@ def test_conditions_are_looked_up_for_few_subscribers_of_a_tag(
 ) -> None:
     text = "tags:vip AND customFields.plan=pro AND NOT customFields.score > 1"
     *_, merged = steps(recording, text, PagePosition(1))
-    monkeypatch.setattr(store_pages, "MAX_LOOKED_UP", 1_000)
+    monkeypatch.setattr(plan, "MAX_LOOKED_UP", 1_000)
     size, looked_up = steps(recording, text, PagePosition(5))
 
     assert any("MERGE" in line for line in merged.plan)

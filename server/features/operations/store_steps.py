@@ -25,7 +25,7 @@ from ..subscribers.models import Subscriber
 from ..subscribers.query.conditions import conditions_of
 from ..subscribers.query.store_pages import find_matches, ids_after
 from ..subscribers.query.syntax import parse
-from ..subscribers.query.tree import And, Condition, Kind, joined
+from ..subscribers.query.tree import EVERYONE, And, joined, within
 from ..subscribers.store_reading import IN_ACCOUNT, find_each
 from ..suppressions.store import Suppressions
 from . import store
@@ -94,12 +94,12 @@ def select_next(
     # Some of these were inserted later, with a time of creation in the past. The step skips them.
     end_id, up_to, after = _end_id(row), "", row.after_id or None
     if span is not None:
-        among = ids_after(account_id, _before(end_id), after, span, tx)
+        among = ids_after(account_id, within(EVERYONE, "<", end_id), after, span, tx)
         if len(among) == span:
             up_to = among[-1]
             # Greater than `up_to`, less than the next ID.
             end_id = f"{up_to}0"
-    found = ids_after(account_id, joined(And, [_before(end_id), tree]), after, limit, tx)
+    found = ids_after(account_id, within(tree, "<", end_id), after, limit, tx)
     if len(found) == limit:
         return Selection(row.id, found, is_last=False)
     return Selection(row.id, found, is_last=not up_to, up_to=up_to)
@@ -187,10 +187,6 @@ def _at_start(account_id: str, row: OperationRow, ids: Sequence[str], tx: Transa
     """Returns the IDs of the subscribers that were stored when the operation started."""
     values = {"ids": ids, "end_id": _end_id(row), "revision": row.batch.revision}
     return [id_ for (id_,) in tx.all(_STORED_AT_START, account_id=account_id, **values)]
-
-
-def _before(end_id: str) -> Condition:
-    return Condition(Kind.COLUMN, "<", (end_id,), "id")
 
 
 def _tree(account_id: str, row: OperationRow, tx: Transaction) -> Any:

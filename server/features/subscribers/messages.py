@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from roster.v1 import subscribers_pb2 as pb
 
-from ...rpc.errors import Detail, ValidationError
 from ...rpc.messages import JsonResponse, check_page, timestamp
-from ...values.texts import json_name
 from .fields import ADDED_BY_FULL, FIELDS, SubscriberRow, basic_json
 from .linked import SubscriberUrls
+from .query.request import BASIC, Selected
 from .row_writer import Result
 from .rules import MAX_REPEATED
 
-# The fields that a read mask can contain. Only exports have the URLs.
-_MASKABLE = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields) - {
-    "confirm_url",
-    "unsubscribe_url",
-}
-# The fields that only the view FULL has.
-_FULL_PATHS = {"updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at", "consent"}
 # Fields that are copied from a row unchanged.
 _COPIED = [
     field.name
@@ -35,44 +27,6 @@ _OPTIONAL_IN_FULL = [field.name for field in ADDED_BY_FULL if field.name != "rev
 _MAX_UNCHECKED_ITEMS = 800
 
 
-class Selected(NamedTuple):
-    """The fields that a request selects. `names` is None for all fields of the view."""
-
-    names: frozenset[str] | None
-    is_full: bool
-
-    def clear_others(self, messages: Iterable[pb.Subscriber]) -> None:
-        """Clears the fields of messages that are not selected."""
-        if self.names is not None:
-            for message in messages:
-                for field, _ in message.ListFields():
-                    if field.name not in self.names:
-                        message.ClearField(field.name)  # type: ignore[arg-type]
-
-
-# All fields of a view.
-_BASIC, _FULL = Selected(None, is_full=False), Selected(None, is_full=True)
-
-
-def selected_fields(
-    request: pb.GetSubscriberRequest | pb.ListSubscribersRequest,
-) -> Selected:
-    """Returns the fields of the view and the read mask. Raises ValidationError for the mask."""
-    is_full = request.view == pb.Subscriber.FULL
-    # Reading an absent message would create it.
-    paths = frozenset(request.read_mask.paths) if request.HasField("read_mask") else None
-    if not paths or "*" in paths:
-        return _FULL if is_full else _BASIC
-    unknown = sorted(paths - _MASKABLE)
-    if unknown:
-        details = [
-            Detail("readMask", "INVALID_VALUE", f"{json_name(path)} is not a field of a subscriber")
-            for path in unknown
-        ]
-        raise ValidationError(details)
-    return Selected(paths, is_full or not paths.isdisjoint(_FULL_PATHS))
-
-
 class SubscriberResponse(JsonResponse):
     """A response that contains one subscriber. `message_type` is the type of its message."""
 
@@ -82,7 +36,7 @@ class SubscriberResponse(JsonResponse):
         self,
         message_type: type[pb.CreateSubscriberResponse | pb.GetSubscriberResponse],
         row: SubscriberRow,
-        selected: Selected = _BASIC,
+        selected: Selected = BASIC,
     ) -> None:
         self._message_type = message_type
         self._row = row

@@ -37,10 +37,9 @@ from .messages import (
     bulk_response,
     fill,
     fill_all,
-    selected_fields,
 )
 from .profile import profile_of, row_of
-from .query.request import FilterExpressions
+from .query.request import FilterExpressions, selected_fields
 from .query.store_pages import read_page
 from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalData
@@ -156,16 +155,15 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def ListSubscribers(  # type: ignore[override]  # see JsonResponse
         self, request: pb.ListSubscribersRequest, _context: Context
     ) -> SubscribersResponse:
-        selected = selected_fields(request)
         query = await self._filters.list_query(request)
-        result = await read_page(self._database, account_id(), query.planned, query.position)
+        found = await read_page(self._database, account_id(), query.planned, query.position)
         return SubscribersResponse(
-            result.rows,
-            selected,
-            total=result.total,
+            found.rows,
+            query.selected,
+            total=found.total,
             number=query.page,
             limit=query.position.limit,
-            next_page_token=query.next_page_token(result.rows[-1]) if result.more else "",
+            next_page_token=query.next_page_token(found.rows[-1]) if found.more else "",
         )
 
     async def UpdateSubscriber(

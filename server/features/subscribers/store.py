@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, NamedTuple
-
-from peewee import Node
 
 from ...rpc.errors import (
     Detail,
@@ -18,83 +14,37 @@ from ...rpc.errors import (
     invalid,
 )
 from ...security.links import Links
-from ...storage.statements import Dialect, Statement
+from ...storage.statements import Statement
 from ...storage.transaction import Transaction
-from ...values.emails import Email, unicode_keys
-from ...values.ids import ids_at, timestamp_of, timestamps_of
+from ...values.emails import Email
 from ..custom_fields import store as custom_fields
 from ..custom_fields.rules import check_size, check_values, merged
 from ..events.rules import EventType, created, deleted
 from ..events.store import has_webhooks, record
 from ..suppressions.rules import NewSuppression, Reason
 from ..suppressions.store import Suppressions
-from .counters.store_counting import add_to_counters, remove_from_counters
+from .counters.store_counting import remove_from_counters
 from .counters.store_statistics import StatisticChanges
-from .fields import PROFILE, Status, SubscriberRow
-from .history import API, Actor, Source, origin
+from .fields import Status, SubscriberRow
+from .history import API, Actor
 from .linked import LinkedSubscriber, urls_of
 from .models import Subscriber
 from .rules import (
     NO_VALUES,
     OPTED_OUT,
-    ConsentRecord,
     Failure,
     NewSubscriber,
     RowError,
-    SearchKeys,
-    search_keys,
     status_at_new_address,
 )
-from .store_attached import attach, detach_all, merge_values, put_values
+from .store_attached import attach, detach_all, merge_values
 from .store_changes import store_changes
-from .store_reading import IN_ACCOUNT, ONE, Reference, find, ids_by_address
-from .store_revisions import keep_deleted, next_revision, revision_at
+from .store_inserting import Inserted, insert
+from .store_reading import ONE, Reference, find, ids_by_address
+from .store_revisions import keep_deleted
 
-# The columns that an import can state, besides the time of creation.
-STATED = ConsentRecord._fields[1:]
-# The columns of new rows that are null in most of them.
-_RARE_NAMES = ("email_unicode_key", *(name for name in STATED if name != "confirmed_at"))
-# The other columns of new rows, apart from the revision.
-_COMMON_NAMES = (
-    "id",
-    "created_at",
-    "email",
-    "email_key",
-    "status",
-    *PROFILE,
-    *SearchKeys._fields,
-    "origin",
-    "confirmed_at",
-)
-_profile_values = itemgetter(*PROFILE)
 # The field whose members are values of custom fields.
 _VALUES = "customFields"
-
-
-def _insert_all(dialect: Dialect, names: Sequence[str]) -> Node:
-    columns = [getattr(Subscriber, name) for name in names]
-    insert = dialect.insert_all(
-        Subscriber.account_id,
-        columns,
-        "rows",
-        shared=(Subscriber.revision, Subscriber.inserted_revision),
-    )
-    return insert if dialect.counts_inserted_rows else insert.returning(Subscriber.id)
-
-
-_INSERT_ALL_COLUMNS = Statement(
-    lambda dialect: _insert_all(dialect, (*_COMMON_NAMES, *_RARE_NAMES)), has_one_plan=True
-)
-# Each column takes time (`bulk_of_100` in `make bench`).
-_INSERT_COMMON_COLUMNS = Statement(
-    lambda dialect: _insert_all(dialect, _COMMON_NAMES), has_one_plan=True
-)
-_STORED = Statement(
-    lambda dialect: Subscriber.select(Subscriber.id).where(
-        IN_ACCOUNT & dialect.any_of(Subscriber.id, "ids")
-    ),
-    has_one_plan=True,
-)
 _DELETE = Statement(lambda _: Subscriber.delete().where(ONE), has_one_plan=True)
 
 
@@ -365,12 +315,12 @@ class SubscriberStore:
 
     def _insert(
         self, account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, by: Actor
-    ) -> _Inserted:
+    ) -> Inserted:
         """Stores valid subscribers with different addresses, except existing ones.
 
         Records their events.
         """
-        inserted = _insert(account_id, new, tx, by)
+        inserted = insert(account_id, new, tx, by)
         if inserted.ids and has_webhooks(account_id, tx):
             rows = [inserted.row(id_, new[index], by) for index, id_ in inserted.ids.items()]
             changes = [
@@ -392,51 +342,6 @@ class SubscriberStore:
         if row.status in OPTED_OUT:
             suppression = NewSuppression(row.email_key, Reason(row.status))
             self._suppressions.add(account_id, [suppression], tx)
-
-
-class _Inserted(NamedTuple):
-    """The IDs of stored subscribers by index, their revision, and the names of tags by key."""
-
-    ids: dict[int, str]
-    revision: int = 0
-    names: Mapping[str, str] = {}
-
-    def row(self, subscriber_id: str, new: NewSubscriber, by: Actor) -> SubscriberRow:
-        tags = tuple(self.names[key] for key in sorted(new.tags))
-        return _new_row(subscriber_id, new, self.revision, by, tags)
-
-
-def _insert(
-    account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, by: Actor
-) -> _Inserted:
-    """Stores valid subscribers with different addresses, except existing ones."""
-    if not new:
-        return _Inserted({})
-    revision = next_revision(account_id, tx)
-    new_ids, times = _new_ids(list(new.values()), revision, tx)
-    revision = revision_at(max(new_ids), revision)
-    insert, rows = _new_rows(new_ids, times, list(new.values()), tx.now, by)
-    stored_ids = tx.insert(
-        insert,
-        _STORED,
-        new_ids,
-        account_id=account_id,
-        rows=rows,
-        revision=revision,
-        inserted_revision=revision,
-    )
-    stored = {index: id_ for index, id_ in zip(new, new_ids, strict=True) if id_ in stored_ids}
-    if not stored:
-        return _Inserted({})
-    add_to_counters(account_id, sorted(stored.values()), tx)
-    put_values(account_id, [(id_, new[index].values) for index, id_ in stored.items()], tx)
-    statistics = StatisticChanges(tx.now)
-    tags = [(id_, int(new[index].status), new[index].tags) for index, id_ in stored.items()]
-    names = attach(account_id, tags, statistics, tx)
-    for status, count in Counter(new[index].status for index in stored).items():
-        statistics.created(status, count)
-    statistics.store(account_id, tx)
-    return _Inserted(stored, revision, names)
 
 
 def _invalid_values(
@@ -465,96 +370,3 @@ def row_error_for(fault: Detail) -> RowError:
     unknown = fault.code == "UNKNOWN_FIELD"
     failure = Failure.UNKNOWN_CUSTOM_FIELD if unknown else Failure.INVALID_CUSTOM_FIELD
     return RowError(failure, fault.field)
-
-
-def _new_ids(
-    rows: Sequence[NewSubscriber], revision: int, tx: Transaction
-) -> tuple[list[str], list[int]]:
-    """Returns an ID for each row, and the times of their creation, which are those of the IDs.
-
-    Rows with the same time keep the order of their import, because later transactions have
-    greater revisions.
-    """
-    stated = [new.consent_record.created_at for new in rows]
-    past = [time for time in stated if time is not None and time < tx.now]
-    later = tx.new_ids(len(rows) - len(past)) if len(past) < len(rows) else []
-    later_times = timestamps_of(later)
-    if not past:
-        return later, later_times
-    past_pairs = zip(ids_at(past, revision), past, strict=True)
-    later_pairs = zip(later, later_times, strict=True)
-    pairs = [
-        next(past_pairs if time is not None and time < tx.now else later_pairs) for time in stated
-    ]
-    ids, times = zip(*pairs, strict=True)
-    return list(ids), list(times)
-
-
-def _new_row(
-    subscriber_id: str,
-    new: NewSubscriber,
-    revision: int,
-    by: Actor,
-    tags: tuple[str, ...] = (),
-) -> SubscriberRow:
-    values = {key: value for key, value in new.values.items() if value is not None}
-    created_at = timestamp_of(subscriber_id)
-    columns = {**new.profile, **new.consent_record._asdict()}
-    columns |= {"created_at": created_at, "confirmed_at": _confirmed_at(created_at, new, by)}
-    return SubscriberRow(
-        id=subscriber_id,
-        email=new.email.address,
-        email_key=new.email.key,
-        status=int(new.status),
-        revision=revision,
-        status_revision=0,
-        tags=tags,
-        values=values,
-        **columns,
-    )
-
-
-def _confirmed_at(created_at: int, new: NewSubscriber, by: Actor) -> int | None:
-    """Returns the time of the confirmation to store.
-
-    A subscriber that is created as CONFIRMED was confirmed at that time. For an imported
-    subscriber, only the time in the row is stored.
-    """
-    stated = new.consent_record.confirmed_at
-    if stated or by.source is Source.IMPORT or new.status is not Status.CONFIRMED:
-        return stated
-    return created_at
-
-
-def _new_rows(
-    ids: Sequence[str], times: Sequence[int], new: Sequence[NewSubscriber], now: int, by: Actor
-) -> tuple[Statement, Sequence[tuple[Any, ...]]]:
-    """Returns the statement that inserts subscribers, and its rows in the order of their keys.
-
-    The rows are built by column, which is faster (`import` and `bulk_of_100` in `make bench`).
-    """
-    addresses, keys = zip(*[each.email for each in new], strict=True)
-    statuses = [int(each.status) for each in new]
-    profiles = zip(*[_profile_values(each.profile) for each in new], strict=True)
-    profile = dict(zip(PROFILE, profiles, strict=True))
-    # Indexed by number: enum members are slow dictionary keys.
-    origins = ["", *(origin(status, now, by) for status in Status)]
-    records = zip(*[each.consent_record for each in new], strict=True)
-    _, status_changed_at, _, *other_times_and_consent = records
-    columns = [
-        ids,
-        times,
-        addresses,
-        keys,
-        statuses,
-        *profile.values(),
-        *zip(*map(search_keys, profile["first_name"], profile["last_name"]), strict=True),
-        [origins[status] for status in statuses],
-        [_confirmed_at(time, each, by) for time, each in zip(times, new, strict=True)],
-    ]
-    # In the order of `_RARE_NAMES`.
-    rare = (unicode_keys(keys), status_changed_at, *other_times_and_consent)
-    has_rare = any(column.count(None) < len(new) for column in rare)
-    insert = _INSERT_ALL_COLUMNS if has_rare else _INSERT_COMMON_COLUMNS
-    rows = zip(*columns, *(rare if has_rare else ()), strict=True)
-    return insert, sorted(rows, key=itemgetter(0))

@@ -1,8 +1,13 @@
 """Plans how the matches of a tree of conditions are read.
 
 `plan_of` chooses a strategy from the conditions alone. That suits reading all matches one after the
-other, as exports and operations do. `with_statistics` in `store_pages` improves the plan of a page
-or a total with the numbers of subscribers that few statements return.
+other, as exports and operations do. For a page or a total, `with_numbers` improves the plan with
+numbers of subscribers. `reading_of` then chooses how a page and its total are read.
+
+Conditions that few subscribers can fulfill are found with their index, and the others are checked
+for these. The indexes of names contain search keys, which do not distinguish case. They select
+candidates; then the names are compared. If many subscribers have the key of a name, a domain, or
+the prefix of an address, a scan of all subscribers takes less time than lookups of the candidates.
 """
 
 from __future__ import annotations
@@ -14,25 +19,47 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from ....storage.statements import param
+from ..rules import search_text
 from .tree import (
     EVERYONE,
     And,
     Condition,
     Kind,
+    Or,
+    bound_key,
+    comparisons,
+    finds_few,
+    is_address_prefix,
     is_bound,
+    is_bound_of_ids,
+    is_condition,
     is_search,
     is_status,
     is_tag,
     joined,
     mapped,
+    range_of,
     required,
+    with_closest_bounds,
+    within,
 )
 
 # The plans of trees that differ only in their values.
 CACHED_PLANS = 500
+# The most subscribers for which the other conditions are looked up. More take longer than set
+# operations on all subscribers (`customFields.plan=pro AND tags:k7` in `make bench-scale`).
+MAX_LOOKED_UP = 20_000
+# The most candidates to look up, a fraction of the subscribers that a scan reads in that time
+# (`firstName=Ada17 AND customFields.plan=pro AND status=CONFIRMED` in `make bench-scale`).
+MAX_CANDIDATES = 20_000
+# The maximum number of conditions of a filter that are counted, with one statement each.
+MAX_COUNTED = 3
+# The columns with an index of search keys.
+_NAMES = ("first_name", "last_name")
+# Returns the number of subscribers with a tag or a status, or of those that an index selects for
+# another condition, up to a limit.
+Count = Callable[[Condition, int], int]
 _INDEXED = {(Kind.TAG, "="), (Kind.EMAIL, "="), (Kind.SEARCH, "prefix")}
-# Which of two bounds of a column is the closer one, by operator.
-_CLOSER: dict[str, Callable[..., Any]] = {">=": max, "<": min}
 
 
 class Order(StrEnum):
@@ -65,17 +92,45 @@ class Strategy(Enum):
     SEARCH counts the ranges of a prefix, then scans the subscribers or sorts the matches, see
     `store_search` (`q (16 matches)` to `q (100 %)`).
 
+    CHECK selects subscribers by an index, and checks the other conditions, if any, for each of
+    them (`tag (100 %)`, `customFields.plan=pro AND tags:k7`).
+
+    FEW does so with an index of names, addresses or domains, and selects few (`firstName=Ada17`).
+
     SETS merges sets of IDs, each in the order of an index, see `store_sets`
     (`tags:half1 AND tags:tenth3`).
-
-    CHECK selects subscribers by an index, and checks the other conditions, if any, for each of
-    them (`tag (90 %)`, `customFields.plan=pro AND tags:k7`).
     """
 
     ALL = "all"
     SEARCH = "search"
-    SETS = "sets"
     CHECK = "check"
+    FEW = "few"
+    SETS = "sets"
+
+
+class Reading(Enum):
+    """How a page and its total are read.
+
+    OFFSET finds the page with the counters, which also contain the total (`page 10,000 of 100`).
+
+    AT_ONCE reads the rows and the total with one statement (`no filter`, `tag (0.1 %)`).
+
+    SEARCH counts the matches, and chooses from their number how the rows are read, see
+    `store_search` (`q (6 %)`).
+
+    IDS reads the IDs of all matches, which takes less than half of the time of finding these few
+    for the rows and for the total (`firstName=Ada17`).
+
+    APART reads the rows, then the total, if it is in no statistics (`NOT tags:half1`) and the page
+    is not the last one. A long total is counted in halves
+    (`customFields.plan=pro AND customFields.optin=true AND tags:half1`).
+    """
+
+    OFFSET = "offset"
+    AT_ONCE = "at once"
+    SEARCH = "search"
+    IDS = "ids"
+    APART = "apart"
 
 
 class IdRange(NamedTuple):
@@ -114,7 +169,7 @@ class Plan:
     @cached_property
     def parts(self) -> tuple[Any, ...]:
         """The conditions that every match fulfills, except bounds of IDs."""
-        return tuple(part for part in required(self.shape) if not _is_bound_of_ids(part))
+        return tuple(part for part in required(self.shape) if not is_bound_of_ids(part))
 
     @cached_property
     def tree(self) -> Any:
@@ -124,7 +179,7 @@ class Plan:
     @cached_property
     def ids(self) -> IdRange:
         """The names of the bounds of IDs."""
-        bounds = {part.operator: part.values[0] for part in filter(_is_bound_of_ids, self._all)}
+        bounds = {part.operator: part.values[0] for part in filter(is_bound_of_ids, self._all)}
         return IdRange(bounds.get(">="), bounds.get("<"))
 
     @cached_property
@@ -135,12 +190,19 @@ class Plan:
         if is_alone and is_search(self.parts[0]):
             return Strategy.SEARCH
         is_read_by_index = self.is_looked_up or (is_alone and _has_index(self.parts[0]))
-        if is_read_by_index or any(is_search(part) or is_bound(part) for part in self.parts):
+        if is_read_by_index or any(
+            is_condition(part, Kind.SEARCH) or is_bound(part) for part in self.parts
+        ):
             return Strategy.CHECK
-        return Strategy.SETS
+        return Strategy.FEW if finds_few(self.tree) else Strategy.SETS
+
+    @property
+    def is_of_sets(self) -> bool:
+        """Whether set operations select the IDs, of which FEW has one operand."""
+        return self.strategy in (Strategy.SETS, Strategy.FEW)
 
     @cached_property
-    def needs_statistics(self) -> bool:
+    def needs_numbers(self) -> bool:
         """Whether there are other conditions than one of each kind that has an index of its own."""
         return sum(map(is_tag, self.parts)) > 1 or not all(map(_has_index, self.parts))
 
@@ -153,21 +215,18 @@ class Plan:
         """Whether the statistics contain the total (`status (75 %)`)."""
         return len(self._all) == 1 and (is_status(self.shape) or is_tag(self.shape))
 
-    @cached_property
-    def is_of_revisions(self) -> bool:
-        """Whether all conditions are bounds in the order of revisions."""
-        return all(
-            part.column == "revision" if is_bound(part) else _is_position(part)
-            for part in self._all
-        )
-
     @property
     def _all(self) -> tuple[Any, ...]:
         return required(self.shape)
 
     def is_in_order(self, order_by: Order) -> bool:
         """Whether all conditions are bounds in an order, so that rows are read in that order."""
-        return not self.parts if order_by is Order.CREATED else self.is_of_revisions
+        if order_by is Order.CREATED:
+            return not self.parts
+        return all(
+            part.column == "revision" if is_bound(part) else is_condition(part, Kind.POSITION)
+            for part in self._all
+        )
 
 
 class Planned(NamedTuple):
@@ -187,7 +246,7 @@ def plan_of(tree: Any, *, is_looked_up: bool = False) -> Planned:
     values: dict[str, Any] = {}
     if tree is EVERYONE:
         return Planned(tree, _EVERYONE, values)
-    tree = _with_closest_bounds(tree)
+    tree = with_closest_bounds(tree)
 
     def named(condition: Condition) -> Condition:
         names = []
@@ -199,6 +258,89 @@ def plan_of(tree: Any, *, is_looked_up: bool = False) -> Planned:
     return Planned(tree, _plan(mapped(tree, named), is_looked_up), values)
 
 
+def with_numbers(planned: Planned, count: Count) -> Planned:
+    """Returns a plan that depends on numbers of subscribers.
+
+    Counts at most a tag, a status, and `MAX_COUNTED` other conditions.
+    """
+    if not planned.plan.needs_numbers:
+        return planned
+    parts = required(planned.tree)
+    for has_kind in (is_tag, is_status):
+        first = next(filter(has_kind, parts), None)
+        if first is not None and count(first, MAX_LOOKED_UP) <= MAX_LOOKED_UP:
+            others = [part for part in parts if part is not first]
+            return plan_of(And((first, *others)), is_looked_up=True)
+    return plan_of(_with_candidates(planned.tree, count))
+
+
+def _with_candidates(tree: Any, count: Count) -> Any:
+    """Returns a tree in which conditions that few subscribers can match have another kind.
+
+    Prefixes with a part of the domain that many addresses have are compared with both forms of the
+    address.
+    """
+    # First those that every match fulfills.
+    conditions = (*(part for part in required(tree) if is_condition(part)), *comparisons(tree))
+    marked = {each: few for each in conditions if (few := _marked(each)) is not None}
+    replaced: dict[Condition, Condition | Or] = {}
+    for condition, few in [*marked.items()][:MAX_COUNTED]:
+        if count(few, MAX_CANDIDATES + 1) <= MAX_CANDIDATES:
+            replaced[condition] = few
+        elif condition.kind is Kind.EMAIL:
+            forms = ("email_key", "email_unicode_key")
+            replaced[condition] = Or(
+                tuple(condition._replace(kind=Kind.COLUMN, column=form) for form in forms)
+            )
+    return mapped(tree, lambda condition: replaced.get(condition, condition))
+
+
+def _marked(condition: Condition) -> Condition | None:
+    """Returns a condition as one that few subscribers can match, or None if it has no index.
+
+    For a name, that is the range of its search keys too.
+    """
+    key = condition.values[0] if condition.values else ""
+    match condition.kind, condition.operator:
+        case Kind.EMAIL, "prefix":
+            marked = condition
+        case Kind.DOMAIN, "=" | "prefix":
+            marked = condition._replace(kind=Kind.RARE_DOMAIN)
+        case Kind.COLUMN, "prefix" if is_address_prefix(condition):
+            marked = condition._replace(kind=Kind.ADDRESS)
+        case Kind.COLUMN, "=" | "prefix" if condition.column in _NAMES:
+            if condition.operator == "prefix":
+                # A character after the prefix can be combined with its last one.
+                key = key[:-1] if key.isascii() else ""
+            key = search_text(key)
+            values = (*range_of(key), *condition.values)
+            marked = condition._replace(kind=Kind.NAME, values=values)
+        case _:
+            return None
+    return marked if key else None
+
+
+def reading_of(plan: Plan, position: PagePosition) -> Reading:
+    """Returns how a page and its total are read."""
+    is_in_order, is_by_number = position.order_by is Order.CREATED, position.after is None
+    if plan.is_everyone:
+        is_found = is_in_order and is_by_number and position.offset > 0
+        return Reading.OFFSET if is_found else Reading.AT_ONCE
+    # After an ID, the conditions of the page and those of the total are different.
+    if is_by_number and plan.strategy in (Strategy.ALL, Strategy.CHECK):
+        return Reading.AT_ONCE
+    if is_in_order and plan.strategy is Strategy.SEARCH:
+        return Reading.SEARCH
+    if is_in_order and is_by_number and plan.strategy is Strategy.FEW:
+        return Reading.IDS
+    return Reading.APART
+
+
+def is_short(plan: Plan, position: PagePosition) -> bool:
+    """Whether a page reads no rows before the page and none for the total."""
+    return position.offset == 0 and plan.is_everyone
+
+
 def after(tree: Any, position: PagePosition) -> Any:
     """Returns a tree with the position as a bound."""
     last, descending = position.after, position.descending
@@ -208,46 +350,13 @@ def after(tree: Any, position: PagePosition) -> Any:
         # IDs have a fixed length, so no ID is between this text and the next ID.
         return within(tree, "<", last) if descending else within(tree, ">=", f"{last}0")
     passed = Condition(Kind.COLUMN, "<" if descending else ">=", column="revision")
-    rest = [part for part in required(tree) if _key(part) != passed]
+    rest = [part for part in required(tree) if bound_key(part) != passed]
     values = (position.after_revision, last)
     return And((*rest, Condition(Kind.POSITION, "<" if descending else ">", values)))
 
 
-def within(tree: Any, operator: str, bound: str) -> Any:
-    """Returns a tree with a bound of IDs."""
-    return joined(And, [tree, Condition(Kind.COLUMN, operator, (bound,), "id")])
-
-
-def _with_closest_bounds(tree: Any) -> Any:
-    """Returns a tree with the closest bounds of IDs and revisions only.
-
-    With several, an index would be entered at one and scanned up to another.
-    """
-    parts: dict[Any, Any] = {}
-    for part in required(tree):
-        key = _key(part)
-        if key in parts and is_bound(part):
-            (value,), (other,) = part.values, parts[key].values
-            part = part._replace(values=(_CLOSER[part.operator](value, other),))
-        parts[key] = part
-    return joined(And, parts.values())
-
-
-def _key(part: Any) -> Any:
-    """Returns what only one condition of a tree can have."""
-    return part._replace(values=()) if is_bound(part) else part
-
-
 def _has_index(tree: Any) -> bool:
     """Whether a condition has an index that is in order, or that selects few subscribers."""
-    return isinstance(tree, Condition) and (
+    return is_condition(tree) and (
         (tree.kind, tree.operator) in _INDEXED or tree.column in ("status", "revision")
     )
-
-
-def _is_bound_of_ids(tree: Any) -> bool:
-    return is_bound(tree) and tree.column == "id"
-
-
-def _is_position(tree: Any) -> bool:
-    return isinstance(tree, Condition) and tree.kind is Kind.POSITION

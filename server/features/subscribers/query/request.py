@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -16,7 +16,7 @@ from ....storage.database import Database
 from ....storage.transaction import Transaction
 from ....values.emails import key_prefix
 from ....values.ids import checked_id
-from ....values.texts import caseless_key
+from ....values.texts import caseless_key, json_name
 from ...custom_fields.store import types as custom_field_types
 from ..fields import SubscriberRow
 from ..rules import check_email, search_text
@@ -26,12 +26,100 @@ from .syntax import parse
 from .tree import EVERYONE, And, Condition, Kind, joined, range_of
 
 ListRequest = pb.ListSubscribersRequest | pb.ExportSubscribersRequest
+# The fields that a read mask can contain. Only exports have the URLs.
+_MASKABLE = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields) - {
+    "confirm_url",
+    "unsubscribe_url",
+}
+# The fields that only the view FULL has.
+_FULL_PATHS = {"updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at", "consent"}
 
 
 class SegmentFilters(Protocol):
     """The filters of segments."""
 
     def filter_of(self, account_id: str, segment_id: str, tx: Transaction) -> str: ...
+
+
+class FilterExpressions:
+    """Reads the conditions of requests of the caller's account."""
+
+    def __init__(self, database: Database, segments: SegmentFilters) -> None:
+        self._database = database
+        self._segments = segments
+
+    async def list_query(self, request: pb.ListSubscribersRequest) -> ListQuery:
+        """Returns the query of a request.
+
+        Raises the errors of `tree_of`, and ValidationError for a read mask or the token of another
+        list.
+        """
+        selected, filters = selected_fields(request), await self._filter_of(request)
+        page, descending = page_of(request), request.order == "desc"
+        order_by = Order.UPDATED if request.order_by == "updatedAt" else Order.CREATED
+        list_key = (filters, order_by, descending)
+        position = PagePosition(page.limit, page.offset, descending=descending, order_by=order_by)
+        number = page.number
+        if request.page_token:
+            token = parse_page_token(request.page_token, repr(list_key))
+            position = position._replace(offset=0, after=token.after, after_revision=token.revision)
+            number = token.page
+        return ListQuery(plan_of(filters.tree()), position, number, list_key, selected)
+
+    async def tree_of(self, request: ListRequest) -> Any:
+        """Returns the conditions of a list or export.
+
+        Raises ValidationError for an invalid address, and the errors of `read`.
+        """
+        return (await self._filter_of(request)).tree()
+
+    async def _filter_of(self, request: ListRequest) -> Filter:
+        if not request.filter and not request.segment:
+            return Filter.of(request)
+        return Filter.of(request, await self.read(request.filter, request.segment))
+
+    async def read(self, text: str, segment: str) -> Any:
+        """Returns the conditions of a filter and of a segment.
+
+        Raises ValidationError for `filter` or `segment`, SegmentNotFound or SegmentWithoutFilter.
+        """
+        texts = await self.texts(text, segment)
+        return await self.conditions(texts, segment) if texts else EVERYONE
+
+    async def texts(self, text: str, segment: str) -> list[str]:
+        """Returns the filter and that of the segment, without empty ones."""
+        texts = [text] if text else []
+        if segment:
+            segment = checked_id(segment, SegmentNotFound)
+            find = partial(self._segments.filter_of, account_id(), segment)
+            texts.append(await self._database.read(find))
+        return texts
+
+    async def conditions(self, texts: Sequence[str], segment: str) -> Any:
+        """Returns the conditions of filters that must all match; the last is that of the segment.
+
+        Raises ValidationError for `filter`, or for `segment` if its filter is no longer valid.
+        """
+        try:
+            return await self._conditions(texts)
+        except ValidationError as error:
+            if not segment:
+                raise
+            details = error.details
+        if len(texts) > 1:
+            await self._conditions(texts[:-1])
+        raise ValidationError(
+            [
+                Detail("segment", each.code, f"is no longer valid: filter {each.message}")
+                for each in details
+            ]
+        )
+
+    async def _conditions(self, texts: Sequence[str]) -> Any:
+        tree, types = joined(And, [parse(text) for text in texts]), {}
+        if uses_custom_fields(tree):
+            types = await self._database.read(partial(custom_field_types, account_id()))
+        return conditions_of(tree, types)
 
 
 class ListQuery(NamedTuple):
@@ -41,6 +129,7 @@ class ListQuery(NamedTuple):
     position: PagePosition
     page: int
     list_key: tuple[Filter, Order, bool]
+    selected: Selected
 
     def next_page_token(self, last: SubscriberRow) -> str:
         """Returns the token of the page after this subscriber."""
@@ -116,83 +205,37 @@ class Filter(NamedTuple):
         return joined(And, conditions) if conditions else EVERYONE
 
 
-class FilterExpressions:
-    """Reads the conditions of requests of the caller's account."""
+class Selected(NamedTuple):
+    """The fields that a request selects. `names` is None for all fields of the view."""
 
-    def __init__(self, database: Database, segments: SegmentFilters) -> None:
-        self._database = database
-        self._segments = segments
+    names: frozenset[str] | None
+    is_full: bool
 
-    async def list_query(self, request: pb.ListSubscribersRequest) -> ListQuery:
-        """Returns the query of a request.
+    def clear_others(self, messages: Iterable[pb.Subscriber]) -> None:
+        """Clears the fields of messages that are not selected."""
+        if self.names is not None:
+            for message in messages:
+                for field, _ in message.ListFields():
+                    if field.name not in self.names:
+                        message.ClearField(field.name)  # type: ignore[arg-type]
 
-        Raises the errors of `tree_of`, and ValidationError for a token of another list.
-        """
-        filters = await self._filter_of(request)
-        page, descending = page_of(request), request.order == "desc"
-        order_by = Order.UPDATED if request.order_by == "updatedAt" else Order.CREATED
-        list_key = (filters, order_by, descending)
-        position = PagePosition(page.limit, page.offset, descending=descending, order_by=order_by)
-        number = page.number
-        if request.page_token:
-            token = parse_page_token(request.page_token, repr(list_key))
-            position = position._replace(offset=0, after=token.after, after_revision=token.revision)
-            number = token.page
-        return ListQuery(plan_of(filters.tree()), position, number, list_key)
 
-    async def tree_of(self, request: ListRequest) -> Any:
-        """Returns the conditions of a list or export.
+# All fields of a view.
+BASIC, FULL = Selected(None, is_full=False), Selected(None, is_full=True)
 
-        Raises ValidationError for an invalid address, and the errors of `read`.
-        """
-        return (await self._filter_of(request)).tree()
 
-    async def _filter_of(self, request: ListRequest) -> Filter:
-        if not request.filter and not request.segment:
-            return Filter.of(request)
-        return Filter.of(request, await self.read(request.filter, request.segment))
-
-    async def read(self, text: str, segment: str) -> Any:
-        """Returns the conditions of a filter and of a segment.
-
-        Raises ValidationError for `filter` or `segment`, SegmentNotFound or SegmentWithoutFilter.
-        """
-        texts = await self.texts(text, segment)
-        return await self.conditions(texts, segment) if texts else EVERYONE
-
-    async def texts(self, text: str, segment: str) -> list[str]:
-        """Returns the filter and that of the segment, without empty ones."""
-        texts = [text] if text else []
-        if segment:
-            texts.append(await self._database.read(partial(self.filter_of, account_id(), segment)))
-        return texts
-
-    def filter_of(self, account_id: str, segment: str, tx: Transaction) -> str:
-        """Returns the filter of a segment. Raises SegmentNotFound or SegmentWithoutFilter."""
-        return self._segments.filter_of(account_id, checked_id(segment, SegmentNotFound), tx)
-
-    async def conditions(self, texts: Sequence[str], segment: str) -> Any:
-        """Returns the conditions of filters that must all match; the last is that of the segment.
-
-        Raises ValidationError for `filter`, or for `segment` if its filter is no longer valid.
-        """
-        try:
-            return await self._conditions(texts)
-        except ValidationError as error:
-            if not segment:
-                raise
-            details = error.details
-        if len(texts) > 1:
-            await self._conditions(texts[:-1])
-        raise ValidationError(
-            [
-                Detail("segment", each.code, f"is no longer valid: filter {each.message}")
-                for each in details
-            ]
-        )
-
-    async def _conditions(self, texts: Sequence[str]) -> Any:
-        tree, types = joined(And, [parse(text) for text in texts]), {}
-        if uses_custom_fields(tree):
-            types = await self._database.read(partial(custom_field_types, account_id()))
-        return conditions_of(tree, types)
+def selected_fields(request: pb.GetSubscriberRequest | pb.ListSubscribersRequest) -> Selected:
+    """Returns the fields of the view and the read mask. Raises ValidationError for the mask."""
+    is_full = request.view == pb.Subscriber.FULL
+    # Reading an absent message would create it.
+    paths = frozenset(request.read_mask.paths) if request.HasField("read_mask") else None
+    if not paths or "*" in paths:
+        return FULL if is_full else BASIC
+    unknown = sorted(paths - _MASKABLE)
+    if unknown:
+        details = [
+            Detail("readMask", "INVALID_VALUE", f"{json_name(path)} is not a field of a subscriber")
+            for path in unknown
+        ]
+        raise ValidationError(details)
+    return Selected(paths, is_full or not paths.isdisjoint(_FULL_PATHS))

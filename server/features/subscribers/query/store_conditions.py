@@ -14,7 +14,7 @@ from ...custom_fields.models import CustomValue
 from ...tags.models import SubscriberTag, Tag
 from ..models import Subscriber
 from .store_search import in_range, search_ranges
-from .tree import And, Condition, Kind, Not, Or, is_status, required
+from .tree import And, Condition, Kind, Not, Or, finds_few, is_status, selects_few
 
 
 class SubscriberColumns(NamedTuple):
@@ -125,35 +125,6 @@ def _comparison(
     query = query.where(column == id_)
     # PostgreSQL does not convert a subquery with OFFSET to a join, which would read all its rows.
     return fn.EXISTS(query.limit(SQL("1")).offset(SQL("0")) if is_looked_up else query)
-
-
-def is_address_prefix(tree: Any) -> bool:
-    """Whether a condition is a prefix that any number of addresses can have."""
-    return isinstance(tree, Condition) and (tree.kind, tree.column) == (Kind.COLUMN, "email_key")
-
-
-def selects_few(tree: Any) -> bool:
-    """Whether few subscribers fulfill a condition, which their index selects."""
-    return is_address(tree) or (
-        isinstance(tree, Condition) and tree.kind in (Kind.NAME, Kind.RARE_DOMAIN)
-    )
-
-
-def is_address(tree: Any) -> bool:
-    """Whether a condition selects few addresses in their index."""
-    return isinstance(tree, Condition) and (
-        tree.kind is Kind.ADDRESS or (tree.kind is Kind.EMAIL and tree.operator in ("=", "prefix"))
-    )
-
-
-def is_domain(tree: Any) -> bool:
-    """Whether a condition is a whole domain, whose index has the subscribers in order of ID."""
-    return isinstance(tree, Condition) and (tree.kind, tree.operator) == (Kind.DOMAIN, "=")
-
-
-def finds_few(tree: Any) -> bool:
-    """Whether one of the conditions that every match fulfills selects few subscribers."""
-    return any(map(selects_few, required(tree)))
 
 
 def _email(

@@ -1,10 +1,4 @@
-"""Reads the matches of a tree of conditions: pages with their total, numbers and IDs.
-
-Conditions that few subscribers can fulfill are found with their index, and the others are checked
-for these. The indexes of names contain search keys, which do not distinguish case. They select
-candidates; then the names are compared. If many subscribers have the key of a name, a domain, or
-the prefix of an address, a scan of all subscribers takes less time than lookups of the candidates.
-"""
+"""Reads the matches of a plan: pages with their total, numbers and IDs."""
 
 from __future__ import annotations
 
@@ -25,35 +19,41 @@ from ..counters.store_pages import page_by_offset, select_total, total
 from ..counters.store_statistics import count_by_statistics, count_with, select_with
 from ..fields import SubscriberRow
 from ..models import Subscriber
-from ..rules import search_text
 from ..store_reading import FIND_ALL, SelectedRow, complete, select_rows
-from .plan import Order, PagePosition, Plan, Planned, Strategy, after, plan_of, within
+from .plan import (
+    Order,
+    PagePosition,
+    Plan,
+    Planned,
+    Reading,
+    Strategy,
+    after,
+    is_short,
+    plan_of,
+    reading_of,
+    with_numbers,
+)
 from .store_conditions import (
     SUBSCRIBERS,
     SUBSCRIBERS_WITHOUT_INDEX,
     SubscriberColumns,
     condition_of,
-    finds_few,
-    is_address_prefix,
     select_candidates,
     select_tagged,
 )
-from .store_search import count_search, search_rows
+from .store_search import count_search, page_of_search
 from .store_sets import count_matching, select_matching
 from .tree import (
     And,
     Condition,
     Kind,
-    Or,
-    comparisons,
+    finds_few,
     is_bound,
     is_search,
     is_status,
     is_tag,
     joined,
-    mapped,
-    range_of,
-    required,
+    within,
 )
 
 # The size of a half of an account from which the halves are counted at the same time. Smaller ones
@@ -61,16 +61,6 @@ from .tree import (
 MIN_HALF = 50_000
 # A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
 CACHED_STATEMENTS = 200
-# The most subscribers for which the other conditions are looked up. More take longer than set
-# operations on all subscribers (`customFields.plan=pro AND tags:k7` in `make bench-scale`).
-MAX_LOOKED_UP = 20_000
-# The most candidates to look up, a fraction of the subscribers that a scan reads in that time
-# (`firstName=Ada17 AND customFields.plan=pro AND status=CONFIRMED` in `make bench-scale`).
-MAX_CANDIDATES = 20_000
-# The maximum number of conditions of a filter that are counted, with one statement each.
-MAX_COUNTED = 3
-# The columns with an index of search keys.
-_NAMES = ("first_name", "last_name")
 _TAGGED = SubscriberTag.alias("tagged")
 _WITHOUT_ALIAS = SubscriberColumns("", Subscriber, Subscriber.id)
 
@@ -92,8 +82,7 @@ async def read_page(
     """Returns a page of a list. Its total can include changes later than its rows."""
     plan = planned.plan
     work: Work[Found] = partial(page_and_parts, account_id, planned, position)
-    # The statistics take statements of their own.
-    if _has_one_statement(plan, position) and not plan.needs_statistics:
+    if reading_of(plan, position) is Reading.AT_ONCE and not plan.needs_numbers:
         work = OneStatement(work, is_short(plan, position))
     found, parts = await database.read(work)
     if not parts:
@@ -111,7 +100,7 @@ def page_and_parts(
     with a filter expression. A position after an ID costs the same on every page. So does an offset
     without conditions, which is located by the counters.
     """
-    planned = with_statistics(account_id, planned, tx)
+    planned = with_numbers(planned, partial(_number, account_id, tx))
     one_more = position._replace(limit=position.limit + 1)
     rows, count = _rows_and_total(account_id, planned, one_more, tx)
     parts: list[Planned] = []
@@ -126,91 +115,12 @@ def page_and_parts(
     return found, parts
 
 
-def _has_one_statement(plan: Plan, position: PagePosition) -> bool:
-    """Whether a page that is not empty takes one statement, which also counts the matches."""
-    if plan.is_everyone:
-        return not _is_by_offset(plan, position)
-    # After an ID, the conditions of the page and those of the total are different.
-    return position.after is None and plan.strategy in (Strategy.ALL, Strategy.CHECK)
-
-
-def _is_by_offset(plan: Plan, position: PagePosition) -> bool:
-    """Whether the counters locate a page."""
-    is_in_order = position.order_by is Order.CREATED and position.after is None
-    return is_in_order and position.offset > 0 and plan.is_everyone
-
-
-def is_short(plan: Plan, position: PagePosition) -> bool:
-    """Whether a page reads no rows before the page and none for the total."""
-    return position.offset == 0 and plan.is_everyone
-
-
-def with_statistics(account_id: str, planned: Planned, tx: Transaction) -> Planned:
-    """Returns a plan that depends on numbers of subscribers.
-
-    At most two statements for a tag and a status, and `MAX_COUNTED` for other conditions.
-    """
-    if not planned.plan.needs_statistics:
-        return planned
-    parts = required(planned.tree)
-    for has_kind in (is_tag, is_status):
-        first = next(filter(has_kind, parts), None)
-        if first is not None and count_with(account_id, first, tx) <= MAX_LOOKED_UP:
-            others = [part for part in parts if part is not first]
-            return plan_of(And((first, *others)), is_looked_up=True)
-    return plan_of(_with_candidates(account_id, planned.tree, tx))
-
-
-def _with_candidates(account_id: str, tree: Any, tx: Transaction) -> Any:
-    """Returns a tree in which conditions that few subscribers can match have another kind.
-
-    Prefixes with a part of the domain that many addresses have are compared with both forms of the
-    address. At most `MAX_COUNTED` statements.
-    """
-    # First those that every match fulfills.
-    conditions = (*filter(_is_condition, required(tree)), *comparisons(tree))
-    marked = {each: few for each in conditions if (few := _marked(each)) is not None}
-    replaced: dict[Condition, Condition | Or] = {}
-    for condition, few in [*marked.items()][:MAX_COUNTED]:
-        _, plan, values = plan_of(few)
-        values |= {"account_id": account_id, "limit": MAX_CANDIDATES + 1}
-        if tx.scalar(_count_candidates(plan.shape), **values) <= MAX_CANDIDATES:
-            replaced[condition] = few
-        elif condition.kind is Kind.EMAIL:
-            forms = ("email_key", "email_unicode_key")
-            replaced[condition] = Or(
-                tuple(condition._replace(kind=Kind.COLUMN, column=form) for form in forms)
-            )
-    return mapped(tree, lambda condition: replaced.get(condition, condition))
-
-
-def _is_condition(tree: Any) -> bool:
-    return isinstance(tree, Condition)
-
-
-def _marked(condition: Condition) -> Condition | None:
-    """Returns a condition as one that few subscribers can match, or None if it has no index.
-
-    For a name, that is the range of its search keys too.
-    """
-    key = condition.values[0] if condition.values else ""
-    match condition.kind, condition.operator:
-        case Kind.EMAIL, "prefix":
-            marked = condition
-        case Kind.DOMAIN, "=" | "prefix":
-            marked = condition._replace(kind=Kind.RARE_DOMAIN)
-        case Kind.COLUMN, "prefix" if is_address_prefix(condition):
-            marked = condition._replace(kind=Kind.ADDRESS)
-        case Kind.COLUMN, "=" | "prefix" if condition.column in _NAMES:
-            if condition.operator == "prefix":
-                # A character after the prefix can be combined with its last one.
-                key = key[:-1] if key.isascii() else ""
-            key = search_text(key)
-            values = (*range_of(key), *condition.values)
-            marked = condition._replace(kind=Kind.NAME, values=values)
-        case _:
-            return None
-    return marked if key else None
+def _number(account_id: str, tx: Transaction, condition: Condition, limit: int) -> int:
+    if is_tag(condition) or is_status(condition):
+        return count_with(account_id, condition, tx)
+    _, plan, values = plan_of(condition)
+    values |= {"account_id": account_id, "limit": limit}
+    return int(tx.scalar(_count_candidates(plan.shape), **values))
 
 
 def _rows_and_total(
@@ -218,24 +128,20 @@ def _rows_and_total(
 ) -> tuple[Sequence[SelectedRow], int | None]:
     """Returns rows of `select_rows`, and the total if it does not have to be counted."""
     plan = planned.plan
-    is_in_order = position.order_by is Order.CREATED
-    if _is_by_offset(plan, position):
-        return page_by_offset(
-            account_id, position.offset, position.limit, tx, descending=position.descending
-        )
-    if _has_one_statement(plan, position):
-        rows = _rows(account_id, planned, position, tx, counted=plan)
-        if rows:
-            return [row[:-1] for row in rows], int(rows[0][-1])
-        return [], _count(account_id, planned, tx)
-    if plan.strategy is Strategy.SEARCH and is_in_order:
-        counts = count_search(account_id, planned, tx)
-        if counts.matches <= position.offset:
-            return [], counts.matches
-        following = plan_of(after(planned.tree, position))
-        return search_rows(account_id, following, counts, position, tx), counts.matches
-    if position.after is None and is_in_order and finds_few(plan.tree):
-        return _rows_of_few(account_id, planned, position, tx)
+    match reading_of(plan, position):
+        case Reading.OFFSET:
+            return page_by_offset(
+                account_id, position.offset, position.limit, tx, descending=position.descending
+            )
+        case Reading.AT_ONCE:
+            rows = _rows(account_id, planned, position, tx, counted=plan)
+            if rows:
+                return [row[:-1] for row in rows], int(rows[0][-1])
+            return [], _count(account_id, planned, tx)
+        case Reading.SEARCH:
+            return page_of_search(account_id, planned, position, tx)
+        case Reading.IDS:
+            return _rows_of_few(account_id, planned, position, tx)
     stored = _stored_count(account_id, planned, tx)
     if stored is not None and stored <= position.offset:
         return [], stored
@@ -250,10 +156,6 @@ def _rows_and_total(
 def _rows_of_few(
     account_id: str, planned: Planned, position: PagePosition, tx: Transaction
 ) -> tuple[list[SelectedRow], int]:
-    """Reads the IDs of all matches instead of finding them for the page and for the total.
-
-    That takes half of the time (`firstName=Ada17 AND lastName=Lovelace3` in `make bench-scale`).
-    """
     matches = _ids(account_id, planned, maxsize, tx)
     ids = matches[::-1] if position.descending else matches
     ids = ids[position.offset : position.offset + position.limit]
@@ -290,7 +192,7 @@ def count_matches(account_id: str, tree: Any, tx: Transaction) -> int:
 
     At most four statements, and three more for names, addresses and domains in a filter expression.
     """
-    return _count(account_id, with_statistics(account_id, plan_of(tree), tx), tx)
+    return _count(account_id, with_numbers(plan_of(tree), partial(_number, account_id, tx)), tx)
 
 
 def _halves(account_id: str, planned: Planned, tx: Transaction) -> list[Planned]:
@@ -300,8 +202,7 @@ def _halves(account_id: str, planned: Planned, tx: Transaction) -> list[Planned]
     takes 40 % less time (`make bench-scale`).
     """
     tree, plan, _ = planned
-    # With bounds, the databases would scan an index by ID instead of reading few matches.
-    if plan.strategy is not Strategy.SETS or any(plan.ids) or finds_few(plan.tree):
+    if plan.strategy is not Strategy.SETS or any(plan.ids):
         return []
     half = total(account_id, tx) // 2
     if half < MIN_HALF:
@@ -380,7 +281,7 @@ def _select_page(
                 query = query.where(condition_of(part, _WITHOUT_ALIAS, dialect))
             query = ordered(plan.ids.add_to(query, Subscriber.id), Subscriber, Subscriber.id)
             return query.limit(param("limit")).offset(param("offset"))
-        if plan.strategy is Strategy.SETS and order_by is Order.CREATED:
+        if plan.is_of_sets and order_by is Order.CREATED:
             ids = select_matching(plan.tree, plan.ids, dialect, descending=descending)
         else:
             ids = ordered(*_checked(plan, dialect, order_by))
@@ -399,7 +300,7 @@ def _select_count(plan: Plan) -> Statement:
 @cached_by_account(CACHED_STATEMENTS)
 def _select_ids(plan: Plan) -> Statement:
     def build(dialect: Dialect) -> Any:
-        if plan.strategy is Strategy.SETS:
+        if plan.is_of_sets:
             return select_matching(plan.tree, plan.ids, dialect).limit(param("limit"))
         query, _, id_ = _checked(plan, dialect)
         return query.order_by(id_).limit(param("limit"))
@@ -422,7 +323,7 @@ def _select_total(plan: Plan, dialect: Dialect) -> Node:
         return select_total()
     if plan.has_stored_total:
         return select_with(plan.tree)
-    if plan.strategy is Strategy.SETS:
+    if plan.is_of_sets:
         stored = None if any(plan.ids) else select_total()
         return count_matching(plan.tree, plan.ids, dialect, stored)
     ids, _, _ = _checked(plan, dialect)

@@ -22,7 +22,7 @@ from ....storage.transaction import Transaction
 from ..counters.store_pages import select_total
 from ..models import Subscriber
 from ..store_reading import SelectedRow, select_rows
-from .plan import IdRange, PagePosition, Plan, Planned
+from .plan import IdRange, PagePosition, Plan, Planned, after, plan_of
 from .tree import Condition
 
 # The scanned subscribers in relation to the expected number, and the relation of the costs of
@@ -65,23 +65,24 @@ def count_search(account_id: str, planned: Planned, tx: Transaction) -> Counts:
     return Counts(0, 0) if row is None else Counts(row[0], row[1] or 0)
 
 
-def search_rows(
-    account_id: str, planned: Planned, counts: Counts, position: PagePosition, tx: Transaction
-) -> list[SelectedRow]:
-    """Returns rows of `select_rows`. At most two statements.
-
-    The bounds of the plan can contain the position, which the counts do not depend on.
-    """
-    variant = (planned.plan, _has_domain(planned), position.descending)
-    limit, offset = position.limit, position.offset
-    parameters = {"account_id": account_id, "limit": limit, "offset": offset, **planned.values}
-    end = offset + limit
+def page_of_search(
+    account_id: str, planned: Planned, position: PagePosition, tx: Transaction
+) -> tuple[list[SelectedRow], int]:
+    """Returns rows of `select_rows`, and the number of matches. At most three statements."""
+    counts = count_search(account_id, planned, tx)
+    if counts.matches <= position.offset:
+        return [], counts.matches
+    # The bounds of this plan contain the position, which the counts do not depend on.
+    _, plan, values = plan_of(after(planned.tree, position))
+    variant = (plan, _has_domain(planned), position.descending)
+    limit, end = position.limit, position.offset + position.limit
+    values |= {"account_id": account_id, "limit": limit, "offset": position.offset}
     scanned = SCAN_FACTOR * end * counts.subscribers // counts.matches + end
     if scanned * SCAN_COST < counts.matches:
-        rows = tx.all(_scanning(*variant), scanned=scanned, **parameters)
+        rows = tx.all(_scanning(*variant), scanned=scanned, **values)
         if len(rows) == limit:
-            return rows
-    return tx.all(_sorting(*variant), end=end, **parameters)
+            return rows, counts.matches
+    return tx.all(_sorting(*variant), end=end, **values), counts.matches
 
 
 def _has_domain(planned: Planned) -> bool:

@@ -23,15 +23,24 @@ from .store_conditions import (
     SUBSCRIBERS,
     SUBSCRIBERS_WITHOUT_INDEX,
     condition_of,
-    finds_few,
-    is_address,
-    is_address_prefix,
-    is_domain,
     select_with_domain,
     selected_ids,
     with_domain,
 )
-from .tree import And, Condition, Kind, Not, Or, comparisons, is_status, required
+from .tree import (
+    And,
+    Kind,
+    Not,
+    Or,
+    comparisons,
+    finds_few,
+    is_address,
+    is_address_prefix,
+    is_condition,
+    is_domain,
+    is_status,
+    required,
+)
 
 # All except `a OR b` are all except `a`, except `b`. All except `a AND NOT b` are these or `b`.
 _OF_OTHERS = {"UNION": "EXCEPT", "EXCEPT": "UNION"}
@@ -69,7 +78,8 @@ class _IdSet(NamedTuple):
 def select_matching(tree: Any, ids: IdRange, dialect: Dialect, *, descending: bool = False) -> Any:
     """Selects the IDs of the subscribers within bounds that match a tree, in order."""
     if is_domain(tree):
-        # Its index is in order. To count many, a scan takes less time on SQLite.
+        # Its index is in order (`export of a domain`). To count many, a scan takes less time on
+        # SQLite.
         id_, query = select_with_domain(tree, dialect)
         return ids.add_to(query, id_).order_by(id_.desc() if descending else id_)
     found = _converted(tree, ids, dialect)
@@ -90,7 +100,8 @@ def count_matching(tree: Any, ids: IdRange, dialect: Dialect, total: Node | None
     `total` selects the number of all subscribers within the bounds, if it is stored.
     """
     if is_address_prefix(tree):
-        # Alone, it is counted in the index of addresses, however many have the prefix.
+        # Alone, it is counted in the index of addresses, however many have the prefix
+        # (`email="b*"`).
         tree = tree._replace(kind=Kind.ADDRESS)
     if is_domain(tree):
         matching = (ONE.account_id == param("account_id")) & with_domain(tree, ONE, dialect)
@@ -133,7 +144,7 @@ def _combined(operator: str, queries: Sequence[Any]) -> Any:
 
 
 def _query(tree: Any, ids: IdRange, dialect: Dialect) -> Any:
-    if isinstance(tree, Condition) and tree.kind not in {*_OF_COLUMNS, Kind.NAME, Kind.RARE_DOMAIN}:
+    if is_condition(tree) and tree.kind not in {*_OF_COLUMNS, Kind.NAME, Kind.RARE_DOMAIN}:
 
         def build(names: Sequence[str]) -> Any:
             column, query = selected_ids(tree._replace(values=tuple(names)), dialect)
@@ -141,7 +152,8 @@ def _query(tree: Any, ids: IdRange, dialect: Dialect) -> Any:
 
         return Fragment((_query, tree._replace(values=()), ids), tree.values, build)
     condition = condition_of(tree, SUBSCRIBERS, dialect, is_required=_has_index(tree))
-    # The index of addresses selects fewer subscribers than that of IDs, which is in order.
+    # The index of addresses selects fewer subscribers than that of IDs, which is in order
+    # (`email="a1*" AND customFields.plan=pro AND tags:half1`).
     id_ = (SUBSCRIBERS_WITHOUT_INDEX if any(map(is_address, required(tree))) else SUBSCRIBERS).id
     query = ONE.select(id_).where((ONE.account_id == param("account_id")) & condition)
     return ids.add_to(query, ONE.id)
@@ -153,7 +165,7 @@ def _built(query: Any) -> Any:
 
 def _has_index(tree: Any) -> bool:
     """Whether the subscribers are found by one of the conditions instead of a scan of all."""
-    if isinstance(tree, Condition):
+    if is_condition(tree):
         return not is_address_prefix(tree)
     return finds_few(tree)
 
@@ -161,8 +173,9 @@ def _has_index(tree: Any) -> bool:
 def _with_one_scan(tree: And | Or) -> Sequence[Any]:
     """Returns the conditions of a tree. Those that one scan of all subscribers checks are one.
 
-    A status has an index, but a scan for other conditions checks it in less time. If one of the
-    conditions selects few subscribers, the others are checked for these.
+    A status has an index, but a scan for other conditions checks it in less time
+    (`email="b*" AND status=CONFIRMED`). If one of the conditions selects few subscribers, the
+    others are checked for these.
     """
     if isinstance(tree, And) and finds_few(tree):
         return [tree]
@@ -174,7 +187,7 @@ def _with_one_scan(tree: And | Or) -> Sequence[Any]:
 
 
 def _is_one_query(tree: Any) -> bool:
-    return isinstance(tree, Condition) or len(_with_one_scan(tree)) == 1
+    return is_condition(tree) or len(_with_one_scan(tree)) == 1
 
 
 def _is_scanned(tree: Any) -> bool:

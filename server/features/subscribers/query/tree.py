@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 
 class Kind(StrEnum):
     """The column or table that a condition reads, and how it is compared."""
 
     EMAIL = "email"
-    # A prefix that few addresses have, see `store_pages`.
+    # A prefix that few addresses have, see `plan.py`.
     ADDRESS = "address"
     DOMAIN = "domain"
     # A domain, or a prefix of domains, that few addresses have.
@@ -76,6 +76,8 @@ class Or:
 LAST_CHARACTER = "\U0010ffff"
 # Matches all subscribers.
 EVERYONE = And(())
+# Which of two bounds of a column is the closer one, by operator.
+_CLOSER: dict[str, Callable[..., Any]] = {">=": max, "<": min}
 
 
 def joined(kind: type[And | Or], conditions: Iterable[Any]) -> Any:
@@ -130,19 +132,79 @@ def is_true(tree: Any, is_met: Callable[[Any], bool]) -> bool:
     return is_met(tree)
 
 
+def within(tree: Any, operator: str, bound: str) -> Any:
+    """Returns a tree with a bound of IDs."""
+    return joined(And, [tree, Condition(Kind.COLUMN, operator, (bound,), "id")])
+
+
+def with_closest_bounds(tree: Any) -> Any:
+    """Returns a tree with the closest bounds of IDs and revisions only.
+
+    With several, an index would be entered at one and scanned up to another.
+    """
+    parts: dict[Any, Any] = {}
+    for part in required(tree):
+        key = bound_key(part)
+        if key in parts and is_bound(part):
+            (value,), (other,) = part.values, parts[key].values
+            part = part._replace(values=(_CLOSER[part.operator](value, other),))
+        parts[key] = part
+    return joined(And, parts.values())
+
+
+def bound_key(part: Any) -> Any:
+    """Returns what only one condition of a tree can have."""
+    return part._replace(values=()) if is_bound(part) else part
+
+
+def is_condition(tree: Any, *kinds: Kind) -> TypeGuard[Condition]:
+    """Whether a tree is one condition, of one of the kinds if any are given."""
+    return isinstance(tree, Condition) and (not kinds or tree.kind in kinds)
+
+
 def is_bound(tree: Any) -> bool:
     """Whether a condition bounds the IDs or the revisions, which are in the order of an index."""
-    return isinstance(tree, Condition) and tree.column in ("id", "revision") and bool(tree.values)
+    return is_condition(tree) and tree.column in ("id", "revision") and bool(tree.values)
+
+
+def is_bound_of_ids(tree: Any) -> bool:
+    return is_bound(tree) and tree.column == "id"
 
 
 def is_status(tree: Any) -> bool:
-    return isinstance(tree, Condition) and tree.column == "status"
+    return is_condition(tree) and tree.column == "status"
 
 
 def is_tag(tree: Any) -> bool:
     """Whether a condition names one tag."""
-    return isinstance(tree, Condition) and (tree.kind, tree.operator) == (Kind.TAG, "=")
+    return is_condition(tree, Kind.TAG) and tree.operator == "="
 
 
 def is_search(tree: Any) -> bool:
-    return isinstance(tree, Condition) and tree.kind is Kind.SEARCH
+    return is_condition(tree, Kind.SEARCH)
+
+
+def is_address_prefix(tree: Any) -> bool:
+    """Whether a condition is a prefix that any number of addresses can have."""
+    return is_condition(tree, Kind.COLUMN) and tree.column == "email_key"
+
+
+def is_domain(tree: Any) -> bool:
+    """Whether a condition is a whole domain, whose index has the subscribers in order of ID."""
+    return is_condition(tree, Kind.DOMAIN) and tree.operator == "="
+
+
+def is_address(tree: Any) -> bool:
+    """Whether a condition selects few addresses in their index."""
+    is_email = is_condition(tree, Kind.EMAIL) and tree.operator in ("=", "prefix")
+    return is_email or is_condition(tree, Kind.ADDRESS)
+
+
+def selects_few(tree: Any) -> bool:
+    """Whether few subscribers fulfill a condition, which their index selects."""
+    return is_address(tree) or is_condition(tree, Kind.NAME, Kind.RARE_DOMAIN)
+
+
+def finds_few(tree: Any) -> bool:
+    """Whether one of the conditions that every match fulfills selects few subscribers."""
+    return any(map(selects_few, required(tree)))
