@@ -32,7 +32,7 @@ const (
 // can contain it.
 type SignupServiceClient interface {
 	// Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
-	// response is the same for every valid request and is sent after a multiple of 50
+	// response is the same for every valid request and is sent after a multiple of 100
 	// milliseconds, so it does not reveal who is a subscriber. An existing subscriber is never
 	// changed:
 	//
@@ -81,7 +81,7 @@ func (c *signupServiceClient) SignUp(ctx context.Context, in *SignUpRequest, opt
 // can contain it.
 type SignupServiceServer interface {
 	// Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
-	// response is the same for every valid request and is sent after a multiple of 50
+	// response is the same for every valid request and is sent after a multiple of 100
 	// milliseconds, so it does not reveal who is a subscriber. An existing subscriber is never
 	// changed:
 	//
