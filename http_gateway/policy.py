@@ -252,6 +252,8 @@ class Policy:
     # Returns a FileDescriptorSet with the comments of the protos, which descriptors that are
     # loaded at run time do not have.
     descriptors: Callable[[], bytes] = bytes
+    # Markdown on the page of a path that does not exist: which paths do, and how people get there.
+    not_found_hint: str = ""
     # How documents name the allowed origins.
     origins: str = "the allowed origins"
     # The trailing metadata of the health check with a problem of a service that accepts calls.
