@@ -28,6 +28,7 @@ from .channel.unary import Call
 from .compression import compress
 from .cross_origin import CrossOrigin
 from .docs.documentation import Documentation
+from .error_pages import ErrorPages
 from .headers import Metadata, check_idempotency_key, request_metadata, response_headers
 from .http_server import Server
 from .links import next_page
@@ -68,6 +69,7 @@ class Gateway:
         self._policy = policy = self._options.policy
         self._routes = Routes(services, policy.annotations)
         self._cross_origin = CrossOrigin(self._options, self._routes)
+        self._error_pages = ErrorPages(policy)
         self._channel = channel
         self._methods: dict[str, Any] = {}
         self.load = LoadShedder(self._options)
@@ -130,9 +132,9 @@ class Gateway:
             observer.set_page(path)
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
-            return errors.error_response(
-                "ROUTE_NOT_FOUND", "No route matches this path.", request_id
-            )
+            message = "No route matches this path."
+            response = errors.error_response("ROUTE_NOT_FOUND", message, request_id)
+            return await self._error_pages.show(response, message, request)
         allow = {"Allow": ", ".join(allowed)}
         if method == "OPTIONS":
             more = {**allow, **self._cross_origin.preflight_headers(request, path, allowed)}
@@ -140,7 +142,8 @@ class Gateway:
         if page is not None and method == "GET":
             return await page(request, request_id)
         message = f"This path allows only {allow['Allow']}."
-        return errors.error_response("METHOD_NOT_ALLOWED", message, request_id, allow)
+        response = errors.error_response("METHOD_NOT_ALLOWED", message, request_id, allow)
+        return await self._error_pages.show(response, message, request)
 
     async def _call(
         self,

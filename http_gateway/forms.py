@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from . import body
-from .headers import FORM_KEY, Metadata, printable, qualities
+from .headers import FORM_KEY, Metadata, printable, qualities, quality
 from .http_bodies import success_response
 from .request import Request
 from .request_errors import request_error, single_violation
@@ -36,9 +36,8 @@ def is_form(request: Request, binding: Binding) -> bool:
 
 def response_type(request: Request) -> Metadata:
     """Returns the metadata of a call by a form: the media type of the response."""
-    accepted = qualities(request.headers.get("Accept", "*/*"))
-    name = next((name for name in (_HTML, "text/*", "*/*") if name in accepted), "")
-    return (("accept", _HTML if accepted.get(name) else JSON),)
+    accepts_html = quality(request.headers.get("Accept", "*/*"), _HTML)
+    return (("accept", _HTML if accepts_html else JSON),)
 
 
 def shows_error_page(request: Request, binding: Binding) -> bool:

@@ -106,6 +106,13 @@ def qualities(header: str) -> dict[str, float]:
     return result
 
 
+def quality(header: str, media_type: str) -> float:
+    """Returns the quality of a media type in an Accept header, by the most specific range."""
+    accepted, kind = qualities(header), media_type.partition("/")[0]
+    names = (media_type, f"{kind}/*", "*/*")
+    return next((accepted[name] for name in names if name in accepted), 0.0)
+
+
 def printable(value: str) -> str:
     """Returns the value of a header as a value of metadata, or the placeholder."""
     return value if _is_printable(value) else _UNPRINTABLE

@@ -22,7 +22,7 @@ from .load_shedding import LoadShedder
 from .openapi.document import document, webhooks_document
 from .openapi.webhooks import sent_by
 from .policy import Policy
-from .responses import JSON, Response
+from .responses import HTML, JSON, Response
 from .routing.query import QueryReader
 from .static_content import StaticContent
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .docs.page import Page as HtmlPage
     from .docs.site import Site
 
-HTML = "text/html; charset=utf-8"
 _NO_PARAMETERS = QueryReader(Empty.DESCRIPTOR, frozenset())
 
 # Handles a GET request with its request ID.
@@ -132,8 +131,7 @@ def _redirect(status: int, path: str) -> Page:
 
 
 def _html(page: HtmlPage) -> StaticContent:
-    headers = {"Content-Security-Policy": page.policy, "Referrer-Policy": "no-referrer"}
-    return StaticContent(page.html, HTML, headers)
+    return StaticContent(page.html, HTML, page.headers)
 
 
 def _json(content: dict[str, Any]) -> StaticContent:

@@ -255,6 +255,8 @@ class Policy:
     # Returns examples of the bodies of successful responses in documents: by the full name of the
     # rpc, then by media type. Those of streams are text.
     responses: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
+    # Markdown on the page of a path that does not exist: which paths do, and how people get there.
+    not_found_hint: str = ""
     # How documents name the allowed origins.
     origins: str = "the allowed origins"
     # The trailing metadata of the health check with a problem of a service that accepts calls.

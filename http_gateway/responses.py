@@ -20,6 +20,7 @@ from .request import Request
 UNREAD_BYTES = 64 * 1024
 
 JSON = "application/json"
+HTML = "text/html; charset=utf-8"
 REQUEST_ID = "X-Request-Id"
 
 # The status of a canceled call, as documented by google.rpc.Code. No RFC defines it.

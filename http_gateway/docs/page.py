@@ -43,16 +43,22 @@ class Page:
     html: bytes
     policy: str
 
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Content-Security-Policy": self.policy, "Referrer-Policy": "no-referrer"}
 
-def page(template: str, scripts: Sequence[str], **values: Any) -> Page:
+
+def page(
+    template: str, scripts: Sequence[str], style: Sequence[str] = _STYLE, **values: Any
+) -> Page:
     """Renders a template with values.
 
     The scripts form one script: each file can use what the files before it declare.
     """
-    style, head_script, script = map(_joined, (_STYLE, _HEAD_SCRIPT, scripts))
-    values = {**values, "style": style, "head_script": head_script, "script": script}
+    css, head_script, script = map(_joined, (style, _HEAD_SCRIPT, scripts))
+    values = {**values, "style": css, "head_script": head_script, "script": script}
     text = _environment().get_template(template).render(values)
-    return Page(text.encode(), _policy(style, head_script, script))
+    return Page(text.encode(), _policy(css, head_script, script))
 
 
 @cache

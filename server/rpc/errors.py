@@ -279,6 +279,10 @@ class TooManyFailedAttempts(RateLimited):
 class TooManyInvalidLinks(RateLimited):
     message = "Too many links that do not work."
 
+    def __init__(self, retry_after: int, page: bytes) -> None:
+        self.page = page
+        super().__init__(retry_after)
+
 
 class TooManySignups(RateLimited):
     message = "Too many sign-ups."

@@ -96,10 +96,13 @@ class Token(NamedTuple):
 
 
 def masked(email_key: str) -> str:
-    """Returns an address with only its first letters and top-level domain: a***@e***.com."""
+    """Returns an address without most of its local part: ad…@example.com.
+
+    The first two characters remain, but never the whole local part: b…@example.com for bo, and
+    …@example.com for a single character.
+    """
     local, _, domain = (unicode_key(email_key) or email_key).rpartition("@")
-    name, _, top = domain.rpartition(".")
-    return f"{local[:1]}***@{name[:1]}***.{top}"
+    return f"{local[: min(2, len(local) - 1)]}…@{domain}"
 
 
 class Links:

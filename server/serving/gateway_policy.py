@@ -297,6 +297,10 @@ POLICY = Policy(
     },
     descriptors=_DESCRIPTORS.read_bytes,
     responses=response_examples,
+    not_found_hint=(
+        "The paths of the API begin with `/api`. If you followed a link in a mail, it is"
+        " incomplete: copy the whole link."
+    ),
     origins=f"`{Settings.cors_origins.environment}`",
     health_detail=DETAIL_METADATA,
 )

@@ -18,10 +18,10 @@ ADA = "ada@example.com"
 FORM = "application/x-www-form-urlencoded"
 HTML = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 TITLES = {
-    "en": "Check your mailbox",
-    "de": "Sehen Sie in Ihr Postfach",
-    "fr": "Consultez votre boîte de réception",
-    "es": "Revise su buzón",
+    "en": "Thank you for signing up",
+    "de": "Danke für Ihre Anmeldung",
+    "fr": "Merci pour votre inscription",
+    "es": "Gracias por suscribirse",
 }
 
 

@@ -62,8 +62,11 @@ def test_invalid_links_are_throttled_per_client_address(account: Account) -> Non
     with ThreadPoolExecutor(CLIENTS) as pool:
         opened = [pool.submit(open_link, account, "GET", "u", "192.0.2.1") for _ in range(500)]
     statuses = Counter(each.result()[0] for each in opened)
+    pages = {status: page for status, _, page in (each.result() for each in opened)}
 
     assert statuses.keys() == {404, 429}
+    assert b"<h1>This link does not work</h1>" in pages[404]
+    assert b"<h1>Too many attempts</h1>" in pages[429]
     # Some tokens were added in the meantime.
     assert INVALID_LINKS.calls <= statuses[404] < INVALID_LINKS.calls + 100
     # Mailbox providers unsubscribe many people from one address.

@@ -18,7 +18,7 @@ from rosterd.server.features.links.pages import (
     text_color,
 )
 from rosterd.server.security.encryption import Encryption
-from rosterd.server.security.links import MAX_TOKEN_LENGTH, Links, Purpose
+from rosterd.server.security.links import MAX_TOKEN_LENGTH, Links, Purpose, masked
 from rosterd.server.values.ids import first_id_at
 
 from ..signed_links import signed_token
@@ -127,6 +127,23 @@ def test_a_token_ends_with_any_change_of_a_character() -> None:
             other = "0" if character != "0" else "1"
             token = LINKS.token(text[:index] + other + text[index + 1 :])
             assert token is None or not LINKS.is_for(token, "ada@example.com"), index
+
+
+@pytest.mark.parametrize(
+    ("email_key", "expected"),
+    [
+        ("winifred@example.com", "wi…@example.com"),
+        ("ada@mail.example.com", "ad…@mail.example.com"),
+        ("bo@example.com", "b…@example.com"),
+        ("x@example.com", "…@example.com"),
+        ("ада@xn--e1afmkfd.xn--p1ai", "ад…@пример.рф"),
+        ("a@b@example.com", "a@…@example.com"),
+    ],
+)
+def test_a_masked_address_has_at_most_two_characters_and_never_all_of_the_local_part(
+    email_key: str, expected: str
+) -> None:
+    assert masked(email_key) == expected
 
 
 @pytest.mark.parametrize(

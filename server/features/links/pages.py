@@ -44,6 +44,7 @@ class View(StrEnum):
     UNSUBSCRIBE = "unsubscribe"
     UNSUBSCRIBED = "unsubscribed"
     RESUBSCRIBED = "resubscribed"
+    ENDED = "ended"
     INVALID = "invalid"
     SIGNED_UP = "signedUp"
     INVALID_EMAIL = "invalidEmail"
@@ -76,7 +77,7 @@ class Page(NamedTuple):
 
 def page(language: str, content: Content) -> Page:
     """Returns a page in a language of LANGUAGES."""
-    from markupsafe import Markup  # noqa: PLC0415 - loaded with the first page
+    from markupsafe import Markup, escape  # noqa: PLC0415 - loaded with the first page
 
     texts, branding = _texts(language), content.branding
     view = texts[content.view]
@@ -89,7 +90,7 @@ def page(language: str, content: Content) -> Page:
         sender=branding.display_name if branding else "",
         logo=_data_url(branding) if branding else "",
         title=view["title"],
-        text=view["text"].format(email=content.email),
+        text=escape(view["text"]).format(email=Markup("<bdi>{}</bdi>").format(content.email)),
         button=view.get("button", ""),
         undo=texts["undo"] if content.can_undo else {},
     )

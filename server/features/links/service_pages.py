@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
@@ -22,14 +23,14 @@ from ...rpc.response_times import wait_for_step
 from ...security.links import Links, Purpose, Token, masked
 from ...storage.database import Database
 from ...storage.transaction import Transaction
-from ..accounts.store import branding
+from ..accounts.store import Branding, branding, find_account
 from ..subscribers.fields import Status
 from ..subscribers.history import Actor, Source
 from ..subscribers.rules import DECIDED, OPTED_OUT
 from . import pages
 from .page_responses import language_of, response
 from .pages import INVALID, Content, View
-from .store import FoundLink, LinkStore
+from .store import NO_TOKEN, FoundLink, LinkStore
 
 _FORM = "application/x-www-form-urlencoded"
 # A larger form is ignored.
@@ -48,6 +49,10 @@ class LinkPageService(LinkPageServiceServicer):
 
     Calls with invalid tokens are limited for each client address. Calls with valid ones are not,
     because mailbox providers unsubscribe many people from a few addresses.
+
+    The page of a link that does not work anymore names the sender, because its token proves that
+    the account issued it. It does not say whether the link expired, or the subscriber changed or
+    was deleted. Any other invalid token gets the same page without a sender.
     """
 
     def __init__(
@@ -87,7 +92,7 @@ class LinkPageService(LinkPageServiceServicer):
         try:
             content = await self._database.read(read)
         except LinkNotFound:
-            raise await self._not_found(language, context, started) from None
+            raise await self._not_found(token, language, context, started) from None
         return response(pages.page(language, content), context)
 
     async def _submit(
@@ -114,7 +119,7 @@ class LinkPageService(LinkPageServiceServicer):
             except (InvalidStatusTransition, SubscriberSuppressed):
                 content = await self._database.read(read)
         except LinkNotFound:
-            raise await self._not_found(language, context, started) from None
+            raise await self._not_found(token, language, context, started) from None
         return response(pages.page(language, content), context)
 
     def _token(self, text: str, purpose: Purpose) -> Token | None:
@@ -126,14 +131,29 @@ class LinkPageService(LinkPageServiceServicer):
         return token
 
     async def _not_found(
-        self, language: str, context: Context, started: float
+        self, token: Token | None, language: str, context: Context, started: float
     ) -> LinkNotFound | TooManyInvalidLinks:
         """Returns the error for an invalid token, after a wait that hides why it is invalid."""
+        content = await self._database.read(partial(_ended, token))
         await wait_for_step(started)
         decision = self._invalid_links.take(caller.client_address())
-        if not decision.allowed:
-            return TooManyInvalidLinks(decision.seconds)
-        return LinkNotFound(response(pages.page(language, INVALID), context).data)
+        if decision.allowed:
+            return LinkNotFound(response(pages.page(language, content), context).data)
+        page = pages.page(language, Content(View.TOO_MANY))
+        return TooManyInvalidLinks(decision.seconds, response(page, context).data)
+
+
+def _ended(token: Token | None, tx: Transaction) -> Content:
+    """Returns the page for an invalid token. Every token causes the same work.
+
+    Without the logo: gRPC sends the page of an error as metadata, whose size is limited.
+    """
+    account = find_account((token or NO_TOKEN).account_id, tx)
+    # The MAC of a token of an earlier version was not checked.
+    if token is None or token.mac:
+        return INVALID
+    sender = Branding(account.display_name, account.color, "", b"") if account else None
+    return Content(View.ENDED, branding=sender)
 
 
 def _content(link: FoundLink, tx: Transaction, view: View | None = None) -> Content:

@@ -19,7 +19,7 @@ from ..suppressions.rules import NewSuppression, Reason
 from ..suppressions.store import Suppressions
 
 # Looked up in place of an invalid token, so that the response takes as long.
-_NO_TOKEN = Token(Purpose.UNSUBSCRIBE, "0" * 26, "0" * 26)
+NO_TOKEN = Token(Purpose.UNSUBSCRIBE, "0" * 26, "0" * 26)
 
 
 class Undo(NamedTuple):
@@ -60,7 +60,7 @@ class LinkStore:
 
         Every invalid token causes the same work.
         """
-        token = token or _NO_TOKEN
+        token = token or NO_TOKEN
         account_id, id_ = token.account_id, token.subscriber_id
         row = find_or_none(account_id, id_, tx)
         if token.email_key is not None:

@@ -19,7 +19,10 @@ from .website import Website, website
 pytestmark = pytest.mark.verify
 
 GUIDE = "server/guides/sign-up.md"
-THANKS = "Thank you! Please open the link in the mail that we sent you."
+THANKS = "Thank you! If you receive a mail that asks you to confirm, please open the link in it."
+HTML = """<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+<title>News</title><main><h1>News</h1>{}</main></html>"""
 FAILED = "That did not work. Please check your address and try again later."
 
 
@@ -58,10 +61,7 @@ def page(browser: Browser) -> Iterator[Page]:
 def open_form(page: Page, site: Website, account: Account) -> None:
     """Opens a page that contains the form with the address of the service and a key."""
     form = localized(code(GUIDE, "example: form.html"), account)
-    site.html = (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>News</title>'
-        f"<main><h1>News</h1>{form.replace(KEY, account.new_key('signup'))}</main></html>"
-    )
+    site.html = HTML.format(form.replace(KEY, account.new_key("signup")))
     page.goto(site.origin)
 
 
@@ -78,10 +78,8 @@ def open_plain_form(
     """Opens a page with the form that needs no script."""
     form = localized(code(GUIDE, "example: plain_form.html"), account)
     form = form.replace(KEY, key or account.new_key("signup"))
-    site.html = (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>News</title>'
-        f"<h1>News</h1>{form.replace('https://www.example.com/thanks', redirect)}</html>"
-    )
+    style = code(GUIDE, "example: form.html").partition("<form")[0]
+    site.html = HTML.format(style + form.replace("https://www.example.com/thanks", redirect))
     page.goto(site.origin)
 
 
@@ -158,17 +156,22 @@ def test_people_and_screen_readers_do_not_reach_the_hidden_field(
     assert "empty" not in form.aria_snapshot()
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
 def test_form_has_no_accessibility_violation(
-    page: Page, allowed: Website, account: Account
+    browser: Browser, allowed: Website, account: Account, theme: Any, width: int
 ) -> None:
+    page = browser.new_page(color_scheme=theme, viewport={"width": width, "height": 800})
     open_form(page, allowed, account)
-    assert violations(page, "body") == []
+    assert violations(page, "html") == []
 
     send(page)
     expect(page.get_by_text(THANKS)).to_be_visible()
 
-    assert violations(page, "body") == []
+    assert violations(page, "html") == []
+    assert page.evaluate("document.documentElement.scrollWidth") == width
     assert page.locator("[aria-live=polite]").inner_text() == THANKS
+    page.close()
 
 
 @pytest.mark.parametrize("is_allowed", [True, False])
@@ -186,7 +189,7 @@ def test_form_without_script_stores_a_subscriber(
     if is_allowed:
         page.wait_for_url(f"{site.origin}/thanks")
     else:
-        expect(page.get_by_role("heading")).to_have_text("Sehen Sie in Ihr Postfach")
+        expect(page.get_by_role("heading")).to_have_text("Danke für Ihre Anmeldung")
         expect(page.get_by_text("Analytical Letters")).to_be_visible()
     (stored,) = subscribers(account)
     assert (stored["email"], stored["firstName"]) == ("ada@example.com", "Ädä")

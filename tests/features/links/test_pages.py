@@ -6,8 +6,9 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.verify
 
 # Of buttons. The text on them is black on the first one and white on the second.
 COLORS = {"light": "#ffe066", "dark": "#33174d"}
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+WIDTHS = (360, 1280)
 GIF = bytes.fromhex("47494638396101000100000000002c00000000010001000002024401003b")
 
 
@@ -60,6 +63,7 @@ class Person:
         return str(self.account.ok("GetSubscriber", id=self.id)["subscriber"]["status"])
 
 
+OUTLINE = "each => getComputedStyle(each).outlineStyle"
 # The pages that forms get, see test_form.py.
 FORM_VIEWS = {
     View.SIGNED_UP,
@@ -94,7 +98,10 @@ def test_pages_have_no_accessibility_violation(
     def check(view: View) -> None:
         person.expect(view)
         assert person.page.locator("html").get_attribute("lang") == language
-        assert violations(person.page, "body") == [], view
+        for theme, width in product(THEMES, WIDTHS):
+            person.page.emulate_media(color_scheme=theme)
+            person.page.set_viewport_size({"width": width, "height": 800})
+            assert violations(person.page, "html") == [], (view, theme, width)
         seen.append(view)
 
     with new_page(browser, locale=language) as page:
@@ -110,7 +117,8 @@ def test_pages_have_no_accessibility_violation(
         person.press("undo")
         check(View.RESUBSCRIBED)
         http_account.ok("ChangeSubscriberStatus", id=person.id, status="COMPLAINED")
-        # The change of the status ended the first link.
+        person.open(person.confirm_url)
+        check(View.ENDED)
         person.open(http_account.ok("CreateSubscriberLinks", id=person.id)["confirmUrl"])
         check(View.NOT_CONFIRMABLE)
         person.open(f"{person.confirm_url[:-1]}!")
@@ -157,5 +165,17 @@ def test_keyboard_reaches_the_button(browser: Browser, http_account: Account) ->
         person = Person(http_account, page)
         person.open(person.unsubscribe_url)
         page.keyboard.press("Tab")
+        assert page.locator("button:focus-visible").evaluate(OUTLINE) == "solid"
         page.keyboard.press("Enter")
         person.expect(View.UNSUBSCRIBED)
+
+
+def test_button_is_visible_in_forced_colors(browser: Browser, http_account: Account) -> None:
+    with new_page(browser, locale="en", forced_colors="active") as page:
+        person = Person(http_account, page)
+        person.open(person.unsubscribe_url)
+
+        border, background = page.locator("button").evaluate(
+            "each => [getComputedStyle(each).borderColor, getComputedStyle(each).backgroundColor]"
+        )
+        assert border != background

@@ -206,8 +206,9 @@ type Link struct {
 	Purpose Link_Purpose `protobuf:"varint,1,opt,name=purpose,proto3,enum=roster.v1.Link_Purpose" json:"purpose,omitempty"`
 	// Identifier of the subscriber. Empty if no subscriber has the address anymore.
 	SubscriberId string `protobuf:"bytes,2,opt,name=subscriber_id,json=subscriberId,proto3" json:"subscriber_id,omitempty"`
-	// The address for which the link was created, as pages show it: with most of its characters
-	// replaced. The subscriber can have another one now.
+	// The address for which the link was created, as pages show it: the domain and the first two
+	// characters of the local part, or fewer if it has at most two. The subscriber can have another
+	// one now.
 	MaskedEmail string `protobuf:"bytes,3,opt,name=masked_email,json=maskedEmail,proto3" json:"masked_email,omitempty"`
 	// Current status of the subscriber. If there is none, that of the suppression of the address,
 	// or UNCONFIRMED if it is not suppressed.
@@ -713,11 +714,11 @@ const file_roster_v1_links_proto_rawDesc = "" +
 	"\x12confirm_expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-12-21T03:33:16.247ZR\x10confirmExpiresAt\x12h\n" +
 	"\x0funsubscribe_url\x18\x03 \x01(\tB:\xaa\xb5\x183https://news.example.com/u/EhQ3fJ9tVb6rKzP1wMxC7yNs\x80\x01\x01H\x01R\x0eunsubscribeUrl\x88\x01\x01B\x0e\n" +
 	"\f_confirm_urlB\x12\n" +
-	"\x10_unsubscribe_url\"\xe0\x03\n" +
+	"\x10_unsubscribe_url\"\xe4\x03\n" +
 	"\x04Link\x12B\n" +
 	"\apurpose\x18\x01 \x01(\x0e2\x17.roster.v1.Link.PurposeB\x0f\xaa\xb5\x18\vUNSUBSCRIBER\apurpose\x12C\n" +
-	"\rsubscriber_id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\x124\n" +
-	"\fmasked_email\x18\x03 \x01(\tB\x11\xaa\xb5\x18\ra***@e***.comR\vmaskedEmail\x12C\n" +
+	"\rsubscriber_id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\x128\n" +
+	"\fmasked_email\x18\x03 \x01(\tB\x15\xaa\xb5\x18\x11ad…@example.comR\vmaskedEmail\x12C\n" +
 	"\x06status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDR\x06status\x12W\n" +
 	"\n" +
 	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-12-21T03:33:16.247ZR\texpiresAt\x129\n" +

@@ -265,7 +265,8 @@ const (
 // Serves the pages of links to people. No API key is required: the token authorizes. Pages
 // are HTML in the language of the Accept-Language header or metadata, and need no script.
 // A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
-// response contains a page for the person. It does not distinguish these cases.
+// response contains a page for the person. If the account issued the token, the page names it.
+// It does not distinguish expired tokens from those that a change ended.
 type LinkPageServiceClient interface {
 	// Returns the page on which a person confirms. Changes nothing.
 	GetConfirmPage(ctx context.Context, in *GetConfirmPageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
@@ -334,7 +335,8 @@ func (c *linkPageServiceClient) SubmitUnsubscribePage(ctx context.Context, in *S
 // Serves the pages of links to people. No API key is required: the token authorizes. Pages
 // are HTML in the language of the Accept-Language header or metadata, and need no script.
 // A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
-// response contains a page for the person. It does not distinguish these cases.
+// response contains a page for the person. If the account issued the token, the page names it.
+// It does not distinguish expired tokens from those that a change ended.
 type LinkPageServiceServer interface {
 	// Returns the page on which a person confirms. Changes nothing.
 	GetConfirmPage(context.Context, *GetConfirmPageRequest) (*httpbody.HttpBody, error)

@@ -129,8 +129,9 @@ class Link(_message.Message):
     subscriber_id: _builtins.str
     """Identifier of the subscriber. Empty if no subscriber has the address anymore."""
     masked_email: _builtins.str
-    """The address for which the link was created, as pages show it: with most of its characters
-    replaced. The subscriber can have another one now.
+    """The address for which the link was created, as pages show it: the domain and the first two
+    characters of the local part, or fewer if it has at most two. The subscriber can have another
+    one now.
     """
     status: _subscribers_pb2.Subscriber.Status.ValueType
     """Current status of the subscriber. If there is none, that of the suppression of the address,

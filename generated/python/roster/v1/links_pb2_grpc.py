@@ -239,7 +239,8 @@ class LinkPageServiceStub:
     """Serves the pages of links to people. No API key is required: the token authorizes. Pages
     are HTML in the language of the Accept-Language header or metadata, and need no script.
     A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
-    response contains a page for the person. It does not distinguish these cases.
+    response contains a page for the person. If the account issued the token, the page names it.
+    It does not distinguish expired tokens from those that a change ended.
     """
 
     def __init__(self, channel):
@@ -274,7 +275,8 @@ class LinkPageServiceServicer:
     """Serves the pages of links to people. No API key is required: the token authorizes. Pages
     are HTML in the language of the Accept-Language header or metadata, and need no script.
     A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
-    response contains a page for the person. It does not distinguish these cases.
+    response contains a page for the person. If the account issued the token, the page names it.
+    It does not distinguish expired tokens from those that a change ended.
     """
 
     def GetConfirmPage(self, request, context):
@@ -342,7 +344,8 @@ class LinkPageService:
     """Serves the pages of links to people. No API key is required: the token authorizes. Pages
     are HTML in the language of the Accept-Language header or metadata, and need no script.
     A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
-    response contains a page for the person. It does not distinguish these cases.
+    response contains a page for the person. If the account issued the token, the page names it.
+    It does not distinguish expired tokens from those that a change ended.
     """
 
     @staticmethod

@@ -52,7 +52,7 @@ class SignupServiceServicer:
 
     def SignUp(self, request, context):
         """Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
-        response is the same for every valid request and is sent after a multiple of 50
+        response is the same for every valid request and is sent after a multiple of 100
         milliseconds, so it does not reveal who is a subscriber.
 
         An existing subscriber is never changed. If it is UNCONFIRMED or UNSUBSCRIBED, the event

@@ -38,7 +38,7 @@ class SignupServiceStub:
     def __new__(cls, channel: _aio.Channel) -> SignupServiceAsyncStub: ...
     SignUp: _grpc.UnaryUnaryMultiCallable[_signups_pb2.SignUpRequest, _signups_pb2.SignUpResponse]
     """Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
-    response is the same for every valid request and is sent after a multiple of 50
+    response is the same for every valid request and is sent after a multiple of 100
     milliseconds, so it does not reveal who is a subscriber.
 
     An existing subscriber is never changed. If it is UNCONFIRMED or UNSUBSCRIBED, the event
@@ -69,7 +69,7 @@ class SignupServiceAsyncStub(SignupServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     SignUp: _aio.UnaryUnaryMultiCallable[_signups_pb2.SignUpRequest, _signups_pb2.SignUpResponse]  # type: ignore[assignment]
     """Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
-    response is the same for every valid request and is sent after a multiple of 50
+    response is the same for every valid request and is sent after a multiple of 100
     milliseconds, so it does not reveal who is a subscriber.
 
     An existing subscriber is never changed. If it is UNCONFIRMED or UNSUBSCRIBED, the event
@@ -103,7 +103,7 @@ class SignupServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_signups_pb2.SignUpResponse, _abc.Awaitable[_signups_pb2.SignUpResponse]]:
         """Subscribes a person who is not a subscriber yet, with the status UNCONFIRMED. The
-        response is the same for every valid request and is sent after a multiple of 50
+        response is the same for every valid request and is sent after a multiple of 100
         milliseconds, so it does not reveal who is a subscriber.
 
         An existing subscriber is never changed. If it is UNCONFIRMED or UNSUBSCRIBED, the event

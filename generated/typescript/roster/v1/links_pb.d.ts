@@ -97,8 +97,9 @@ export declare type Link = Message<"roster.v1.Link"> & {
   subscriberId: string;
 
   /**
-   * The address for which the link was created, as pages show it: with most of its characters
-   * replaced. The subscriber can have another one now.
+   * The address for which the link was created, as pages show it: the domain and the first two
+   * characters of the local part, or fewer if it has at most two. The subscriber can have another
+   * one now.
    *
    * @generated from field: string masked_email = 3;
    */
@@ -420,7 +421,8 @@ export declare const LinkService: GenService<{
  * Serves the pages of links to people. No API key is required: the token authorizes. Pages
  * are HTML in the language of the Accept-Language header or metadata, and need no script.
  * A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
- * response contains a page for the person. It does not distinguish these cases.
+ * response contains a page for the person. If the account issued the token, the page names it.
+ * It does not distinguish expired tokens from those that a change ended.
  *
  * @generated from service roster.v1.LinkPageService
  */
