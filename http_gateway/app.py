@@ -131,7 +131,7 @@ class Gateway:
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
             return errors.error_response(
-                "ROUTE_NOT_FOUND", "No route matches this path.", request_id
+                "ROUTE_NOT_FOUND", "No route matches this path. See /docs for all.", request_id
             )
         allow = {"Allow": ", ".join(allowed)}
         if method == "OPTIONS":
