@@ -65,7 +65,7 @@ def invalid(field: str, code: str, message: str) -> ValidationError:
 class Unauthorized(RosterError):
     """The key cannot be used. The message is the same for every cause that needs a lookup.
 
-    Otherwise it would tell whether a key existed. The subclasses are recognized without a lookup.
+    Otherwise it would reveal whether a key existed. The subclasses are recognized without a lookup.
     """
 
     reason = "UNAUTHORIZED"
