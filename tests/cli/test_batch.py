@@ -81,7 +81,7 @@ def test_operation_is_named_if_the_connection_is_lost(http_account: Account) -> 
     ("arguments", "code", "text"),
     [
         (["--filter", "email:*", "--set", "plan"], ExitCode.USAGE, "'plan' is not KEY=VALUE."),
-        (["--filter", "email:*"], ExitCode.REJECTED, "action must have exactly one field"),
+        (["--filter", "email:*"], ExitCode.REJECTED, "action must have exactly one of addTags"),
         (["--delete"], ExitCode.REJECTED, "filter must be set"),
     ],
 )
