@@ -6,7 +6,6 @@ names, so it compares only those that share most pairs of letters with the unkno
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from heapq import nlargest
@@ -15,7 +14,7 @@ from heapq import nlargest
 MAX_SUGGESTIONS = 3
 # The longest unknown name that is compared, and the number of names that difflib compares.
 _MAX_COMPARED, _MAX_CANDIDATES = 100, 3
-_SEPARATORS = re.compile(r"[._\s-]")
+_WITHOUT_SEPARATORS = str.maketrans("", "", "._- \t")
 
 
 class KnownNames:
@@ -53,7 +52,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _letters(name: str) -> str:
-    return _SEPARATORS.sub("", name).lower()
+    return name.translate(_WITHOUT_SEPARATORS).lower()
 
 
 def _last(name: str) -> str:
