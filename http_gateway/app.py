@@ -132,7 +132,7 @@ class Gateway:
             observer.set_page(path)
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
-            message = "No route matches this path."
+            message = "No route matches this path. See /docs for all."
             response = errors.error_response("ROUTE_NOT_FOUND", message, request_id)
             return await self._error_pages.show(response, message, request)
         allow = {"Allow": ", ".join(allowed)}

@@ -117,6 +117,9 @@ class Annotations:
     csv_line: str = ""
     # The patterns of text formats that JSON Schema does not define.
     text_patterns: Mapping[str, str] = field(default_factory=dict)
+    # The end of the message about an unknown name, given the known ones: "; did you mean page?".
+    # It is called for a few names of a request, before its caller is authenticated.
+    did_you_mean: Callable[[str, Collection[str]], str] = lambda *_: ""
 
     def row_errors_field(self, message: Descriptor) -> str | None:
         """Returns the name of the field that lists the errors of such a row, or None."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ INVALID_REQUEST = "The request is not valid."
 # because violations are sent in gRPC metadata, which is limited in size.
 MAX_VIOLATIONS = 20
 MAX_PATH = 120
+# The unknown names of a request for which a known one is suggested, which takes time.
+MAX_SUGGESTIONS = 3
 
 
 @dataclass(slots=True)
@@ -58,18 +60,29 @@ def error_code_of(reason: str) -> str:
 
 
 class Violations:
-    """The first MAX_VIOLATIONS violations of a request, each with its JSON path."""
+    """The first MAX_VIOLATIONS violations of a request, each with its JSON path.
 
-    __slots__ = ("details",)
+    With `suggests`, the first ones of unknown names suggest a known one.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_suggestions", "details")
+
+    def __init__(self, *, suggests: bool = True) -> None:
         self.details: list[Detail] = []
+        self._suggestions = MAX_SUGGESTIONS if suggests else 0
 
     def add(self, path: str, code: str, message: str) -> None:
         """Adds a violation."""
         if len(self.details) < MAX_VIOLATIONS:
             field = path.encode()[:MAX_PATH].decode(errors="ignore")
             self.details.append(Detail(field, code, message))
+
+    def add_unknown(self, path: str, message: str, suggestion: Callable[[], str]) -> None:
+        """Adds a violation of an unknown name. `suggestion` returns the end of the message."""
+        if self._suggestions:
+            self._suggestions -= 1
+            message += suggestion()
+        self.add(path, "UNKNOWN_FIELD", message)
 
     def __bool__(self) -> bool:
         return bool(self.details)

@@ -216,6 +216,7 @@ def test_rules_do_no_io(name: str) -> None:
         "server.rpc.errors",
         "server.values.emails",
         "server.values.file_addresses",
+        "server.values.suggestions",
         "server.values.texts",
     }
 

@@ -33,7 +33,7 @@ def array(read: ItemsReader, max_items: int) -> ItemsReader:
         if type(value) is not list:
             violations.add(path, "INVALID_TYPE", "must be an array")
         elif max_items and len(value) > max_items:
-            violations.add(path, "TOO_MANY", f"must contain at most {max_items} item(s)")
+            violations.add(path, "TOO_MANY", f"must contain at most {max_items} items")
         else:
             read(value, path, violations, target)
 
@@ -63,7 +63,7 @@ def message_items(read: InPlaceReader) -> ItemsReader:
 
 def read_invalid_row(errors_field: str, read: InPlaceReader, item: Any, row: Any) -> None:
     """Reads a row that is no object or has invalid values, and adds its errors."""
-    violations = Violations()
+    violations = Violations(suggests=False)
     if isinstance(item, InvalidRow):
         for key in item.invalid:
             violations.add(key, "INVALID_VALUE", "is not valid")

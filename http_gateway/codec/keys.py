@@ -7,6 +7,7 @@ this module: proto field names, extensions, ignored keys and unknown keys.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -31,11 +32,13 @@ class OtherKeys:
         options: CodecOptions,
         ignored_keys: Collection[str],
         extension: Callable[[str], MessageReader | None],
+        did_you_mean: Callable[[str, Collection[str]], str],
     ) -> None:
         self._known = {field.json_name for field in fields}
         self._aliases = {f.name: f.json_name for f in fields if f.name not in self._known}
         self._ignored = frozenset(ignored_keys)
         self._ignores_all = options.ignore_unknown
+        self._did_you_mean = did_you_mean
         self._extension = extension if descriptor.is_extendable else None
 
     def read(
@@ -70,7 +73,8 @@ class OtherKeys:
         if self._extension and key.startswith("[") and (read := self._extension(key)):
             read({key: item}, path, violations, message)
         elif not self._ignores_all and key not in self._ignored:
-            violations.add(join(path, key), "UNKNOWN_FIELD", "is not a known field")
+            suggestion = partial(self._did_you_mean, key, self._known)
+            violations.add_unknown(join(path, key), "is not a known field", suggestion)
 
 
 class OneofChecker:

@@ -106,6 +106,7 @@ class Readers:
                 self._options,
                 self._annotations.ignored_keys(descriptor),
                 partial(self._extension, descriptor),
+                self._annotations.did_you_mean,
             ),
             "oneofs": OneofChecker(fields),
             "InvalidValue": InvalidValue,

@@ -74,7 +74,7 @@ def rows_text(
     """Returns the text of a function that reads rows and stores the errors of each in it."""
     return [
         "def read_items(values, path, violations, target):",
-        "    add, violations = target.add, Violations()",
+        "    add, violations = target.add, Violations(suggests=False)",
         "    found = violations.details",
         "    for o in values:",
         "        m = add()",

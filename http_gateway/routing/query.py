@@ -9,6 +9,7 @@ parameters are rejected, except those of pages.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -59,6 +60,9 @@ class QueryReader:
             for name in fields_by_any_name(request)
             if (parameter := self._find(name)) is not None
         }
+        self._json_names = [
+            field.json_name for field in request.fields if field.json_name in self._top_level
+        ]
 
     def read(self, query: str, message: Any) -> None:
         """Sets the fields in the query. Raises RequestError, a VALIDATION_ERROR."""
@@ -78,7 +82,8 @@ class QueryReader:
             if parameter is None:
                 if self._ignores_unknown:
                     continue
-                violations.add(name, "UNKNOWN_FIELD", unknown)
+                suggestion = partial(self._annotations.did_you_mean, name, self._json_names)
+                violations.add_unknown(name, unknown, suggestion)
                 continue
             fields, path, read, settable = parameter
             if path in seen and not fields[-1].is_repeated:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 # gRPC metadata in which a gateway passes on the error that it found in a request.
 REQUEST_ERROR_METADATA = "roster-fault-bin"
+# gRPC metadata and HTTP headers have the same name, which is case-insensitive in HTTP.
+_AUTHORIZATION = "'Authorization: Bearer rk_...', an HTTP header or gRPC metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +63,61 @@ def invalid(field: str, code: str, message: str) -> ValidationError:
 
 
 class Unauthorized(RosterError):
+    """The key cannot be used. The message is the same for every cause that needs a lookup.
+
+    Otherwise it would reveal whether a key existed. The subclasses are recognized without a lookup.
+    """
+
     reason = "UNAUTHORIZED"
-    message = "A valid API key is required."
+    message = "This API key does not exist, was revoked or has expired."
+
+
+class ApiKeyRequired(Unauthorized):
+    message = f"Send an API key as {_AUTHORIZATION}."
+
+
+class SchemeNotSupported(Unauthorized):
+    message = f"The authorization scheme must be Bearer. Send an API key as {_AUTHORIZATION}."
+
+
+class MalformedApiKey(Unauthorized):
+    """A text without the form or the checksum of a key. Both are public."""
+
+    message = (
+        "This is not a complete API key. A key is rk_ and 46 letters and digits; copy it again."
+    )
+
+
+class DifferentApiKeys(Unauthorized):
+    message = "The call has two different API keys. Send one."
 
 
 class Forbidden(RosterError):
+    """The scope of the key does not include the needed one."""
+
     reason = "FORBIDDEN"
-    message = "The scope of this API key does not allow this operation."
+
+    def __init__(self, needed: str, scope: str) -> None:
+        self.message = f"This operation needs the scope {needed}; the API key has {scope}."
+        super().__init__()
 
 
-class KeyInForm(Forbidden):
+class KeyInForm(RosterError):
     """A form, which is public, contains a key with more permissions than the operation requires."""
 
-    message = "A form can only contain an API key of the required scope. Revoke this key."
+    reason = "FORBIDDEN"
+
+    def __init__(self, needed: str) -> None:
+        self.message = f"A form can only contain an API key of the scope {needed}. Revoke this key."
+        super().__init__()
 
 
 class EmailNotVerified(RosterError):
     reason = "EMAIL_NOT_VERIFIED"
-    message = "Verify the account's email address before you use this operation."
+    message = (
+        "The email address of this account is not verified. The operator of the server verifies it"
+        " with `roster accounts verify ID`."
+    )
 
 
 class SubscriberNotFound(RosterError):
@@ -96,7 +135,7 @@ class SubscriberSuppressed(RosterError):
     reason = "SUBSCRIBER_SUPPRESSED"
     message = (
         "The owner of this email address has opted out. "
-        "Delete the suppression before you add the address again."
+        "If the person subscribes again, delete the suppression with an admin key first."
     )
     details = (Detail("email", "INVALID_VALUE", "is suppressed"),)
 

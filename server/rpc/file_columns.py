@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from ..values.suggestions import did_you_mean
 from ..values.texts import column_key
 from .errors import invalid
 
@@ -20,22 +21,29 @@ def column_name(cells: Sequence[str], index: int) -> str:
 
 
 def mapped_columns(
-    cells: Sequence[str], column_map: Sequence[str], target_of: Callable[[str], Target | None]
+    cells: Sequence[str],
+    column_map: Sequence[str],
+    target_of: Callable[[str], Target | None],
+    targets: Iterable[str],
 ) -> dict[int, Target]:
     """Returns the targets of the mapped columns by index. Raises ValidationError.
 
-    A column is named as it is written, by its column key, or by its position, such as #3.
+    A column is named as it is written, by its column key, or by its position, such as #3. One of
+    the `targets` is suggested for an unknown one.
     """
     mapped: dict[int, Target] = {}
     for number, entry in enumerate(column_map):
         path = f"columnMap[{number}]"
         column, equals, text = entry.rpartition("=")
         if not equals or not column:
-            raise invalid(path, "INVALID_FORMAT", "must be COLUMN=FIELD")
+            raise invalid(
+                path, "INVALID_FORMAT", "must be COLUMN=FIELD, such as Given Name=firstName"
+            )
         indexes = columns_named(cells, column, path)
         target = target_of(text.strip())
         if target is None:
-            raise invalid(path, "INVALID_VALUE", f"names an unknown field: {text}")
+            hint = did_you_mean(text, filter(None, targets))
+            raise invalid(path, "INVALID_VALUE", f"names an unknown field: {text}{hint}")
         mapped |= dict.fromkeys(indexes, target)
     return mapped
 

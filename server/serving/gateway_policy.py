@@ -36,6 +36,7 @@ from ..config import Settings
 from ..features.events.rules import EventType
 from ..rpc.errors import REQUEST_ERROR_METADATA
 from ..rpc.health.service import DETAIL_METADATA
+from ..values.suggestions import did_you_mean
 
 _REASON = errors_pb2.Error.Reason
 _DESCRIPTORS = files("roster.v1") / "descriptors.binpb"
@@ -199,6 +200,7 @@ ANNOTATIONS = Annotations(
         # A line without the control characters and line breaks of Unicode.
         "name": r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$",
     },
+    did_you_mean=did_you_mean,
 )
 _ERRORS = ErrorPolicy(
     # The domain of the reasons in errors.proto is the first part of its package.

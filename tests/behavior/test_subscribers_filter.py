@@ -85,7 +85,7 @@ def test_filter_is_combined_with_the_other_filters(account: Account) -> None:
 @each(
     ("text", "code", "message"),
     [
-        ("tags:vip AND", "INVALID_FORMAT", "is incomplete (column 13)"),
+        ("tags:vip AND", "INVALID_FORMAT", "needs a comparison at the end, such as"),
         ("age > 3", "UNKNOWN_FIELD", "names an unknown field: age (column 1)"),
         ("customFields.plan = pro", "UNKNOWN_FIELD", "customFields.plan (column 1)"),
         ("status = CANCELLED", "INVALID_VALUE", "UNSUBSCRIBED, BOUNCED, COMPLAINED (column 10)"),

@@ -122,9 +122,9 @@ def test_tail_reports_that_its_key_was_revoked(
         http_account.ok("RevokeApiKey", id=next(k["id"] for k in keys if k["scope"] == "read"))
         assert process.wait(timeout=20) == ExitCode.REJECTED
 
-    assert (
-        log.read_text()
-        == "roster: The service ended the response with an error: A valid API key is required.\n"
+    assert log.read_text() == (
+        "roster: The service ended the response with an error:"
+        " This API key does not exist, was revoked or has expired.\n"
     )
 
 

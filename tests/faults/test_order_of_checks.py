@@ -54,11 +54,12 @@ def test_key_is_checked_first_and_its_error_reveals_nothing_about_the_request(
         send(unknown, "DELETE", f"/api/tags/{MISSING_ID}", b"garbage"),
     ]
 
-    assert error_of(responses[0]) == (
-        401,
-        {"code": "Unauthorized", "message": "A valid API key is required.", "details": []},
-    )
-    assert {str(error_of(response)) for response in responses} == {str(error_of(responses[0]))}
+    found = [error_of(response) for response in responses]
+    messages = [error.pop("message") for _, error in found]
+    assert found == [(401, {"code": "Unauthorized", "details": []})] * len(found)
+    # The message depends on the key only.
+    assert len({*messages}) == 2
+    assert messages.count(messages[-1]) == len(found) - len(others)
 
 
 def test_unreadable_body_is_reported_before_the_scope_and_the_unverified_email(

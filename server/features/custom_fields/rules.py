@@ -6,16 +6,19 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from enum import IntEnum
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
 from anyascii import anyascii
 
 from ...rpc.errors import Detail, invalid
+from ...values.suggestions import MAX_SUGGESTIONS, did_you_mean
 from ...values.texts import has_control_characters
 
 MAX_FIELDS = 100
@@ -81,7 +84,9 @@ def derive_key(label: str) -> str:
         key = f"f_{key}"
     key = key[:MAX_KEY_LENGTH].rstrip("_")
     if key in RESERVED_KEYS:
-        raise invalid("label", "RESERVED", f"derives the key {key}, which is reserved")
+        raise invalid(
+            "label", "RESERVED", f"has the key {key}, which is reserved; choose another label"
+        )
     return key
 
 
@@ -114,6 +119,21 @@ def check_values(values: Mapping[str, Any], types: Mapping[str, int]) -> list[De
             if fault is not None:
                 faults.append(Detail(path, *fault))
     return faults
+
+
+def with_suggestions(faults: Sequence[Detail], types: Mapping[str, int]) -> list[Detail]:
+    """Returns the errors of `check_values` with the nearest keys for the first unknown ones.
+
+    Not for errors of rows, which have no message, and of sign-ups: anyone can send these, and would
+    learn the keys of the account.
+    """
+    suggested = list(faults)
+    unknown = (index for index, fault in enumerate(faults) if fault.code == "UNKNOWN_FIELD")
+    for index in islice(unknown, MAX_SUGGESTIONS):
+        fault = faults[index]
+        hint = did_you_mean(fault.field.partition(".")[2], types)
+        suggested[index] = replace(fault, message=fault.message + hint)
+    return suggested
 
 
 def merged(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,7 +198,7 @@ def _check_text(value: Any) -> Fault | None:
 def _check_number(value: Any) -> Fault | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return "INVALID_TYPE", "must be a number"
-    return None if math.isfinite(value) else ("OUT_OF_RANGE", "must be finite")
+    return None if math.isfinite(value) else ("OUT_OF_RANGE", "must be a finite number")
 
 
 def _check_boolean(value: Any) -> Fault | None:

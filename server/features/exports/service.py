@@ -49,7 +49,7 @@ class ExportMethods:
             raise invalid("afterId", "INVALID_FORMAT", "must be a subscriber ID")
         with_links = bool(request.include)
         if with_links and not allows(current().scope, WRITE):
-            raise Forbidden
+            raise Forbidden(WRITE, current().scope)
         if with_links and not self._links.has_url:
             raise PublicUrlNotSet
         await accept(context)

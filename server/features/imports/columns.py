@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ...rpc.errors import Detail, ValidationError
 from ...rpc.file_columns import column_name, columns_named, mapped_columns
 from ...values.file_dates import DateFormat
+from ...values.suggestions import MAX_SUGGESTIONS, did_you_mean
 from ...values.texts import column_key
 from ..custom_fields.store import ColumnField
 from ..subscribers.csv_format import CUSTOM_FIELDS
@@ -139,6 +140,7 @@ class Columns:
             cells,
             options.column_map,
             lambda text: _fields_of(text, targets_by_name, creates=creates),
+            targets_by_name.values(),
         )
         ignored = {
             index
@@ -171,7 +173,7 @@ class Columns:
         self._check_consent(names, mapped, ignored | read_only)
         if self.preset and self.preset.email_is_first and not self._has_email():
             self._use_first_as_email()
-        self._check(cells, mapped)
+        self._check(cells, mapped, {field for field in by_name.values() if field})
 
     @property
     def ignored(self) -> list[str]:
@@ -211,7 +213,12 @@ class Columns:
             listed = ", ".join(fault.field for fault in faults)[:MAX_LISTED]
             raise ValidationError(faults, f"Columns look like consent: {listed}. {_CONSENT_HINT}")
 
-    def _check(self, cells: Sequence[str], mapped: Mapping[int, tuple[str, ...]]) -> None:
+    def _check(
+        self,
+        cells: Sequence[str],
+        mapped: Mapping[int, tuple[str, ...]],
+        names: Collection[str],
+    ) -> None:
         """Raises ValidationError for duplicate, unknown and missing columns."""
         faults = []
         if self.preset is None or not self.preset.is_lenient:
@@ -224,9 +231,10 @@ class Columns:
             Detail(
                 column_name(cells, position),
                 "UNKNOWN_FIELD",
-                f"is not a known column (#{position + 1})",
+                f"is not a known column (#{position + 1})"
+                + (did_you_mean(cells[position], names) if number < MAX_SUGGESTIONS else ""),
             )
-            for position, _ in unknown
+            for number, (position, _) in enumerate(unknown)
         ]
         if not self._has_email():
             faults.append(Detail("email", "REQUIRED", "is a required column"))

@@ -36,10 +36,10 @@ def parse_status_map(entries: Iterable[str]) -> dict[str, Status]:
         word, equals, name = entry.rpartition("=")
         path = f"statusMap[{number}]"
         if not equals or not column_key(word):
-            raise invalid(path, "INVALID_FORMAT", "must be WORD=STATUS")
+            raise invalid(path, "INVALID_FORMAT", "must be WORD=STATUS, such as active=CONFIRMED")
         status = STATUSES.get(name.strip().lower())
         if status is None:
             names = ", ".join(status.name for status in Status)
-            raise invalid(path, "INVALID_VALUE", f"must name one of the statuses {names}")
+            raise invalid(path, "INVALID_VALUE", f"must map the word to one of {names}")
         words[column_key(word)] = status
     return words

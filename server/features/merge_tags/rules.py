@@ -16,10 +16,11 @@ import html
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from difflib import get_close_matches
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ...rpc.errors import PublicUrlNotSet, invalid
+from ...values.suggestions import KnownNames
 from ..subscribers.fields import PROFILE
 
 # The maximum bytes of all values inserted into a subject and a body: half of the default limit of
@@ -34,9 +35,8 @@ _CUSTOM_FIELDS = "customFields."
 _KEY = re.compile(r"[a-z0-9_]{1,64}")
 # A name has a letter or a digit.
 _NAME = r"(?P<name>[._]*+[^\W_][\w.]*+)"
-# The maximum number of suggestions, and the longest name that is compared for one. Comparing takes
-# time in proportion to both.
-_MAX_SUGGESTIONS, _MAX_COMPARED = 20, 100
+# The maximum number of suggestions. Finding them takes time in proportion to it.
+_MAX_SUGGESTIONS = 20
 _SPACES = r"[ \t]*+"
 # A character reference of HTML: &amp; or &#38; or &#x26;. Longer numbers are not characters, and
 # int() raises for more than 4,300 digits.
@@ -170,26 +170,11 @@ def _suggestions(unknown: Mapping[str, str], keys: Iterable[str]) -> dict[str, s
     """Returns the nearest known names of the first unknown ones, if there are similar ones."""
     if not unknown:
         return {}
-    custom = [_CUSTOM_FIELDS + key for key in keys]
-    known = {_letters(_last(name)): name for name in (*custom, *_WORDS)}
-    known |= {_letters(name): name for name in custom}
-    found = {}
-    for listed, name in [*unknown.items()][:_MAX_SUGGESTIONS]:
-        whole, last = _letters(name), _letters(_last(name))
-        similar = [whole] if whole in known else []
-        if not similar and len(last) <= _MAX_COMPARED:
-            similar = get_close_matches(last, known, 1)
-        if similar:
-            found[listed] = known[similar[0]]
-    return found
-
-
-def _letters(name: str) -> str:
-    return re.sub(r"[._]", "", name).lower()
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
+    known = KnownNames([*(_CUSTOM_FIELDS + key for key in keys), *_WORDS])
+    nearest = {
+        listed: known.nearest(name) for listed, name in islice(unknown.items(), _MAX_SUGGESTIONS)
+    }
+    return {listed: name for listed, name in nearest.items() if name is not None}
 
 
 def _value_text(value: str | float | bool) -> str:

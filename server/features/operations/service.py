@@ -62,7 +62,9 @@ class OperationService(OperationServiceServicer):
         given = [name for name in ("filter", "segment", "ids") if getattr(request, name)]
         if len(given) != 1:
             code = "INVALID_VALUE" if given else "REQUIRED"
-            raise invalid("filter", code, "must be set, or segment, or ids, but only one of them")
+            raise invalid(
+                "filter", code, "must be set, or else segment or ids, but only one of the three"
+            )
         # Read first, to detect a change of the segment or of names after they are read.
         names_before = await self._database.read(partial(name_revision, account))
         texts, ids = await self._filters.texts(request.filter, request.segment), None
@@ -156,7 +158,8 @@ def _action(message: pb.BatchAction) -> tuple[str, Any]:
     fields = message.ListFields()
     if len(fields) != 1:
         code = "INVALID_VALUE" if fields else "REQUIRED"
-        raise invalid("action", code, "must have exactly one field")
+        names = ", ".join(field.json_name for field in message.DESCRIPTOR.fields)
+        raise invalid("action", code, f"must have exactly one of {names}")
     ((field, value),) = fields
     return field.json_name, ACTIONS[field.json_name].value_of(value)
 

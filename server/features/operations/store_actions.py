@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...rpc.errors import Detail, ValidationError, invalid
 from ...rpc.messages import struct_to_dict
 from ...storage.transaction import Transaction
-from ..custom_fields.rules import check_size, check_values
+from ..custom_fields.rules import check_size, check_values, with_suggestions
 from ..custom_fields.store import types as custom_field_types
 from ..subscribers.fields import Status, SubscriberRow
 from ..subscribers.history import Actor
@@ -60,7 +60,8 @@ def _remove_tags(scope: Scope, rows: Sequence[SubscriberRow], names: Any) -> Seq
 
 
 def _check_values(account_id: str, values: Any, tx: Transaction) -> None:
-    faults = [*check_values(values, custom_field_types(account_id, tx)), *check_size(values)]
+    types = custom_field_types(account_id, tx)
+    faults = [*with_suggestions(check_values(values, types), types), *check_size(values)]
     if faults:
         raise ValidationError([_in_action(fault) for fault in faults])
 

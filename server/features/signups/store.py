@@ -88,7 +88,7 @@ class SignupStore:
                 for key, value in new.values.items()
             }
             new = new._replace(values=values)
-        self._subscribers.check_values(account_id, new.values, tx)
+        self._subscribers.check_values(account_id, new.values, tx, suggests=False)
         return new
 
     def sign_up(self, account_id: str, new: NewSubscriber, tx: Transaction, by: Actor) -> None:

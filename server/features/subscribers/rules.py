@@ -285,7 +285,9 @@ def _check_text(text: str, max_length: int) -> tuple[str, str] | None:
 
 
 def _check_number(number: float | None, _: int) -> tuple[str, str] | None:
-    return None if number is None or isfinite(number) else ("OUT_OF_RANGE", "must be finite")
+    return (
+        None if number is None or isfinite(number) else ("OUT_OF_RANGE", "must be a finite number")
+    )
 
 
 def _check_time(time: int | None, _: int) -> tuple[str, str] | None:

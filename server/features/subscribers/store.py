@@ -18,7 +18,7 @@ from ...storage.statements import Statement
 from ...storage.transaction import Transaction
 from ...values.emails import Email
 from ..custom_fields import store as custom_fields
-from ..custom_fields.rules import check_size, check_values, merged
+from ..custom_fields.rules import check_size, check_values, merged, with_suggestions
 from ..events.rules import EventType, created, deleted
 from ..events.store import has_webhooks, record
 from ..suppressions.rules import NewSuppression, Reason
@@ -111,7 +111,7 @@ class SubscriberStore:
         `create_many`.
         """
         outcomes: dict[int, SubscriberRow | RosterError] = {}
-        for index, faults in _invalid_values(account_id, enumerate(new), tx):
+        for index, faults in _invalid_values(account_id, enumerate(new), tx, suggests=True):
             outcomes[index] = ValidationError(faults)
         keys = {each.email.key for index, each in enumerate(new) if index not in outcomes}
         suppressed = self._suppressions.suppressed_among(account_id, keys, tx)
@@ -302,13 +302,18 @@ class SubscriberStore:
         values: Mapping[str, Any],
         tx: Transaction,
         stored: Mapping[str, Any] = NO_VALUES,
+        *,
+        suggests: bool = True,
     ) -> None:
         """Raises ValidationError for values that no custom field of the account accepts.
 
         Also raises it if the values, merged into the stored ones, are too large.
         """
         if values:
-            faults = check_values(values, custom_fields.types(account_id, tx))
+            types = custom_fields.types(account_id, tx)
+            faults = check_values(values, types)
+            if suggests:
+                faults = with_suggestions(faults, types)
             faults = faults or check_size(merged(stored, values), stored)
             if faults:
                 raise ValidationError(faults)
@@ -345,7 +350,11 @@ class SubscriberStore:
 
 
 def _invalid_values(
-    account_id: str, rows: Iterable[tuple[int, NewSubscriber]], tx: Transaction
+    account_id: str,
+    rows: Iterable[tuple[int, NewSubscriber]],
+    tx: Transaction,
+    *,
+    suggests: bool = False,
 ) -> Iterator[tuple[int, Sequence[Detail]]]:
     """Yields the faults of values that no custom field of the account accepts."""
     with_values = [(index, new.values) for index, new in rows if new.values]
@@ -353,7 +362,7 @@ def _invalid_values(
     for index, values in with_values:
         faults: Sequence[Detail] = check_values(values, types) or check_size(values)
         if faults:
-            yield index, faults
+            yield index, with_suggestions(faults, types) if suggests else faults
 
 
 def without_values(new: NewSubscriber, faults: Sequence[Detail]) -> NewSubscriber:

@@ -61,7 +61,7 @@ class Columns:
         self._names = [column_name(first_line, index) for index in range(len(first_line))]
         self._options = options
         self.unrecognized = UnrecognizedCells()
-        mapped = mapped_columns(first_line, options.column_map, _target)
+        mapped = mapped_columns(first_line, options.column_map, _target, _TARGETS.values())
         self._positions = {field: index for index, field in mapped.items() if field}
         if len(self._positions) < sum(map(bool, mapped.values())):
             raise ValidationError(

@@ -40,10 +40,12 @@ class AuthThrottle:
         if seconds:
             raise TooManyFailedAttempts(seconds)
 
-    def record_failure(self, call: Call) -> Unauthorized | TooManyFailedAttempts:
-        """Takes a token for a call that failed to authenticate, and returns its error."""
+    def record_failure(
+        self, call: Call, error: Unauthorized
+    ) -> Unauthorized | TooManyFailedAttempts:
+        """Takes a token for a call that failed to authenticate, and returns the error to report."""
         decision = self._buckets.take(self.address(call))
-        return Unauthorized() if decision.allowed else TooManyFailedAttempts(decision.seconds)
+        return error if decision.allowed else TooManyFailedAttempts(decision.seconds)
 
     def address(self, call: Call) -> str:
         """Returns the address of the call's client; empty if it is unknown."""

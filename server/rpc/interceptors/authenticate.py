@@ -2,7 +2,8 @@
 
 A key with a valid checksum is looked up by its hash. The result is cached for at most five
 seconds, so a key that another process revokes stops working here within that time; a key that
-this process revokes stops working immediately. The error is the same for every cause.
+this process revokes stops working immediately. An unknown, a revoked and an expired key have
+the same error. A text that is no key has another one, which the client could compute itself.
 
 A public rpc has no key: a token in the request authorizes it.
 """
@@ -17,7 +18,13 @@ from ...storage.database import Database
 from ...values.clock import Clock
 from .. import caller
 from ..caller import Caller
-from ..errors import Unauthorized
+from ..errors import (
+    ApiKeyRequired,
+    DifferentApiKeys,
+    MalformedApiKey,
+    SchemeNotSupported,
+    Unauthorized,
+)
 from .auth_throttling import AuthThrottle
 from .base import Call, Interceptor
 
@@ -69,14 +76,14 @@ class Authenticate(Interceptor):
             # The upper limit matters if the clock was set back.
             if entry is None or not now < entry.until <= now + CACHE_MILLISECONDS:
                 if not is_well_formed(secret):
-                    raise Unauthorized
+                    raise MalformedApiKey
                 if entry is None:
                     self._auth_throttle.check(call)
                 entry = await self._look_up(secret_hash, now)
             if entry.expires_at is not None and entry.expires_at <= now:
                 raise Unauthorized
-        except Unauthorized:
-            raise self._auth_throttle.record_failure(call) from None
+        except Unauthorized as error:
+            raise self._auth_throttle.record_failure(call, error) from None
         caller.enter(entry.caller)
         if call.method.scope == SIGNUP:
             caller.enter_client(self._auth_throttle.address(call))
@@ -112,16 +119,17 @@ def api_key(metadata: Any) -> str:
     """
     found: str | None = None
     for name, value in metadata:
+        key = str(value)
         if name == "authorization":
-            scheme, _, key = str(value).partition(" ")
-            key = key.strip() if scheme.lower() == "bearer" else ""
-        elif name in ("x-api-key", FORM_KEY):
-            key = str(value).strip()
-        else:
+            scheme, _, key = key.partition(" ")
+            if scheme and scheme.lower() != "bearer":
+                raise SchemeNotSupported
+        elif name not in ("x-api-key", FORM_KEY):
             continue
+        key = key.strip()
         if found is not None and key != found:
-            raise Unauthorized
+            raise DifferentApiKeys
         found = key
-    if found is None:
-        raise Unauthorized
+    if not found:
+        raise ApiKeyRequired
     return found

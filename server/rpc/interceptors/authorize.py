@@ -67,7 +67,7 @@ def _parse(value: bytes) -> RequestFault | None:
 
 
 class Authorize(Interceptor):
-    """Raises Forbidden or EmailNotVerified. Also raises the request fault of a gateway.
+    """Raises Forbidden, KeyInForm or EmailNotVerified. Also raises the request fault of a gateway.
 
     A body that is too large, too slow or of the wrong media type is reported before the checks,
     and an invalid request after them.
@@ -83,10 +83,10 @@ class Authorize(Interceptor):
             return
         caller = current()
         if not allows(caller.scope, call.method.scope):
-            raise Forbidden
+            raise Forbidden(call.method.scope, caller.scope)
         exceeds_scope = call.method.takes_forms and caller.scope != call.method.scope
         if exceeds_scope and any(name == FORM_KEY for name, _ in call.metadata):
-            raise KeyInForm
+            raise KeyInForm(call.method.scope)
         if call.method.needs_verified_email and not caller.email_verified:
             raise EmailNotVerified
         if fault is not None:

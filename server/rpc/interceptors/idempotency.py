@@ -71,7 +71,9 @@ def idempotency_key(metadata: Any) -> str | None:
     key = keys[0].strip()
     if len(keys) > 1 or not 0 < len(key) <= MAX_LENGTH:
         raise invalid(
-            "Idempotency-Key", "INVALID_FORMAT", f"must be one text of 1 to {MAX_LENGTH} characters"
+            "Idempotency-Key",
+            "INVALID_FORMAT",
+            f"must have 1 to {MAX_LENGTH} characters and be sent once",
         )
     return key
 

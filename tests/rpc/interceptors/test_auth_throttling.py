@@ -32,7 +32,7 @@ def call_over_http(*hops: str) -> Any:
 
 
 def failures(throttle: AuthThrottle, call: Any, count: int) -> list[type]:
-    return [type(throttle.record_failure(call)) for _ in range(count)]
+    return [type(throttle.record_failure(call, Unauthorized())) for _ in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_client_network_is_that_of_the_last_hop_that_is_not_a_proxy(
 )
 def test_grpc_call_has_the_address_of_its_connection(peer: str, address: str) -> None:
     throttle = AuthThrottle(rate=Rate(1, 60))
-    throttle.record_failure(call_from(peer))
+    throttle.record_failure(call_from(peer), Unauthorized())
 
     with pytest.raises(TooManyFailedAttempts):
         throttle.check(call_over_http(address))
@@ -93,7 +93,7 @@ def test_forwarded_address_from_an_untrusted_client_is_ignored() -> None:
     throttle = AuthThrottle(PROXIES, Rate(3, 60))
     spoofed = [call_over_http(f"198.51.100.{n}", "203.0.113.7") for n in range(4)]
 
-    errors = [type(throttle.record_failure(call)) for call in spoofed]
+    errors = [type(throttle.record_failure(call, Unauthorized())) for call in spoofed]
 
     assert errors == [Unauthorized] * 3 + [TooManyFailedAttempts]
     throttle.check(call_over_http("198.51.100.0"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from roster.buf.validate import validate_pb2
 from roster.v1 import subscribers_pb2 as pb
 from rosterd.server.app import SERVICES
-from rosterd.server.rpc.errors import Detail
 from rosterd.server.rpc.interceptors.bounds import bounds_of
 from rosterd.server.rpc.interceptors.validate import checks_of
 from rosterd.server.values.texts import json_name
@@ -77,24 +77,26 @@ def messages(kind: Descriptor) -> Iterator[Message]:
             yield from (new(**{field.name: value}) for value in values_of(field))
 
 
-def expected(violation: Any) -> Detail:
+def expected(violation: Any) -> tuple[str, str]:
     rule = violation.rule_id.rpartition(".")[2]
     path = ""
     for element in violation.field.elements:
         path += f"{'.' if path else ''}{json_name(element.field_name)}"
         if element.subscript is not None:
             path += f"[{element.subscript.value}]"
-    message = "is required" if rule in ("required", "min_len") else violation.message
-    return Detail(path, CODES.get(rule, "INVALID_VALUE"), message)
+    return path, CODES.get(rule, "INVALID_VALUE")
 
 
 def test_bounds_have_the_faults_that_protovalidate_finds() -> None:
     validator, faults_of_rules = protovalidate.Validator(), {}
+    messages_of_faults: set[str] = set()
     for request in {method.input_type for service in SERVICES for method in service.methods}:
         for message in messages(request):
             violations = [each.proto for each in validator.collect_violations(message)]
             faults_of_rules.update({each.rule_id: each for each in violations})
-            assert bounds_of(request).faults(message) == [*map(expected, violations)], message
+            faults = bounds_of(request).faults(message)
+            assert [(fault.field, fault.code) for fault in faults] == [*map(expected, violations)]
+            messages_of_faults.update(fault.message for fault in faults)
     assert faults_of_rules.keys() == {
         "required",
         "bytes.max_len",
@@ -110,6 +112,21 @@ def test_bounds_have_the_faults_that_protovalidate_finds() -> None:
         "string.pattern",
         "timestamp.gt_now",
         "timestamp.lt",
+    }
+    plain = {re.sub("(?<=most )[0-9]+", "N", message) for message in messages_of_faults}
+    texts = {re.sub("(?<=must be one of ).*", "...", message) for message in plain}
+    assert texts == {
+        "is required",
+        "must be at least 1, or 0 for the default",
+        "must be at most N bytes",
+        "must be at most N characters",
+        "must be between 0 and 9007199254740991",
+        "must be earlier than 9999-12-31T23:59:59Z",
+        "must be in the future",
+        "must be one of ...",
+        "must be written like #1a5fb4",
+        "must contain at least one item",
+        "must contain at most N items",
     }
 
 

@@ -46,8 +46,8 @@ type Error_Reason int32
 const (
 	// Never sent.
 	Error_REASON_UNSPECIFIED Error_Reason = 0
-	// The API key is missing, malformed, unknown, expired or revoked. The response does
-	// not distinguish these cases.
+	// The API key is missing, malformed, unknown, expired or revoked. The message does not
+	// distinguish the last three cases.
 	Error_UNAUTHORIZED Error_Reason = 1
 	// The request is invalid. The details name each invalid field.
 	Error_VALIDATION_ERROR Error_Reason = 2

@@ -653,7 +653,9 @@ var (
 	//
 	// optional bool body_charset = 50011;
 	E_BodyCharset = &file_roster_v1_http_proto_extTypes[18]
-	// For an enum: JSON and query parameters ignore the letter case of its names.
+	// For an enum: JSON and query parameters ignore the letter case of its names. Query
+	// parameters and rows of imports have this option, because people type them. Enums in
+	// other JSON bodies do not: programs write these.
 	//
 	// optional bool any_case = 50012;
 	E_AnyCase = &file_roster_v1_http_proto_extTypes[19]

@@ -68,8 +68,8 @@ class Error(_message.Message):
         REASON_UNSPECIFIED: Error._Reason.ValueType  # 0
         """Never sent."""
         UNAUTHORIZED: Error._Reason.ValueType  # 1
-        """The API key is missing, malformed, unknown, expired or revoked. The response does
-        not distinguish these cases.
+        """The API key is missing, malformed, unknown, expired or revoked. The message does not
+        distinguish the last three cases.
         """
         VALIDATION_ERROR: Error._Reason.ValueType  # 2
         """The request is invalid. The details name each invalid field."""
@@ -201,8 +201,8 @@ class Error(_message.Message):
     REASON_UNSPECIFIED: Error.Reason.ValueType  # 0
     """Never sent."""
     UNAUTHORIZED: Error.Reason.ValueType  # 1
-    """The API key is missing, malformed, unknown, expired or revoked. The response does
-    not distinguish these cases.
+    """The API key is missing, malformed, unknown, expired or revoked. The message does not
+    distinguish the last three cases.
     """
     VALIDATION_ERROR: Error.Reason.ValueType  # 2
     """The request is invalid. The details name each invalid field."""

@@ -276,7 +276,10 @@ Content-Type header if it is empty. A body that starts with the byte order mark 
 UTF-16 is always converted.
 """
 any_case: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
-"""For an enum: JSON and query parameters ignore the letter case of its names."""
+"""For an enum: JSON and query parameters ignore the letter case of its names. Query
+parameters and rows of imports have this option, because people type them. Enums in
+other JSON bodies do not: programs write these.
+"""
 date_like: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
 other formats from the faults of the row.

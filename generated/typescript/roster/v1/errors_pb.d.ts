@@ -294,8 +294,8 @@ export enum Error_Reason {
   REASON_UNSPECIFIED = 0,
 
   /**
-   * The API key is missing, malformed, unknown, expired or revoked. The response does
-   * not distinguish these cases.
+   * The API key is missing, malformed, unknown, expired or revoked. The message does not
+   * distinguish the last three cases.
    *
    * @generated from enum value: UNAUTHORIZED = 1;
    */

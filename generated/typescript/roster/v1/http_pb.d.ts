@@ -321,7 +321,9 @@ export declare const multiline: GenExtension<FieldOptions, boolean>;
 export declare const body_charset: GenExtension<FieldOptions, boolean>;
 
 /**
- * For an enum: JSON and query parameters ignore the letter case of its names.
+ * For an enum: JSON and query parameters ignore the letter case of its names. Query
+ * parameters and rows of imports have this option, because people type them. Enums in
+ * other JSON bodies do not: programs write these.
  *
  * @generated from extension: bool any_case = 50012;
  */

@@ -224,7 +224,9 @@ export const body_charset = /*@__PURE__*/
   extDesc(file_roster_v1_http, 18);
 
 /**
- * For an enum: JSON and query parameters ignore the letter case of its names.
+ * For an enum: JSON and query parameters ignore the letter case of its names. Query
+ * parameters and rows of imports have this option, because people type them. Enums in
+ * other JSON bodies do not: programs write these.
  *
  * @generated from extension: bool any_case = 50012;
  */

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from ....rpc.errors import ValidationError
 from ....values.emails import key_prefix, parse_email
 from ....values.ids import first_id_at
+from ....values.suggestions import did_you_mean
 from ....values.texts import caseless_key, json_name
 from ....values.timestamps import parse_timestamp
 from ...custom_fields.rules import DataType
 from .. import fields
 from ..fields import PROFILE, Status, profile_fields
 from ..value_keys import TEXT_KEY_LENGTH
-from .syntax import Comparison, fault
+from .faults import fault, shown
+from .syntax import Comparison
 from .tree import And, Condition, Kind, Not, comparisons, mapped, range_of
 
 _CUSTOM_FIELDS = "customFields."
@@ -28,7 +31,6 @@ _VALUE_KINDS = {
 }
 # The start of messages about text that is compared with a field of another type.
 _TO_TEXT = "must change the dataType to TEXT, or"
-_MAX_NAME = 40
 _BOOLEANS = {"true": 1, "false": 0}
 _TIMES = (
     *("created_at", "updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at"),
@@ -36,9 +38,14 @@ _TIMES = (
 )
 _TIMES_BY_NAME = {alias: name for name in _TIMES for alias in (name, json_name(name))}
 _PROFILE_BY_NAME = {alias: name for name in PROFILE for alias in (name, json_name(name))}
-_ANY_ORDER = frozenset({"=", "!=", "<", "<=", ">", ">=", ":"})
-_EQUALITY = frozenset({"=", "!=", ":"})
-_OPERATORS = {Kind.TAG: frozenset({":"}), Kind.BOOLEAN_VALUE: _EQUALITY}
+_NAMES = (
+    *("email", "email.domain", "status", "tags", "customFields"),
+    *map(json_name, (*PROFILE, *_TIMES)),
+)
+# In the order in which messages list them.
+_ANY_ORDER = ("=", "!=", "<", "<=", ">", ">=", ":")
+_EQUALITY = ("=", "!=", ":")
+_OPERATORS = {Kind.TAG: (":",), Kind.BOOLEAN_VALUE: _EQUALITY}
 
 
 def uses_custom_fields(tree: Any) -> bool:
@@ -77,8 +84,17 @@ def _condition(comparison: Comparison, types: Mapping[str, int]) -> Any:
         return _text(comparison, {"email": Kind.EMAIL, "tags": Kind.TAG}[name])
     key = custom_key(name)
     if not key or key not in types:
-        raise fault("UNKNOWN_FIELD", f"names an unknown field: {name}", comparison.column)
+        raise _unknown(comparison, types)
     return _custom(comparison, key, DataType(types[key]))
+
+
+def _unknown(comparison: Comparison, types: Mapping[str, int]) -> ValidationError:
+    name = comparison.field
+    if name in ("customFields", "custom_fields"):
+        message = "must name a custom field by its key, such as customFields.plan"
+        return fault("UNKNOWN_FIELD", message, comparison.column)
+    hint = did_you_mean(name, [*_NAMES, *(_CUSTOM_FIELDS + key for key in types)])
+    return fault("UNKNOWN_FIELD", f"names an unknown field: {name}{hint}", comparison.column)
 
 
 def _time(comparison: Comparison, column: str) -> Any:
@@ -121,7 +137,7 @@ def _status(comparison: Comparison) -> Any:
     except KeyError:
         names = ", ".join(Status.__members__)
         raise fault(
-            "INVALID_VALUE", f"must compare status with {names}", comparison.value_column
+            "INVALID_VALUE", f"must compare status with one of {names}", comparison.value_column
         ) from None
     _check_not_prefix(comparison)
     return Condition(Kind.COLUMN, "=", (int(status),), "status")
@@ -192,10 +208,12 @@ def _sql(operator: str) -> str:
     return "=" if operator == ":" else operator
 
 
-def _check_operator(comparison: Comparison, operators: frozenset[str]) -> None:
+def _check_operator(comparison: Comparison, operators: Sequence[str]) -> None:
     if comparison.operator not in operators:
-        listed = " ".join(sorted(operators))
-        message = f"must compare {comparison.field} with one of the operators {listed}"
+        listed = f"one of the operators {' '.join(operators)}"
+        if operators == _OPERATORS[Kind.TAG]:
+            listed = "the operator :, such as tags:vip or NOT tags:vip"
+        message = f"must compare {shown(comparison.field)} with {listed}"
         raise fault("INVALID_VALUE", message, comparison.column)
 
 
@@ -218,14 +236,9 @@ def _check_is_text(comparison: Comparison) -> None:
         raise fault("INVALID_TYPE", message, comparison.value_column)
 
 
-def _name(comparison: Comparison) -> str:
-    """Returns the name of a field for a message, unless it would make the message too long."""
-    return comparison.field if len(comparison.field) <= _MAX_NAME else "the field"
-
-
 def _check_not_prefix(comparison: Comparison) -> None:
     if comparison.is_prefix:
-        message = f"cannot compare {comparison.field} with a prefix"
+        message = f"cannot compare {shown(comparison.field)} with a prefix"
         raise fault("INVALID_VALUE", message, comparison.value_column)
 
 
@@ -233,7 +246,10 @@ def _milliseconds(comparison: Comparison) -> int:
     _check_not_prefix(comparison)
     time = parse_timestamp(comparison.value)
     if time is None:
-        message = f"must compare {comparison.field} with a timestamp such as 2026-01-31T12:00:00Z"
+        message = (
+            f"must compare {shown(comparison.field)} with a date such as 2026-01-31, or a timestamp"
+            ' such as "2026-01-31T12:00:00Z"'
+        )
         raise fault("INVALID_FORMAT", message, comparison.value_column)
     return time
 
@@ -241,7 +257,7 @@ def _milliseconds(comparison: Comparison) -> int:
 def _boolean(comparison: Comparison, must: str = "must") -> int:
     value = _BOOLEANS.get(comparison.value.lower())
     if value is None:
-        message = f"{must} compare {_name(comparison)} with true or false"
+        message = f"{must} compare {shown(comparison.field)} with true or false"
         raise fault("INVALID_TYPE", message, comparison.value_column)
     return value
 
@@ -250,7 +266,7 @@ def _number(comparison: Comparison, must: str = "must") -> float:
     is_number = not comparison.is_prefix and _NUMBER.fullmatch(comparison.value)
     number = float(comparison.value) if is_number else float("nan")
     if not isfinite(number):
-        message = f"{must} compare {_name(comparison)} with a number"
+        message = f"{must} compare {shown(comparison.field)} with a number"
         raise fault("INVALID_TYPE", message, comparison.value_column)
     return number
 

@@ -21,7 +21,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from ....rpc.errors import ValidationError, invalid
+from ....rpc.errors import ValidationError
+from .faults import fault, unexpected
 from .tree import And, Not, Or, joined
 
 MAX_TERMS = 50
@@ -35,8 +36,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 # A comparison up to the part that is missing.
-_INCOMPLETE = re.compile(rf"\s*+(?:{_FIELD}\s*+(?:(?:{_OPERATOR})\s*+)?+)?+")
-_WORD = re.compile(r"\w{1,40}|.", re.DOTALL)
+_INCOMPLETE = re.compile(rf"\s*+(?:(?P<field>{_FIELD})\s*+(?:(?P<operator>{_OPERATOR})\s*+)?+)?+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 # An asterisk that is not escaped.
 _WILDCARD = re.compile(r"(?<!\\)(?:\\\\)*+\*")
@@ -59,17 +59,14 @@ class Comparison(NamedTuple):
     is_quoted: bool
 
 
-def fault(code: str, message: str, column: int) -> ValidationError:
-    """Returns the error for a filter, with the column of the fault."""
-    return invalid("filter", code, f"{message} (column {column})")
-
-
 def parse(text: str) -> Comparison | Not | And | Or:
     """Returns the tree of a filter. Raises ValidationError for `filter` with the column."""
     parser = _Parser(text)
     tree = parser.expression(0)
     if not parser.is_at_end:
-        raise parser.unexpected()
+        # Only a closing parenthesis ends an expression before the end of the text.
+        column = parser.column
+        raise fault("INVALID_FORMAT", "has a closing parenthesis that is not opened", column)
     return tree  # type: ignore[no-any-return]
 
 
@@ -80,11 +77,17 @@ class _Parser:
         self._text = text
         self._end = 0
         self._terms = 0
+        self._follows_text = False
         self._advance()
 
     @property
     def is_at_end(self) -> bool:
         return self._token is None and not self._text[self._start :].strip()
+
+    @property
+    def column(self) -> int:
+        """The column of the token."""
+        return len(self._text) - len(self._text[self._start :].lstrip()) + 1
 
     def expression(self, depth: int) -> Any:
         sequences = [self._sequence(depth)]
@@ -92,12 +95,10 @@ class _Parser:
             sequences.append(self._sequence(depth))
         return joined(And, sequences)
 
-    def unexpected(self) -> ValidationError:
+    def _unexpected(self) -> ValidationError:
         found = _INCOMPLETE.match(self._text, self._start)
-        position = found.end() if found else self._start
-        word = _WORD.match(self._text, position)
-        message = f"has an unexpected {word[0]}" if word else "is incomplete"
-        return fault("INVALID_FORMAT", message, position + 1)
+        assert found is not None
+        return unexpected(self._text, found, follows_text=self._follows_text)
 
     def _advance(self) -> None:
         self._start = self._end
@@ -109,6 +110,7 @@ class _Parser:
         if self._sign not in signs:
             return False
         self._advance()
+        self._follows_text = False
         return True
 
     def _sequence(self, depth: int) -> Any:
@@ -133,14 +135,14 @@ class _Parser:
         if self._sign is None and self._token is not None:
             return self._comparison(self._token)
         if self._sign != "(":
-            raise self.unexpected()
+            raise self._unexpected()
         if depth == MAX_DEPTH:
             message = f"must have at most {MAX_DEPTH} levels of parentheses"
             raise fault("TOO_MANY", message, self._end)
-        self._advance()
+        self._takes("(")
         expression = self.expression(depth + 1)
         if not self._takes(")"):
-            raise self.unexpected()
+            raise fault("INVALID_FORMAT", "needs a closing parenthesis", self.column)
         return expression
 
     def _comparison(self, token: re.Match[str]) -> Comparison:
@@ -158,4 +160,5 @@ class _Parser:
         is_prefix = wildcard is not None
         plain = _ESCAPED.sub(r"\1", text[:-1] if is_prefix else text)
         self._advance()
+        self._follows_text = not is_quoted
         return Comparison(field, operator, plain, is_prefix, start, column, len(value), is_quoted)

@@ -13,11 +13,20 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from yarl import URL
 
+from ....config import Settings
 from ....rpc.errors import ValidationError, invalid
-from .policy import BLOCKED, Address, EgressPolicy
+from .policy import Address, EgressPolicy
 
 MAX_LENGTH = 2_048
 MAX_HOST_LENGTH = 253
+_NOT_PUBLIC = (
+    "must have a public address; the operator of the server can allow others with"
+    f" {Settings.webhook_allow_nets.environment}"
+)
+_NO_TLS = (
+    "must start with https://, unless the operator of the server allows http:// with"
+    f" {Settings.webhook_allow_http.environment}=true"
+)
 
 # Visible ASCII except the backslash.
 _PLAIN = re.compile(r"[!-\[\]-~]*")
@@ -74,7 +83,7 @@ def _check_characters(url: str) -> None:
 def _check_parts(url: str, egress_policy: EgressPolicy) -> None:
     scheme = url.partition(":")[0].lower()
     if scheme != "https" and not (scheme == "http" and egress_policy.http):
-        raise invalid("url", "INVALID_VALUE", "must start with https://")
+        raise invalid("url", "INVALID_VALUE", _NO_TLS)
     if "#" in url:
         raise invalid("url", "INVALID_VALUE", "must have no fragment")
     if "@" in re.split(r"[/?]", url.partition("://")[2], maxsplit=1)[0]:
@@ -92,12 +101,12 @@ def _check_host(text: str, host: str, egress_policy: EgressPolicy) -> None:
     address = _literal(text, host)
     if address is not None:
         if not egress_policy.allows(address):
-            raise invalid("url", "INVALID_VALUE", BLOCKED)
+            raise invalid("url", "INVALID_VALUE", _NOT_PUBLIC)
         return
     if _NAME.fullmatch(host) is None or len(host) > MAX_HOST_LENGTH:
         raise _malformed()
     if _LOCAL.fullmatch(host) and not egress_policy.is_wider:
-        raise invalid("url", "INVALID_VALUE", BLOCKED)
+        raise invalid("url", "INVALID_VALUE", _NOT_PUBLIC)
 
 
 def _literal(text: str, host: str) -> Address | None:
