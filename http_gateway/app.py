@@ -117,7 +117,7 @@ class Gateway:
             else:
                 observer.end(response.status, request.content.total_bytes, response.body_size)
         if match is not None and match.binding.cross_origin:
-            self._cross_origin.add_headers(response, request)
+            self._cross_origin.add_headers(response, request, match.binding)
         return response
 
     async def _page(
@@ -193,6 +193,9 @@ class Gateway:
             shown = await forms.response(reply, url, binding, request, request_id, more)
             if shown is not None:
                 return shown
+        for name, header in binding.response_headers:
+            if value := getattr(reply, name):
+                more[header] = value
         if binding.next_link is not None and (token := getattr(reply, binding.next_link)):
             more["Link"] = next_page(path, query, token)
         status, other = binding.success_status, binding.conditional_status

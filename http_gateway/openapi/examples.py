@@ -39,7 +39,11 @@ def of_message(
     `parents` are the enclosing messages; recursive fields are left out.
     """
     absent = {*excluded, annotations.row_errors_field(message)}
-    fields = [field for field in message.fields if field.name not in absent]
+    fields = [
+        field
+        for field in message.fields
+        if field.name not in absent and not annotations.of_field(field).is_outside_json
+    ]
     parents = (*parents, message)
     values = {field.json_name: of_field(field, annotations, parents) for field in fields}
     return {name: value for name, value in values.items() if value is not None}
