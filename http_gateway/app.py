@@ -28,7 +28,13 @@ from .channel.unary import Call
 from .compression import compress
 from .cross_origin import CrossOrigin
 from .docs.documentation import Documentation
-from .headers import Metadata, check_idempotency_key, request_metadata, response_headers
+from .headers import (
+    Metadata,
+    check_idempotency_key,
+    is_printable,
+    request_metadata,
+    response_headers,
+)
 from .http_server import Server
 from .links import next_page
 from .load_shedding import LoadShedder
@@ -194,7 +200,8 @@ class Gateway:
             if shown is not None:
                 return shown
         for name, header in binding.response_headers:
-            if value := getattr(reply, name):
+            value = getattr(reply, name)
+            if value and is_printable(value):
                 more[header] = value
         if binding.next_link is not None and (token := getattr(reply, binding.next_link)):
             more["Link"] = next_page(path, query, token)

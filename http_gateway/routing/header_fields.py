@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from multidict import MultiMapping
 
+from ..headers import is_printable
 from ..policy import Annotations
 from ..request_errors import single_violation
 from .templates import BindingError
@@ -45,7 +46,7 @@ def read_headers(fields: Iterable[HeaderField], headers: MultiMapping[str], mess
         takes_condition = takes_condition or header == IF_MATCH
         if header in headers:
             value = ", ".join(headers.getall(header))
-            if not (value.isascii() and value.isprintable()):
+            if not is_printable(value):
                 raise single_violation("INVALID_CHARACTER", "must be printable ASCII", header)
             setattr(message, name, value)
     if IF_MATCH in headers and not takes_condition:

@@ -85,9 +85,8 @@ def change_by_another_editor(account: Account, service: str, named: dict[str, An
         return read(account, service, named).etag
     rpc, request = OTHER_CHANGES[service]
     if service == "SuppressionService":
-        return (
-            account.call(rpc, **request, reason="COMPLAINED") and read(account, service, named).etag
-        )
+        account.ok(rpc, **request, reason="COMPLAINED")
+        return read(account, service, named).etag
     return account.call(rpc, **named, **request).etag
 
 
