@@ -51,7 +51,6 @@ OTHER_CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
 CASES = [(rpc, REQUESTS.get(rpc, {})) for rpc in CHANGES] + [
     ("UpdateSubscriber", {"firstName": "Eve"}),
     ("DeleteSubscriber", {"erase": True}),
-    ("RotateWebhookSecret", {}),
 ]
 
 
